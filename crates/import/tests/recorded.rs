@@ -449,3 +449,64 @@ fn documents_of_another_schema_version_are_refused_with_the_remedy() {
          version, which migrates it, and export the run again"
     );
 }
+
+/// Goodput, direction and the number of bytes that were sent and received, of the only measurement of a file.
+fn of_iperf3(name: &str) -> (Option<f64>, Direction, [Option<u64>; 2]) {
+    let outcome = only(name).outcomes.remove(0);
+    let summary = outcome.summary;
+    (summary.goodput_bps, outcome.spec.direction, [summary.bytes_sent, summary.bytes_received])
+}
+
+#[test]
+fn datagrams_before_310_have_the_receivers_rate() {
+    for (name, bps, arrived) in [
+        ("iperf31_udp.json", 563e3, Some(211_200)),
+        ("iperf31_udp.txt", 558e3, None),
+        ("iperf31_udp_R.txt", 579e3, None),
+        ("iperf37_server_udp.json", 1.914e6, Some(730_800)),
+        ("iperf37_udp.json", 1.917e6, Some(732_000)),
+        ("iperf39_udp_R.json", 5.207e6, Some(1_302_000)),
+    ] {
+        let (found, _, [_, received]) = of_iperf3(name);
+        assert!(found.is_some_and(|found| (found / bps - 1.0).abs() < 0.003), "{name}: {found:?} instead of {bps}");
+        assert_eq!(received, arrived, "{name}");
+    }
+    assert_eq!(of_iperf3("iperf37_udp.json").2, [Some(1_500_000), Some(732_000)]);
+}
+
+#[test]
+fn both_directions_under_one_name_are_added_up_from_the_streams() {
+    let (bps, direction, bytes) = of_iperf3("iperf37_bidir.json");
+    close(bps, 15_244_901.466_655_08 + 4_278_191.350_693_74);
+    assert_eq!((direction, bytes), (Direction::Both, [Some(4_766_816 + 1_432_072), Some(3_947_248 + 1_107_720)]));
+}
+
+#[test]
+fn results_that_were_not_fetched_are_no_goodput_of_zero() {
+    for name in ["iperf321_interrupted.json", "iperf321_interrupted.txt"] {
+        let reading = reading(name);
+        let row = &reading.imported[0].rows[0];
+        assert_eq!(row.trial.value, None, "{name}");
+        assert!(row.trial.verdicts.contains(&Verdict::ByteCountMismatch), "{name}: {:?}", row.trial.verdicts);
+        assert_eq!(row.trial.near.intervals.len(), 3, "{name}");
+    }
+}
+
+#[test]
+fn a_servers_document_is_that_of_the_end_that_receives() {
+    let run = only("iperf316_server_tcp.json");
+    assert_eq!(run.header.target.as_deref(), Some("192.0.2.1"));
+    let (bps, direction, bytes) = of_iperf3("iperf316_server_tcp.json");
+    close(bps, 18_812_446.831_254_926);
+    assert_eq!((direction, bytes), (Direction::Reverse, [None, Some(4_718_592)]));
+    // Its clients' counts are in their own files.
+    let (bps, direction, _) = of_iperf3("iperf316_server_bidir.json");
+    assert_eq!((bps, direction), (None, Direction::Both));
+    let (bps, direction, bytes) = of_iperf3("iperf37_server_udp_R.json");
+    assert_eq!((bps, direction, bytes), (None, Direction::Send, [Some(2_047_200), None]));
+}
+
+#[test]
+fn a_day_at_ten_gigabits_is_a_test_like_any_other() {
+    close(of_iperf3("iperf316_day.json").0, 9.4e9);
+}

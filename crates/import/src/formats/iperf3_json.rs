@@ -1,14 +1,17 @@
 //! iperf3's JSON (3.1 to 3.21), one document or several concatenated, and the events of --json-stream (since 3.17).
 //!
-//! The keys are those of the program's own output: `start.test_start` is the request, `end.sum_sent` and `end.sum_received`
-//! the counts of each side; before 3.10 a UDP test has `end.sum` alone.
+//! The keys are those of the program's own output: `start.test_start` is the request, `end` has the counts of each side
+//! ([`ways`]). A server's file begins with the connection that it accepted; the server is then the near end.
 
-use model::{Count, DatagramTally, Direction, Interval, Spec, Stop, Verdict};
+mod ways;
+
+use model::{Count, Direction, Interval, Spec, Stop, Verdict};
 use serde_json::Value;
 
+use self::ways::{Way, ways};
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
-use crate::text::{block, ns, whole};
+use crate::text::{block, ns};
 
 /// iperf3's JSON.
 pub(super) const FORMAT: Format =
@@ -102,86 +105,68 @@ fn newlines(text: &str) -> u32 {
     u32::try_from(text.matches('\n').count()).unwrap_or(u32::MAX)
 }
 
+/// The largest number that is read: bytes of three years at 1 Tbit/s, of which 64 bits hold many.
+const MAX_NUMBER: f64 = 1e16;
+
 fn float(value: &Value, key: &str) -> Option<f64> {
-    value.get(key)?.as_f64().filter(|value| (0.0..=1e14).contains(value))
+    value.get(key)?.as_f64().filter(|value| (0.0..=MAX_NUMBER).contains(value))
 }
 
 fn count(value: &Value, key: &str) -> Option<u64> {
-    float(value, key).and_then(whole)
+    float(value, key).filter(|value| value.fract() == 0.0).map(|value| value as u64)
 }
 
 fn string(value: &Value, key: &str) -> Option<String> {
     value.get(key)?.as_str().map(str::to_owned)
 }
 
-/// Bytes, nanoseconds and bit/s of one of the sums.
-struct Sum {
-    bytes: u64,
-    ns: u64,
-    bps: f64,
-}
-
-impl Sum {
-    /// Rounding of a rate that follows from the bytes and the time beside it.
-    const ROUNDING: f64 = 0.01;
-
-    /// Refuses a rate that the bytes and the time contradict.
-    fn check(&self, key: &str) -> Result<(), String> {
-        let seconds = self.ns as f64 / 1e9;
-        let derived = self.bytes as f64 * 8.0 / seconds;
-        if self.ns == 0 || (derived - self.bps).abs() <= Self::ROUNDING * derived.max(self.bps) {
-            return Ok(());
-        }
-        Err(format!("end.{key}: {} bytes in {seconds} s contradict {} bit/s", self.bytes, self.bps))
-    }
-
-    fn of(end: &Value, key: &str) -> Option<Self> {
-        let sum = end.get(key)?;
-        let (bytes, seconds) = (count(sum, "bytes")?, float(sum, "seconds")?);
-        let ns = ns(seconds);
-        // A missing rate follows from bytes and time.
-        let bps = float(sum, "bits_per_second").or_else(|| (seconds > 0.0).then(|| bytes as f64 * 8.0 / seconds))?;
-        Some(Self { bytes, ns, bps })
-    }
-}
-
 fn of_document(document: &Value, line: u32) -> Result<Imported, String> {
     let (start, end) = (&document["start"], &document["end"]);
-    if let Some(error) = string(document, "error") {
-        return Err(format!("iperf3 ended with an error: {error}"));
-    }
-    let requested = start.get("test_start").ok_or("no start.test_start: the test did not start")?;
-    let mut spec = spec(requested)?;
-    // 3.12 does not report --bidir in test_start.
-    if end.get("sum_received_bidir_reverse").is_some() {
+    let error = string(document, "error");
+    let by_server = start.get("connecting_to").is_none() && start.get("accepted_connection").is_some();
+    let requested = match (start.get("test_start"), &error) {
+        (Some(requested), _) => requested,
+        (None, Some(error)) => return Err(format!("iperf3 ended with an error: {error}")),
+        (None, None) => return Err("no start.test_start: the test did not start".into()),
+    };
+    let mut spec = spec(requested, by_server)?;
+    // 3.7 to 3.12 do not report --bidir in test_start.
+    if end.get("sum_received_bidir_reverse").is_some() || goes_both_ways(end) {
         spec.direction = Direction::Both;
     }
-    let udp = spec.transport == "udp";
-    let one = |key: &str| Sum::of(end, key);
-    for key in ["sum", "sum_sent", "sum_received", "sum_sent_bidir_reverse", "sum_received_bidir_reverse"] {
-        one(key).map_or(Ok(()), |sum| sum.check(key))?;
+    let ways = ways(end, &spec, by_server)?;
+    let nothing = ways.iter().all(|way| way.sent.or(way.received).is_none_or(|sum| sum.bytes == 0));
+    if let Some(error) = error.as_ref().filter(|_| nothing) {
+        return Err(format!("iperf3 ended with an error: {error}"));
     }
-    let sent = one("sum_sent").or_else(|| one("sum"));
-    let received = one("sum_received").or_else(|| if udp { one("sum") } else { None });
-    let received = received.ok_or("no end.sum_received: the test did not complete")?;
-    let returned = one("sum_received_bidir_reverse");
-    let value = received.bps + returned.as_ref().map_or(0.0, |sum| sum.bps);
-    let first = document.get("start").and_then(|start| string(start, "version")).unwrap_or_default();
-    let mut row = Row::new(spec.clone(), value, line, &first);
-    for (key, sum) in
-        [("sum_sent", &sent), ("sum_received", &Some(received)), ("sum_received_bidir_reverse", &returned)]
-    {
-        if let Some(sum) = sum {
-            row.figure(&format!("{key}_bytes"), sum.bytes as f64);
-            row.figure(&format!("{key}_bps"), sum.bps);
-        }
+    if !by_server && ways.iter().any(|way| way.received.is_none()) {
+        return Err("no end.sum_received: the test did not complete".into());
     }
-    tallies(&mut row, end, &spec);
-    if value <= 0.0 && sent.as_ref().is_some_and(|sent| sent.bytes > 0) {
+    let received: Option<Vec<f64>> = ways.iter().map(|way| way.received.map(|sum| sum.bps)).collect();
+    let version = string(start, "version").unwrap_or_default();
+    let mut row = Row::new(spec.clone(), received.as_ref().map_or(0.0, |all| all.iter().sum()), line, &version);
+    for way in &ways {
+        tally(&mut row, way);
+    }
+    if received.is_none() {
         row.trial.value = None;
-        row.flag(Verdict::ByteCountMismatch, "iperf3 reports bytes sent and none received, so there is no goodput");
+        row.flag(
+            Verdict::ByteCountMismatch,
+            "a server's file does not say what its client received, so there is no goodput",
+        );
+    } else if let Some(way) = ways.iter().find(|way| lost_everything(way)) {
+        let direction = if way.outbound { "outbound" } else { "return" };
+        let what = if ways.len() > 1 { format!(" on the {direction} direction") } else { String::new() };
+        row.trial.value = None;
+        row.flag(
+            Verdict::ByteCountMismatch,
+            format!("iperf3 reports bytes sent and none received{what}, so there is no goodput"),
+        );
     }
-    intervals(&mut row, document, spec.direction);
+    if let Some(error) = error {
+        row.flag(Verdict::CutShort, format!("iperf3 ended with an error: {error}"));
+    }
+    intervals(&mut row, document, spec.direction, by_server);
     for (side, name) in [("host", "local"), ("remote", "remote")] {
         for part in ["total", "user", "system"] {
             if let Some(percent) = float(&end["cpu_utilization_percent"], &format!("{side}_{part}")) {
@@ -189,14 +174,15 @@ fn of_document(document: &Value, line: u32) -> Result<Imported, String> {
             }
         }
     }
-    if let Some(retransmits) = float(&end["sum_sent"], "retransmits") {
+    if let Some(retransmits) = float(&end["sum_sent"], "retransmits").filter(|_| ways.len() == 1) {
         row.figure("retransmits", retransmits);
     }
+    let client = if by_server { &start["accepted_connection"] } else { &start["connecting_to"] };
     let mut imported = Imported {
         tool: "iperf3".into(),
         version: string(start, "version").map(|version| version.trim_start_matches("iperf ").to_owned()),
         kind: "stream".into(),
-        target: string(&start["connecting_to"], "host"),
+        target: string(client, "host"),
         measured_unix_ns: count(&start["timestamp"], "timesecs").and_then(|s| s.checked_mul(1_000_000_000)),
         rows: vec![row],
         unknown: unknown(document),
@@ -211,8 +197,23 @@ fn of_document(document: &Value, line: u32) -> Result<Imported, String> {
     Ok(imported)
 }
 
-/// The requested measurement.
-fn spec(requested: &Value) -> Result<Spec, String> {
+/// Whether this end sent on some streams and received on others.
+fn goes_both_ways(end: &Value) -> bool {
+    let streams = || end.get("streams").and_then(Value::as_array).into_iter().flatten();
+    let sends = |wanted: bool| {
+        streams().any(|stream| ["sender", "udp"].iter().any(|name| stream[*name]["sender"] == Value::Bool(wanted)))
+    };
+    sends(true) && sends(false)
+}
+
+/// Whether a direction sent bytes and its receiver reports none, as where its results were never fetched. Datagrams may all be lost.
+fn lost_everything(way: &Way) -> bool {
+    let counted = way.datagrams.is_some_and(|(sent, lost)| sent > 0 && lost == sent);
+    way.sent.is_some_and(|sum| sum.bytes > 0) && way.received.is_some_and(|sum| sum.bytes == 0) && !counted
+}
+
+/// The requested measurement, as the client or as the server.
+fn spec(requested: &Value, by_server: bool) -> Result<Spec, String> {
     let protocol = string(requested, "protocol").unwrap_or_default();
     let transport = match protocol.as_str() {
         "TCP" => "tcp",
@@ -222,7 +223,7 @@ fn spec(requested: &Value) -> Result<Spec, String> {
     let flag = |key: &str| count(requested, key).unwrap_or(0) > 0;
     let direction = match () {
         () if flag("bidir") => Direction::Both,
-        () if flag("reverse") => Direction::Reverse,
+        () if flag("reverse") != by_server => Direction::Reverse,
         () => Direction::Send,
     };
     let mut spec = Spec { direction, ..Spec::new(transport, "stream") };
@@ -240,47 +241,41 @@ fn spec(requested: &Value) -> Result<Spec, String> {
     Ok(spec)
 }
 
-/// Bytes and times of both ends, and datagrams.
-fn tallies(row: &mut Row, end: &Value, spec: &Spec) {
-    let directions: &[(&str, bool)] = match spec.direction {
-        Direction::Send => &[("", true)],
-        Direction::Reverse => &[("", false)],
-        Direction::Both => &[("", true), ("_bidir_reverse", false)],
-    };
-    for (suffix, outbound) in directions {
-        let sent = Sum::of(end, &format!("sum_sent{suffix}"));
-        let received = Sum::of(end, &format!("sum_received{suffix}")).or_else(|| Sum::of(end, "sum"));
-        let (near, far) = (&mut row.trial.near, &mut row.trial.far);
-        let (sender, receiver) = if *outbound { (near, far) } else { (far, near) };
-        if let Some(sent) = sent {
-            sender.report(Count::BytesSent, sent.bytes);
-            sender.report(Count::SendingNs, sent.ns);
+/// Bytes, times and datagrams of both ends of a direction.
+fn tally(row: &mut Row, way: &Way) {
+    let (near, far) = (&mut row.trial.near, &mut row.trial.far);
+    let (sender, receiver) = if way.outbound { (near, far) } else { (far, near) };
+    if let Some(sent) = way.sent {
+        sender.report(Count::BytesSent, sent.bytes);
+        sender.report(Count::SendingNs, sent.ns);
+    }
+    if let Some(received) = way.received {
+        receiver.report(Count::BytesReceived, received.bytes);
+        receiver.report(Count::ReceivingNs, received.ns);
+    }
+    if let Some((packets, lost)) = way.datagrams.filter(|_| row.spec.transport == "udp") {
+        sender.datagrams.get_or_insert_default().sent = packets;
+        receiver.datagrams.get_or_insert_default().received = packets - lost;
+    }
+    for (name, sum) in [("sum_sent", way.sent), ("sum_received", way.received)] {
+        if let Some(sum) = sum {
+            row.figure(&format!("{name}{}_bytes", way.suffix), sum.bytes as f64);
+            row.figure(&format!("{name}{}_bps", way.suffix), sum.bps);
         }
-        if let Some(received) = received {
-            receiver.report(Count::BytesReceived, received.bytes);
-            receiver.report(Count::ReceivingNs, received.ns);
+    }
+    if let Some((packets, lost)) = way.datagrams.filter(|_| row.spec.transport == "udp") {
+        row.figure(&format!("lost_packets{}", way.suffix), lost as f64);
+        if let Some(jitter) = way.jitter_ms {
+            row.figure(&format!("jitter{}_ns", way.suffix), jitter * 1e6);
         }
-        let sum = end.get(format!("sum_received{suffix}")).or_else(|| end.get("sum")).unwrap_or(&Value::Null);
-        if let Some((packets, lost)) =
-            count(sum, "packets").zip(count(sum, "lost_packets")).filter(|_| spec.transport == "udp")
-        {
-            sender.datagrams.get_or_insert_default().sent = packets;
-            let tally = DatagramTally { received: packets.saturating_sub(lost), ..DatagramTally::default() };
-            let counts = receiver.datagrams.get_or_insert_default();
-            counts.received = tally.received;
-            row.figure("lost_packets", lost as f64);
-            if let Some(jitter) = float(sum, "jitter_ms") {
-                row.figure("jitter_ns", jitter * 1e6);
-            }
-            if lost > 0 {
-                row.flag(Verdict::Loss, format!("{lost} of {packets} datagrams were lost"));
-            }
+        if lost > 0 {
+            row.flag(Verdict::Loss, format!("{lost} of {packets} datagrams were lost"));
         }
     }
 }
 
 /// The local side's series over time.
-fn intervals(row: &mut Row, document: &Value, direction: Direction) {
+fn intervals(row: &mut Row, document: &Value, direction: Direction, by_server: bool) {
     let Some(all) = document.get("intervals").and_then(Value::as_array) else { return };
     for interval in all {
         let Some(sum) = interval.get("sum") else { continue };
@@ -289,10 +284,15 @@ fn intervals(row: &mut Row, document: &Value, direction: Direction) {
         }
         let figures = float(sum, "start").zip(float(sum, "end")).zip(count(sum, "bytes"));
         let Some(((start, end), bytes)) = figures else { continue };
-        let returned = interval.get("sum_bidir_reverse").and_then(|sum| count(sum, "bytes")).unwrap_or(0);
-        let (bytes_sent, bytes_received) = match direction {
-            Direction::Reverse => (0, bytes),
-            Direction::Send | Direction::Both => (bytes, returned),
+        let returned = interval.get("sum_bidir_reverse").and_then(|sum| count(sum, "bytes"));
+        let (bytes_sent, bytes_received) = match (direction, returned) {
+            (Direction::Reverse, _) => (0, bytes),
+            (Direction::Send, _) => (bytes, 0),
+            // The client's direction comes first.
+            (Direction::Both, Some(returned)) if by_server => (returned, bytes),
+            (Direction::Both, Some(returned)) => (bytes, returned),
+            // Before 3.10 both sums have one name.
+            (Direction::Both, None) => continue,
         };
         row.trial.near.intervals.push(Interval {
             start_ns: ns(start),
@@ -306,7 +306,19 @@ fn intervals(row: &mut Row, document: &Value, direction: Direction) {
 
 /// Keys that this reader knows, by their object.
 const KNOWN: &[(&str, &[&str])] = &[
-    ("start", &["connected", "version", "system_info", "timestamp", "connecting_to", "test_start", "target_bitrate"]),
+    (
+        "start",
+        &[
+            "connected",
+            "version",
+            "system_info",
+            "timestamp",
+            "connecting_to",
+            "accepted_connection",
+            "test_start",
+            "target_bitrate",
+        ],
+    ),
     (
         "end",
         &[
@@ -329,6 +341,6 @@ fn unknown(document: &Value) -> Vec<String> {
         names.extend(keys.filter(|key| !known.contains(&key.as_str())).map(|key| format!("{object}.{key}")));
     }
     let top = document.as_object().into_iter().flat_map(|object| object.keys());
-    names.extend(top.filter(|key| !["start", "intervals", "end"].contains(&key.as_str())).cloned());
+    names.extend(top.filter(|key| !["start", "intervals", "end", "error"].contains(&key.as_str())).cloned());
     names
 }

@@ -1,6 +1,6 @@
 //! iperf3's text, of a client and of a server: interval lines, then a summary whose lines end with `sender` or `receiver`.
 //!
-//! Before 3.2 the summary of a UDP test has neither word; it is the last line with a loss.
+//! Before 3.2 the summary of a UDP test has neither word; it is the last line with a loss, and its bytes and rate are the sender's.
 
 use std::collections::BTreeSet;
 
@@ -121,8 +121,11 @@ fn read(text: &str) -> Reading {
                 session.figures.extend(end.zip(percent).map(|(end, percent)| (format!("{end}_cpu_percent"), percent)));
             }
         } else if trimmed.contains("] Sent ") && session.summary.is_empty() {
-            let last = session.intervals.iter().rposition(|line| line.lost().is_some());
-            session.summary.extend(last.map(|last| (at, line, session.intervals.remove(last), false)));
+            if let Some(last) = session.intervals.iter().rposition(|line| line.lost().is_some()) {
+                let sent = session.intervals.remove(last);
+                let received = session.arrived(&sent);
+                session.summary.extend([(at, line, sent, true), (at, line, received, false)]);
+            }
         }
         match Line::of(line) {
             Some(Ok(_)) if count >= MAX_ROWS => {
@@ -181,6 +184,22 @@ impl Session<'_> {
         own().find(|(_, _, line, _)| line.who == Who::Sum).or_else(|| own().next())
     }
 
+    /// What arrived of a summary's datagrams, whose line has what was sent: as many as were not lost, of the size that the intervals have.
+    fn arrived<'a>(&self, sent: &Line<'a>) -> Line<'a> {
+        let Some((lost, all)) = sent.lost() else { return sent.clone() };
+        let carried = |line: &Line<'_>| {
+            let datagrams = line.lost().map(|(lost, all)| all.saturating_sub(lost) as f64);
+            datagrams.or_else(|| number(line.rest.first()?))
+        };
+        let known: Vec<(f64, f64)> =
+            self.intervals.iter().filter_map(|line| Some((line.bytes, carried(line)?))).collect();
+        let (bytes, datagrams) = known.iter().fold((0.0, 0.0), |sums, one| (sums.0 + one.0, sums.1 + one.1));
+        let block = if datagrams > 0.0 { bytes / datagrams } else { sent.bytes / all.max(1) as f64 };
+        let bytes = all.saturating_sub(lost) as f64 * block;
+        let seconds = sent.end_s - sent.start_s;
+        Line { bytes, bps: if seconds > 0.0 { bytes * 8.0 / seconds } else { 0.0 }, ..sent.clone() }
+    }
+
     /// The directions of payload by their names in the lines, and whether the near end sends.
     fn directions(&self) -> Vec<(Option<&'static str>, bool)> {
         let roles: BTreeSet<Option<&str>> = self.summary.iter().map(|(_, _, line, _)| line.role).collect();
@@ -227,6 +246,17 @@ impl Session<'_> {
                     (true, false) => "reverse_",
                 },
             );
+        }
+        let unheard = |direction| match ends(direction).map(|end| end.map(|(_, _, line, _)| line)) {
+            [Some(sent), Some(received)] => {
+                let counted = received.lost().is_some_and(|(lost, all)| all > 0 && lost == all);
+                sent.bytes > 0.0 && received.bytes == 0.0 && !counted
+            }
+            _ => false,
+        };
+        if directions.iter().any(unheard) {
+            row.trial.value = None;
+            row.flag(Verdict::ByteCountMismatch, "iperf3 reports bytes sent and none received, so there is no goodput");
         }
         for end in ["sender", "receiver"] {
             // Of both directions together, as the value.

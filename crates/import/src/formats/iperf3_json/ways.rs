@@ -1,0 +1,161 @@
+//! What each direction of a test sent and received, in whichever form the version writes it.
+//!
+//! Since 3.10 there is a pair of sums for each direction. Before, UDP had one sum with the sender's bytes and rate, and the receiver's
+//! time and losses. 3.7 to 3.9 write the sums of `--bidir` twice under one name, of which a reader of JSON keeps the last, so they are
+//! added up from the streams. A server's file has nothing from its client.
+
+use model::{Direction, Spec};
+use serde_json::Value;
+
+use super::{count, float};
+use crate::text::ns;
+
+/// One direction.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Way {
+    /// From this end to the other.
+    pub(super) outbound: bool,
+    /// What the key of its sums ends with.
+    pub(super) suffix: &'static str,
+    /// The sender's figures, if the file has them.
+    pub(super) sent: Option<Sum>,
+    /// The receiver's.
+    pub(super) received: Option<Sum>,
+    /// Datagrams sent and lost, as the receiver counted them.
+    pub(super) datagrams: Option<(u64, u64)>,
+    pub(super) jitter_ms: Option<f64>,
+}
+
+/// Bytes, nanoseconds and bit/s.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Sum {
+    pub(super) bytes: u64,
+    pub(super) ns: u64,
+    pub(super) bps: f64,
+}
+
+/// Rounding of a rate that follows from the bytes and the time beside it.
+const ROUNDING: f64 = 0.01;
+/// What the key of the second direction's sums ends with.
+const SECOND: &str = "_bidir_reverse";
+
+impl Sum {
+    /// That of a key, if it is there.
+    ///
+    /// # Errors
+    /// A rate that the bytes and the time contradict.
+    fn of(end: &Value, key: &str) -> Result<Option<Self>, String> {
+        let Some(sum) = end.get(key) else { return Ok(None) };
+        let Some((bytes, seconds)) = count(sum, "bytes").zip(float(sum, "seconds")) else { return Ok(None) };
+        let derived = (seconds > 0.0).then(|| bytes as f64 * 8.0 / seconds);
+        // A missing rate follows from bytes and time.
+        let Some(bps) = float(sum, "bits_per_second").or(derived) else { return Ok(None) };
+        match derived.filter(|derived| (derived - bps).abs() > ROUNDING * derived.max(bps)) {
+            Some(_) => Err(format!("end.{key}: {bytes} bytes in {seconds} s contradict {bps} bit/s")),
+            None => Ok(Some(Self { bytes, ns: ns(seconds), bps })),
+        }
+    }
+
+    /// The sum of several streams at the same time.
+    fn together(self, other: Self) -> Self {
+        let bytes = self.bytes.saturating_add(other.bytes);
+        Self { bytes, ns: self.ns.max(other.ns), bps: self.bps + other.bps }
+    }
+}
+
+/// The directions of a test, the client's own first, as the end that wrote the file saw them.
+///
+/// # Errors
+/// Figures that contradict each other.
+pub(super) fn ways(end: &Value, spec: &Spec, by_server: bool) -> Result<Vec<Way>, String> {
+    let both = spec.direction == Direction::Both;
+    let all = match () {
+        () if both && end.get("sum_received_bidir_reverse").is_none() => of_streams(end)?,
+        () if both => vec![of_sums(end, "", !by_server)?, of_sums(end, SECOND, by_server)?],
+        () => vec![of_sums(end, "", spec.direction == Direction::Send)?],
+    };
+    let mut all: Vec<Way> = all
+        .into_iter()
+        .map(|way| match (way.received, end.get("sum")) {
+            (None, Some(sum)) if spec.transport == "udp" && !both => of_one_sum(way, sum, spec),
+            _ => Ok(way),
+        })
+        .collect::<Result<_, _>>()?;
+    for way in all.iter_mut().filter(|_| by_server) {
+        // The zeros of the client's side mean that nobody reported it.
+        if way.outbound { (way.received, way.datagrams) = (None, None) } else { way.sent = None }
+    }
+    let contradicts = |way: &&Way| way.datagrams.is_some_and(|(sent, lost)| lost > sent);
+    match all.iter().find(contradicts).and_then(|way| way.datagrams) {
+        Some((sent, lost)) => Err(format!("{lost} of {sent} datagrams lost: more than were sent")),
+        None => Ok(all),
+    }
+}
+
+fn of_sums(end: &Value, suffix: &'static str, outbound: bool) -> Result<Way, String> {
+    let name = format!("sum_received{suffix}");
+    let own = end.get(&name).unwrap_or(&Value::Null);
+    Ok(Way {
+        outbound,
+        suffix,
+        sent: Sum::of(end, &format!("sum_sent{suffix}"))?,
+        received: Sum::of(end, &name)?,
+        datagrams: count(own, "packets").zip(count(own, "lost_packets")),
+        jitter_ms: float(own, "jitter_ms"),
+    })
+}
+
+/// The only sum of UDP before 3.10, with the bytes of all datagrams that were sent, at the sender's rate, beside the receiver's time. Of
+/// a server that receives it has the losses alone.
+fn of_one_sum(way: Way, sum: &Value, spec: &Spec) -> Result<Way, String> {
+    let Some((packets, lost)) = count(sum, "packets").zip(count(sum, "lost_packets")) else { return Ok(way) };
+    let Some(seconds) = float(sum, "seconds").filter(|seconds| *seconds > 0.0) else { return Ok(way) };
+    let of = |packets: u64| packets.saturating_mul(spec.block);
+    let bytes = count(sum, "bytes").filter(|bytes| *bytes > 0);
+    if let Some(bytes) = bytes.filter(|bytes| bytes.abs_diff(of(packets)) as f64 > ROUNDING * *bytes as f64) {
+        return Err(format!("end.sum: {bytes} bytes contradict {packets} datagrams of {} bytes", spec.block));
+    }
+    let sent = bytes.zip(float(sum, "bits_per_second").filter(|bps| *bps > 0.0));
+    let sent = sent.map(|(bytes, bps)| Sum { bytes, ns: ns(bytes as f64 * 8.0 / bps), bps });
+    let arrived = of(packets.saturating_sub(lost));
+    let received = Sum { bytes: arrived, ns: ns(seconds), bps: arrived as f64 * 8.0 / seconds };
+    let jitter_ms = float(sum, "jitter_ms");
+    Ok(Way { sent, received: Some(received), datagrams: Some((packets, lost)), jitter_ms, ..way })
+}
+
+/// Both directions from the streams, each of which says whether this end sent on it.
+fn of_streams(end: &Value) -> Result<Vec<Way>, String> {
+    let mut all = [true, false].map(|outbound| Way {
+        outbound,
+        suffix: if outbound { "" } else { SECOND },
+        sent: None,
+        received: None,
+        datagrams: None,
+        jitter_ms: None,
+    });
+    for stream in end.get("streams").and_then(Value::as_array).into_iter().flatten() {
+        let side = |name: &str| {
+            let figures = stream.get(name)?;
+            let (bytes, bps) = (count(figures, "bytes")?, float(figures, "bits_per_second")?);
+            // The time beside them is the sender's, also at the receiver.
+            let seconds = if bps > 0.0 { bytes as f64 * 8.0 / bps } else { float(figures, "seconds")? };
+            Some(Sum { bytes, ns: ns(seconds), bps })
+        };
+        let outbound = stream.get("sender").and_then(|one| one.get("sender")).and_then(Value::as_bool);
+        let (Some(outbound), Some(sent), Some(received)) = (outbound, side("sender"), side("receiver")) else {
+            return Err(
+                "the sums of `bidir` have the same names (iperf3 before 3.10), and a stream lacks figures".into()
+            );
+        };
+        let way = &mut all[usize::from(!outbound)];
+        way.sent = Some(way.sent.map_or(sent, |sum| sum.together(sent)));
+        way.received = Some(way.received.map_or(received, |sum| sum.together(received)));
+    }
+    match all.iter().all(|way| way.sent.is_some()) {
+        true => Ok(all.into()),
+        false => {
+            Err("the sums of `bidir` have the same names (iperf3 before 3.10), and no stream is of one direction"
+                .into())
+        }
+    }
+}
