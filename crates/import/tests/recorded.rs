@@ -510,3 +510,19 @@ fn a_servers_document_is_that_of_the_end_that_receives() {
 fn a_day_at_ten_gigabits_is_a_test_like_any_other() {
     close(of_iperf3("iperf316_day.json").0, 9.4e9);
 }
+
+#[test]
+fn iperf_2s_tests_in_both_directions_are_told_apart_by_the_servers_port() {
+    let both = only("iperf2_dual.txt");
+    assert_eq!(both.outcomes[0].spec.direction, Direction::Both);
+    close(both.outcomes[0].summary.goodput_bps, 13.9e6 + 4.63e6);
+    let found = |name: &str| -> Vec<(Direction, Option<f64>)> {
+        reading(name).imported.iter().map(|one| (one.rows[0].spec.direction, one.rows[0].trial.value)).collect()
+    };
+    assert_eq!(found("iperf2_tradeoff.txt"), [(Direction::Send, Some(19.1e6)), (Direction::Reverse, Some(4.44e6))]);
+    // The sum of the second test has the first one, too.
+    assert_eq!(
+        found("iperf2_server_dual.txt"),
+        [(Direction::Both, Some(14.0e6 + 4.63e6)), (Direction::Reverse, Some(19.2e6))]
+    );
+}
