@@ -526,3 +526,25 @@ fn iperf_2s_tests_in_both_directions_are_told_apart_by_the_servers_port() {
         [(Direction::Both, Some(14.0e6 + 4.63e6)), (Direction::Reverse, Some(19.2e6))]
     );
 }
+
+#[test]
+fn selectors_of_a_classic_netperf_test_are_read() {
+    for (name, rate) in [("netperf27_TCP_RR_O.txt", 9_613.38), ("netperf27_TCP_RR_o.csv", 9_355.288)] {
+        let run = only(name);
+        let outcome = &run.outcomes[0];
+        assert_eq!((outcome.spec.pattern.as_str(), outcome.summary.transactions_per_s), ("rr", Some(rate)), "{name}");
+    }
+    assert_eq!(
+        reading("netperf27_TCP_RR_O.txt").imported[0].rows[0].figures["99TH_PERCENTILE_LATENCY_MICROSECONDS"],
+        128.0
+    );
+}
+
+#[test]
+fn netperfs_warning_and_its_other_transports_are_not_passed_over() {
+    let row = reading("netperf27_not_confident.txt").imported.remove(0).rows.remove(0);
+    assert_eq!((row.trial.value, row.trial.verdicts), (Some(9_421.34), vec![Verdict::TargetMissed]));
+    assert!(row.remarks[0].ends_with("is 20.217%"), "{:?}", row.remarks);
+    let sctp = reading("netperf_sctp.txt");
+    assert!(sctp.imported.is_empty() && sctp.refused[0].reason.contains("a test of SCTP"), "{sctp:?}");
+}

@@ -88,7 +88,8 @@ impl Title {
         let target = target.split_whitespace().next().map(str::to_owned);
         let upper = name.to_uppercase();
         let omni = upper.starts_with("OMNI");
-        let transport = if upper.contains("UDP") { "udp" } else { "tcp" };
+        let others = ["UDP", "SCTP", "DCCP", "SDP"].into_iter().find(|other| upper.contains(other));
+        let transport = others.map_or("tcp", |other| if other == "UDP" { "udp" } else { other });
         let (pattern, direction) = match () {
             () if upper.contains("CONNECT/REQUEST/RESPONSE") => ("crr", Direction::Send),
             () if upper.contains("REQUEST/RESPONSE") => ("rr", Direction::Send),
@@ -130,6 +131,19 @@ fn unit(word: &str) -> Option<f64> {
     })
 }
 
+/// A line of the warning that the results vary (-I).
+fn is_warning(line: &str) -> bool {
+    line.starts_with("!!!")
+}
+
+/// Whether the line after a title is one of a classic test: its own head, numbers (-P 0), or an error.
+fn has_own_head(line: &str) -> bool {
+    let first = line.split_whitespace().next().unwrap_or_default();
+    ["Recv", "Local", "Socket", "TCP", "UDP", "netperf:"].contains(&first)
+        || number(first).is_some()
+        || omni::is_key_value(line)
+}
+
 fn read(text: &str) -> Reading {
     let mut reading = Reading::default();
     let mut table: Option<(Title, f64)> = None;
@@ -138,6 +152,8 @@ fn read(text: &str) -> Reading {
     // A UDP stream has a second line, of the receiver.
     let mut sender: Option<Sender> = None;
     let (mut count, mut latest) = (0, 0);
+    // Between a title and the line after it, and the width of the interval that its warning has.
+    let (mut begun, mut unsure): (bool, Option<String>) = (false, None);
     if let Some((title, rows)) = bare_rows(text) {
         of_bare_rows(&title, &rows, &mut reading);
         return reading;
@@ -145,7 +161,14 @@ fn read(text: &str) -> Reading {
     for (number_of_line, line) in lines(text) {
         if let Some(title) = Title::of(line) {
             Omni::close(omni.take(), &mut reading);
-            if title.omni {
+            (begun, unsure) = (true, None);
+            if !["tcp", "udp"].contains(&title.transport) {
+                reading.refuse(
+                    number_of_line,
+                    format!("a test of {}, a transport that is not supported", title.transport),
+                );
+                table = None;
+            } else if title.omni {
                 omni = Some(Omni::new(number_of_line, title));
                 table = None;
             } else {
@@ -159,14 +182,19 @@ fn read(text: &str) -> Reading {
             omni.take(line);
             continue;
         }
-        // A classic test with -k.
-        if omni::is_key_value(line)
+        // A classic test with -k, -o or -O has the head of its selectors instead of its own.
+        let selected = begun && !line.trim().is_empty() && !is_warning(line) && !has_own_head(line);
+        if (omni::is_key_value(line) || selected)
             && let Some((title, _)) = table.take()
         {
             omni.insert(Omni::new(number_of_line, title)).take(line);
             continue;
         }
+        begun &= line.trim().is_empty() || is_warning(line);
         let Some((title, units)) = &mut table else { continue };
+        if let Some((_, width)) = line.split_once("Confidence intervals: Throughput").filter(|_| is_warning(line)) {
+            unsure = Some(width.trim_start_matches([' ', ':']).trim().to_owned());
+        }
         if line.trim_start().starts_with("netperf:") {
             reading.refuse(number_of_line, format!("netperf's own error: {}", line.trim()));
             continue;
@@ -188,7 +216,13 @@ fn read(text: &str) -> Reading {
             break;
         }
         match row(title, *units, &all, number_of_line, line, &mut sender) {
-            Ok(Some((sizes, row))) => {
+            Ok(Some((sizes, mut row))) => {
+                if let Some(width) = unsure.take() {
+                    row.flag(
+                        Verdict::TargetMissed,
+                        format!("netperf did not reach the confidence that was asked for: its interval of the throughput is {width}"),
+                    );
+                }
                 let same = |(other, own, _): &(Title, [u64; 2], Imported)| other == title && *own == sizes;
                 match listing.iter().position(same) {
                     Some(at) => {

@@ -9,8 +9,9 @@ use crate::listing::{Imported, Reading, Row, unless_reported};
 use crate::text::{block, ns, number};
 
 /// Keys of omni output that are imported.
-const KEYS: [&str; 8] = [
+const KEYS: [&str; 9] = [
     "THROUGHPUT",
+    "TRANSACTION_RATE",
     "THROUGHPUT_UNITS",
     "ELAPSED_TIME",
     "LOCAL_SEND_SIZE",
@@ -67,7 +68,7 @@ fn by_columns(lines: &[&str]) -> Vec<(String, String)> {
 
 /// The name of a key of -k by its words in a head: `Elapsed Time (sec)` is ELAPSED_TIME.
 fn key(name: &str) -> String {
-    let words = name.split_whitespace().filter(|word| !["(sec)", "Bytes", "bytes"].contains(word));
+    let words = name.split_whitespace().filter(|word| !["(sec)", "Bytes", "bytes", "Tran/s"].contains(word));
     words.map(str::to_uppercase).collect::<Vec<_>>().join("_")
 }
 
@@ -92,12 +93,13 @@ impl<'a> Omni<'a> {
             keys.extend(by_columns(&others));
         }
         let get = |key: &str| keys.get(key).and_then(|value| number(value));
-        let Some((throughput, units)) = get("THROUGHPUT").zip(keys.get("THROUGHPUT_UNITS").and_then(|word| unit(word)))
-        else {
-            return reading.refuse(line, "omni output without THROUGHPUT and THROUGHPUT_UNITS");
+        let rate = get("TRANSACTION_RATE");
+        let throughput = get("THROUGHPUT").zip(keys.get("THROUGHPUT_UNITS").and_then(|word| unit(word)));
+        let Some((throughput, units)) = throughput.or(rate.map(|rate| (rate, 1.0))) else {
+            return reading.refuse(line, "omni output without THROUGHPUT and THROUGHPUT_UNITS, or TRANSACTION_RATE");
         };
         let mut spec = title.spec();
-        let transactions = keys.get("THROUGHPUT_UNITS").is_some_and(|units| units.starts_with("Trans"));
+        let transactions = keys.get("THROUGHPUT_UNITS").map_or(rate.is_some(), |units| units.starts_with("Trans"));
         if transactions != ["rr", "crr"].contains(&spec.pattern.as_str()) {
             spec.pattern = if transactions { "rr" } else { "stream" }.into();
         }
@@ -112,7 +114,7 @@ impl<'a> Omni<'a> {
         let elapsed = get("ELAPSED_TIME").map(ns).filter(|ns| *ns > 0);
         spec.stop = elapsed.map_or(spec.stop, Stop::TimeNs);
         let kind = if transactions { "rr" } else { "stream" };
-        let mut row = Row::new(spec, throughput * units, line, &format!("THROUGHPUT={}", keys["THROUGHPUT"]));
+        let mut row = Row::new(spec, throughput * units, line, &format!("THROUGHPUT={throughput}"));
         if let Some(elapsed) = elapsed {
             row.trial.far.report(Count::ReceivingNs, elapsed);
             row.figure("elapsed_ns", elapsed as f64);
