@@ -548,3 +548,12 @@ fn netperfs_warning_and_its_other_transports_are_not_passed_over() {
     let sctp = reading("netperf_sctp.txt");
     assert!(sctp.imported.is_empty() && sctp.refused[0].reason.contains("a test of SCTP"), "{sctp:?}");
 }
+
+#[test]
+fn vmstats_columns_after_one_of_its_options_are_read() {
+    let imported = reading("vmstat_a.txt").imported.remove(0);
+    let means = imported.notes.last().unwrap();
+    let said = "user 30 %, system 20 %, idle 50 %, 4100 interrupts/s, 8400 context switches/s";
+    assert!(means.ends_with(said), "{means}");
+    assert_eq!(imported.unknown, [] as [String; 0]);
+}

@@ -14,13 +14,15 @@ pub(super) const FORMAT: Format =
     Format { name: "vmstat", help: "vmstat's lines, as the near host's series", detect, read };
 
 /// A column's head, the series' name and unit, and the factor of its values.
-const COLUMNS: [(&str, &str, &str, f64); 18] = [
+const COLUMNS: [(&str, &str, &str, f64); 20] = [
     ("r", "procs.running", "processes", 1.0),
     ("b", "procs.blocked", "processes", 1.0),
     ("swpd", "memory.swapped", "B", 1024.0),
     ("free", "memory.free", "B", 1024.0),
     ("buff", "memory.buffers", "B", 1024.0),
     ("cache", "memory.cached", "B", 1024.0),
+    ("inact", "memory.inactive", "B", 1024.0),
+    ("active", "memory.active", "B", 1024.0),
     ("si", "swap.in", "B/s", 1024.0),
     ("so", "swap.out", "B/s", 1024.0),
     ("bi", "io.in", "B/s", 1024.0),
@@ -69,7 +71,9 @@ fn read(text: &str) -> Reading {
         if words.is_empty() || line.contains("---") {
             continue;
         }
-        let numbers = listing.names.iter().take_while(|name| COLUMNS.iter().any(|(known, ..)| known == *name)).count();
+        // Only the time, at the end, is not a number.
+        let known = |name: &&str| COLUMNS.iter().any(|(known, ..)| known == name);
+        let numbers = listing.names.iter().rposition(known).map_or(0, |last| last + 1);
         let values: Option<Vec<f64>> = words.iter().take(numbers).map(|word| number(word)).collect();
         match values.filter(|values| values.len() == numbers) {
             Some(_) if listing.rows.len() >= MAX_ROWS => {
@@ -107,7 +111,7 @@ fn close(listing: Option<Listing<'_>>, reading: &mut Reading) {
     };
     let mut series = Vec::new();
     for (column, name) in names.iter().enumerate() {
-        let Some((_, name, unit, factor)) = COLUMNS.iter().find(|(known, ..)| known == name) else { break };
+        let Some((_, name, unit, factor)) = COLUMNS.iter().find(|(known, ..)| known == name) else { continue };
         let values = rest.iter().map(|(values, _)| values.get(column).map(|value| value * factor)).collect();
         series.push(SeriesLine { name: (*name).to_owned(), unit: (*unit).to_owned(), values });
     }
