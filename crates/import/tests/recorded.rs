@@ -557,3 +557,13 @@ fn vmstats_columns_after_one_of_its_options_are_read() {
     assert!(means.ends_with(said), "{means}");
     assert_eq!(imported.unknown, [] as [String; 0]);
 }
+
+#[test]
+fn a_hop_may_have_several_addresses_in_lines_of_their_own() {
+    let path = reading("traceroute_bsd.txt").imported.remove(0).path.unwrap();
+    let hops = path.hops.unwrap();
+    let addresses: Vec<usize> = hops.iter().map(|hop| usize::from(hop.address.is_some()) + hop.others.len()).collect();
+    assert_eq!(addresses, [1, 1, 3, 1, 1]);
+    assert_eq!((hops[2].others.clone(), hops[2].probes), (vec!["203.0.113.2".into(), "203.0.113.3".into()], Some(3)));
+    assert_eq!(hops[2].rtts_ns, [24_100_000, 25_900_000, 26_200_000]);
+}

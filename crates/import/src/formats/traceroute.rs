@@ -1,5 +1,7 @@
 //! traceroute: the hops of a path, each with the round trip of its first answered probe.
 
+use std::net::IpAddr;
+
 use model::{Hop, Path};
 
 use super::Format;
@@ -23,24 +25,43 @@ fn head(line: &str) -> Option<&str> {
 
 /// `2  192.5.175.129  64.930 ms  64.922 ms  64.883 ms`, or a name with its address in brackets, or `3  * * *`.
 fn hop(line: &str) -> Option<Hop> {
-    let mut words = line.split_whitespace().peekable();
-    let hop: u8 = words.next()?.parse().ok()?;
-    let rest: Vec<&str> = words.collect();
-    let first = rest.iter().find(|word| **word != "*");
-    let Some(first) = first else {
-        return (!rest.is_empty()).then(|| Hop { hop, probes: count(&rest), ..Hop::default() });
-    };
-    let bracketed = rest.iter().find_map(|word| word.strip_prefix('(')?.strip_suffix(')'));
-    let times = rest.windows(2).filter(|pair| pair[1] == "ms");
-    let rtts_ns: Vec<u64> = times.filter_map(|pair| Some(ns(number(pair[0])? / 1e3))).collect();
-    Some(Hop {
-        hop,
-        address: Some(bracketed.unwrap_or(first).to_owned()),
-        rtt_ns: Some(*rtts_ns.iter().min()?),
-        probes: count(&rest),
-        rtts_ns,
-        ..Hop::default()
-    })
+    let (number, rest) = line.trim_start().split_once(char::is_whitespace)?;
+    let mut hop = Hop { hop: number.parse().ok()?, ..Hop::default() };
+    answers(rest, &mut hop).then_some(hop)
+}
+
+/// Adds the answers in a line without its number. Some systems print each further address of a hop in a line of its own, others all in one.
+/// Returns whether there are any, or probes without one.
+fn answers(line: &str, hop: &mut Hop) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let times = words.windows(2).filter(|pair| pair[1] == "ms");
+    let rtts: Vec<u64> = times.filter_map(|pair| Some(ns(number(pair[0])? / 1e3))).collect();
+    let probes = count(&words).unwrap_or(0);
+    if rtts.is_empty() && (probes == 0 || words.iter().any(|word| *word != "*")) {
+        return false;
+    }
+    let bracketed = || words.iter().filter_map(|word| word.strip_prefix('(')?.strip_suffix(')'));
+    let bare = || words.iter().copied().filter(|word| word.parse::<IpAddr>().is_ok());
+    let mut addresses: Vec<&str> = bracketed().collect();
+    if addresses.is_empty() {
+        addresses = bare().collect();
+    }
+    if addresses.is_empty() {
+        addresses.extend(words.iter().copied().find(|word| *word != "*").filter(|_| !rtts.is_empty()));
+    }
+    for address in addresses {
+        match &hop.address {
+            None => hop.address = Some(address.to_owned()),
+            Some(known) if known != address && !hop.others.iter().any(|other| other == address) => {
+                hop.others.push(address.to_owned());
+            }
+            Some(_) => {}
+        }
+    }
+    hop.rtts_ns.extend(rtts);
+    hop.rtt_ns = hop.rtts_ns.iter().min().copied();
+    hop.probes = Some(hop.probes.unwrap_or(0) + probes);
+    true
 }
 
 /// Probes of a hop: each has a time or a star.
@@ -60,6 +81,8 @@ fn read(text: &str) -> Reading {
             match hop(line) {
                 // Hops are numbered from 1 without gaps; any other line ends the listing.
                 Some(hop) if usize::from(hop.hop) == hops.len() + 1 => hops.push(hop),
+                None if line.starts_with(char::is_whitespace)
+                    && hops.last_mut().is_some_and(|last| answers(line, last)) => {}
                 _ if line.trim().is_empty() => {}
                 _ => close(open.take(), &mut reading),
             }
@@ -77,7 +100,10 @@ fn close(open: Option<(u32, Path)>, reading: &mut Reading) {
     }
     let target = Some(path.peer.clone());
     let notes = path.hops.iter().flatten().map(|hop| match (&hop.address, hop.rtt_ns) {
-        (Some(address), Some(rtt)) => format!("hop {}: {address}, {:.3} ms", hop.hop, rtt as f64 / 1e6),
+        (Some(address), Some(rtt)) => {
+            let all = std::iter::once(address).chain(&hop.others).map(String::as_str).collect::<Vec<_>>().join(", ");
+            format!("hop {}: {all}, {:.3} ms", hop.hop, rtt as f64 / 1e6)
+        }
         _ => format!("hop {}: no reply", hop.hop),
     });
     reading.imported.push(Imported {
