@@ -567,3 +567,12 @@ fn a_hop_may_have_several_addresses_in_lines_of_their_own() {
     assert_eq!((hops[2].others.clone(), hops[2].probes), (vec!["203.0.113.2".into(), "203.0.113.3".into()], Some(3)));
     assert_eq!(hops[2].rtts_ns, [24_100_000, 25_900_000, 26_200_000]);
 }
+
+#[test]
+fn a_flent_series_without_a_unit_is_no_rate() {
+    let reading = reading("socket_stats.flent");
+    assert_eq!(reading.imported[0].rows.len(), 1);
+    assert!(
+        reading.refused.len() == 3 && reading.refused.iter().all(|one| one.reason.ends_with("the unit is missing"))
+    );
+}

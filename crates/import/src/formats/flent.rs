@@ -98,8 +98,9 @@ fn of_document(document: &Value, reading: &mut Reading) {
 fn row(name: &str, points: &Points, meta: &Value, metadata: &Value) -> Result<Row, String> {
     let lower = name.to_lowercase();
     let ping = lower.starts_with("ping");
-    let named = ["tcp ", "udp "].iter().any(|transport| lower.starts_with(transport)).then_some("Mbits/s");
-    let unit = meta["UNITS"].as_str().or(if ping { Some("ms") } else { named }).ok_or("the unit is missing")?;
+    // Without a unit a series is not a rate: with --socket-stats those of a flow's RTT and window have names that begin alike.
+    let unit = meta["UNITS"].as_str().or(ping.then_some("ms")).or(unit_of_total(name, metadata));
+    let unit = unit.ok_or("the unit is missing")?;
     let values: Vec<f64> =
         points.iter().filter_map(|(_, value)| *value).filter(|value| (0.0..=1e12).contains(value)).collect();
     if values.is_empty() {
@@ -157,6 +158,14 @@ fn row(name: &str, points: &Points, meta: &Value, metadata: &Value) -> Result<Ro
         row.figure("flents_own_mean", mean);
     }
     Ok(row)
+}
+
+/// The unit of a sum or mean that flent computed, which is that of the series it is made of: `TCP totals` of `TCP upload BE` and others.
+fn unit_of_total<'a>(name: &str, metadata: &'a Value) -> Option<&'a str> {
+    let (kind, what) = name.split_once(' ')?;
+    ["totals", "sum", "avg"].contains(&what).then_some(())?;
+    let mut all = metadata["SERIES_META"].as_object()?.iter();
+    all.find_map(|(other, meta)| other.strip_prefix(kind)?.starts_with(' ').then(|| meta["UNITS"].as_str())?)
 }
 
 /// Each value as the bytes that arrived since the previous time.
