@@ -12,6 +12,7 @@ use socket2::{Domain, Socket, Type};
 
 use super::datagram::DatagramChannel;
 use super::stream::{Renewal, StreamChannel};
+use super::tcp_info::TcpInfo;
 use super::udp::roomy;
 use super::{Breaker, Channel, Kind, Link, Mark, options, sys, tcp};
 use crate::core::EngineError;
@@ -134,6 +135,13 @@ pub fn prepare(socket: BorrowedFd<'_>, spec: &Spec, role: Role) -> Result<(), En
 #[must_use]
 pub fn unsent(socket: BorrowedFd<'_>) -> u64 {
     sys::sockopt::unsent(socket)
+}
+
+/// Bytes that a program has read from a connected TCP socket; `None` if the kernel does not count them.
+#[must_use]
+pub fn consumed(socket: BorrowedFd<'_>) -> Option<u64> {
+    let received = TcpInfo::of(socket)?.sample(0).bytes_received?;
+    Some(received.saturating_sub(rustix::io::ioctl_fionread(socket).unwrap_or(0)))
 }
 
 /// Requests a receive buffer of a UDP socket that survives a scheduling gap.

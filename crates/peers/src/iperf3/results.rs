@@ -33,10 +33,19 @@ fn stream(ran: &Ran, id: u32, at: usize, after_warm_up_s: f64) -> StreamResult {
     let flows = || ran.legs.legs.iter().flat_map(|leg| &leg.flows).filter(|tally| tally.flow == flow);
     let counted = |tally: &FlowTally| if sending { tally.bytes_sent } else { tally.bytes_received };
     let bytes: u64 = flows().map(counted).sum();
-    let slot = ran.plan.links().iter().position(|link| (link.flow, link.direction) == (flow, direction));
-    let warm = slot.and_then(|slot| ran.legs.warm.get(slot)).map_or(0, |warm| warm[usize::from(!sending)]);
     let [before, after] = ran.received[at];
     let udp = ran.spec.transport == "udp";
+    // A receiver reads until the streams end, but the time ends before: what came later belongs to no second of it.
+    let by_end = ran.read_by_end.as_ref().filter(|_| !sending);
+    let bytes = match by_end.map(|read| read[at]) {
+        Some(_) if udp => {
+            bytes.min(after.packets.saturating_sub(u64::try_from(after.errors).unwrap_or(0)) * ran.spec.block)
+        }
+        Some(Some(read)) => bytes.min(read),
+        _ => bytes,
+    };
+    let slot = ran.plan.links().iter().position(|link| (link.flow, link.direction) == (flow, direction));
+    let warm = slot.and_then(|slot| ran.legs.warm.get(slot)).map_or(0, |warm| warm[usize::from(!sending)]);
     let (packets, omitted) = match (udp, sending) {
         (true, true) => (bytes / ran.spec.block, Omitted { errors: 0, packets: warm / ran.spec.block }),
         (true, false) => (after.packets, Omitted { errors: before.errors, packets: before.packets }),
@@ -58,8 +67,9 @@ fn stream(ran: &Ran, id: u32, at: usize, after_warm_up_s: f64) -> StreamResult {
     }
 }
 
-/// The server's results as the far end's tally. Series, calls and socket facts are unreported.
-pub(super) fn far(spec: &Spec, reported: &Results) -> EndTally {
+/// The server's results as the far end's tally. Series, calls and socket facts are unreported. Servers before 3.2 report no time either:
+/// theirs is `own_ns` then, this end's, as for their own client.
+pub(super) fn far(spec: &Spec, reported: &Results, own_ns: u64) -> EndTally {
     let unreported =
         [Count::CallsSent, Count::CallsReceived, Count::BlocksSent, Count::Transactions, Count::BytesUnsent];
     let mut tally = EndTally { unreported: unreported.to_vec(), ..EndTally::default() };
@@ -100,7 +110,7 @@ pub(super) fn far(spec: &Spec, reported: &Results) -> EndTally {
         seconds = seconds.max(stream.end_time_s.filter(|seconds| seconds.is_finite()).unwrap_or(0.0));
         tally.flows.push(one);
     }
-    let ns = (seconds.max(0.0) * 1e9) as u64;
+    let ns = if seconds > 0.0 { (seconds * 1e9) as u64 } else { own_ns };
     tally.flows.sort_by_key(|flow| flow.flow);
     if tally.bytes_received > 0 {
         tally.receiving_ns = ns;
@@ -252,7 +262,7 @@ mod tests {
     #[test]
     fn of_both_directions_the_first_streams_are_those_that_the_client_sends_on() {
         let spec = Spec { direction: Direction::Both, ..Spec::new("tcp", "stream") };
-        let tally = far(&spec, &results(vec![result(1, 70), result(3, 50)]));
+        let tally = far(&spec, &results(vec![result(1, 70), result(3, 50)]), 9);
         assert_eq!((tally.bytes_received, tally.bytes_sent), (70, 50));
         assert_eq!((tally.receiving_ns, tally.sending_ns), (2_000_000_000, 2_000_000_000));
         assert_eq!(tally.spent.as_ref().map(|spent| spent.process_ns), Some(1_000_000_000));
@@ -262,9 +272,16 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_reports_no_time_has_this_ends() {
+        let old = StreamResult { end_time_s: None, ..result(1, 24_165_624) };
+        let tally = far(&Spec::new("tcp", "stream"), &results(vec![old]), 2_040_000_000);
+        assert_eq!((tally.bytes_received, tally.receiving_ns), (24_165_624, 2_040_000_000));
+    }
+
+    #[test]
     fn losses_and_jitter_are_the_receivers_own() {
         let spec = Spec::new("udp", "stream");
-        let datagrams = far(&spec, &results(vec![result(1, 97)])).datagrams;
+        let datagrams = far(&spec, &results(vec![result(1, 97)]), 9).datagrams;
         let wanted =
             DatagramTally { received: 97, missed: Some(3), jitter_ns: Some(2_000), ..DatagramTally::default() };
         assert_eq!(datagrams, Some(wanted));

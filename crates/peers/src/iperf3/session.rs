@@ -280,6 +280,8 @@ impl<'a> Session<'a> {
     fn run(&mut self, streams: Streams) -> Result<Next, InteropError> {
         let Some((requested, _)) = &self.requested else { return Ok(Next::Over) };
         let limit = limit(requested, self.service.limits.hold_ns);
+        // An amount counts whole, however late it arrives.
+        let by_time = requested.bytes == 0 && requested.blocks == 0;
         let Self { line, machine, turn, service, .. } = self;
         let mut expired = false;
         let mut buffer = [0; 1024];
@@ -307,10 +309,10 @@ impl<'a> Session<'a> {
                 if since.elapsed() > DRAIN_LIMIT {
                     signals.abort();
                 }
-                return;
+                return false;
             }
             match ends(elapsed) {
-                Ok(false) => {}
+                Ok(false) => return false,
                 Ok(true) => {
                     signals.stop();
                     over = Some((Instant::now(), Ok(())));
@@ -320,6 +322,7 @@ impl<'a> Session<'a> {
                     over = Some((Instant::now(), Err(error)));
                 }
             }
+            by_time
         });
         // Everything is sent; wait for the client to confirm.
         let stalled = ran.as_ref().is_ok_and(|ran| ran.legs.legs.iter().any(|leg| leg.stalled));
@@ -341,8 +344,7 @@ impl<'a> Session<'a> {
         }
         match ran {
             Ok(mut ran) => {
-                // The client ends the time: bytes that were read from the sockets afterwards are counted
-                // without extending it.
+                // The client ends the time, and what counts by it.
                 if let Some((since, _)) = over {
                     ran.legs.elapsed_ns = since.duration_since(begun).as_nanos() as u64;
                 }

@@ -29,6 +29,8 @@ pub(super) struct Ran {
     /// For each stream, in the order of opening: the counts from its headers at the end of the warm-up and at
     /// the end.
     pub(super) received: Vec<[Received; 2]>,
+    /// For each TCP stream, the bytes that had been read when the other end ended the test; `None` where all bytes count.
+    pub(super) read_by_end: Option<Vec<Option<u64>>>,
     /// Percent of one CPU: total, user and system.
     pub(super) cpu_percent: [f64; 3],
     /// Kept open until their owner drops them: a client closes last, a server when the client has ended the
@@ -67,12 +69,12 @@ impl Streams {
     }
 
     /// Moves the data and waits for the end of all streams. `live` receives this end's series; `on_step` is
-    /// called at least every `step` with the signals that end the streams.
+    /// called at least every `step` with the signals that end the streams. It returns whether what arrives from now on no longer counts.
     pub(super) fn run(
         self,
         step: Duration,
         live: &mut dyn FnMut(Live),
-        on_step: &mut dyn FnMut(&Signals, Duration),
+        on_step: &mut dyn FnMut(&Signals, Duration) -> bool,
     ) -> Result<Ran, EngineError> {
         let Self { role, spec, wide, sockets } = self;
         // A count of bytes ends with a whole block, as in iperf3, whose UDP receivers accept only whole blocks.
@@ -88,19 +90,26 @@ impl Streams {
         let process_cpu = ProcessCpu::start();
         let warm_up = Duration::from_nanos(spec.warmup_ns);
         let listen = || -> Vec<Received> { receivers.iter().map(|receivers| receivers.received()).collect() };
+        let read = || -> Vec<Option<u64>> { sockets.iter().map(|socket| foreign::consumed(socket.as_fd())).collect() };
+        let read_before = read();
+        let mut by_end = None;
         let mut before = (spec.warmup_ns == 0).then(|| vec![Received::default(); receivers.len()]);
         let legs = legs::run(&plan, links, step, live, &mut |signals, elapsed| {
             if before.is_none() && elapsed >= warm_up {
                 before = Some(listen());
             }
-            on_step(signals, elapsed);
+            if on_step(signals, elapsed) && by_end.is_none() {
+                by_end = Some((read(), listen()));
+            }
         })?;
         let cpu_percent = process_cpu.percent();
-        let after = listen();
+        let (read_by_end, after) = by_end.map_or_else(|| (None, listen()), |(read, after)| (Some(read), after));
+        let since = |(before, read): (&Option<u64>, Option<u64>)| Some(read?.saturating_sub((*before)?));
+        let read_by_end = read_by_end.map(|read| read_before.iter().zip(read).map(since).collect());
         // A test that ended within its warm-up has nothing after it.
         let before = before.unwrap_or_else(|| after.clone());
         let received = before.into_iter().zip(after).map(|(before, after)| [before, after]).collect();
-        Ok(Ran { role, spec, plan, legs, received, cpu_percent, sockets })
+        Ok(Ran { role, spec, plan, legs, received, read_by_end, cpu_percent, sockets })
     }
 }
 
