@@ -35,7 +35,7 @@ pub struct Header {
     pub reverse: bool,
     /// Both send, over the same connection (--full-duplex).
     pub full_duplex: bool,
-    /// Requested bit/s over UDP; 0 for none.
+    /// Requested bit/s of each connection, from whichever end sends; 0 for none.
     pub rate_bps: u64,
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use engine::transport::foreign;
-use model::{Direction, Role, Spec};
+use model::{Direction, Role, Spec, Stop};
 use peer_wire::iperf2::{Counts, LAST_TRIES, LAST_WAIT_MS, PEER, Report};
 use rustix::net::{RecvFlags, SendFlags};
 
@@ -126,6 +126,15 @@ impl Test<'_> {
         Sides { near, far, failure: moved.failure(), elapsed_ns: moved.legs.elapsed_ns, version }
     }
 
+    /// Why a stream from the server ended before its time: nothing but the end of the connection says that the server has finished, and a
+    /// server that dies ends it, too.
+    fn ended_early(&self, elapsed_ns: u64) -> Option<String> {
+        let Stop::TimeNs(ns) = self.spec.stop else { return None };
+        let early = elapsed_ns < ns - ns / 10 && !self.cancel.load(Ordering::SeqCst);
+        let [after, of] = [elapsed_ns, ns].map(|ns| model::units::seconds(ns as f64));
+        early.then(|| format!("{}: the server closed its connections after {after} of {of}", self.address))
+    }
+
     /// Streams over TCP: the server reports nothing; it closes when it has read everything.
     fn streams(
         &self,
@@ -138,7 +147,10 @@ impl Test<'_> {
         let near = moved.tally();
         if !plain::sends(self.spec, Role::Active) {
             let far = results::drained(&near);
-            return Ok(self.sides(&moved, near, far, version));
+            let early = self.ended_early(moved.legs.elapsed_ns);
+            let near = model::EndTally { cut_short: near.cut_short || early.is_some(), ..near };
+            let sides = self.sides(&moved, near, far, version);
+            return Ok(Sides { failure: sides.failure.or(early), ..sides });
         }
         let (ended, mut rest) = (Instant::now(), [0; 256]);
         if self.spec.direction == Direction::Both {

@@ -90,6 +90,8 @@ pub(super) fn spec(requested: Option<&Header>) -> Spec {
             Amount::Bytes(bytes) => Stop::Bytes(u64::from(bytes)),
             Amount::Hundredths(time) => Stop::TimeNs(u64::from(time) * HUNDREDTH_NS),
         },
+        // -b with -R or --full-duplex is the rate at which this end sends on each connection.
+        rate_bps: Some(requested.rate_bps).filter(|rate| *rate > 0),
         ..plain
     }
 }
@@ -151,6 +153,8 @@ mod tests {
                 (requested.direction, requested.stop, requested.block)
             );
         }
+        let paced = Header { rate_bps: 10_000_000, ..header(&Spec::new("tcp", "stream"), 5001).unwrap() };
+        assert_eq!(spec(Some(&Header::from_bytes(&paced.to_bytes()).unwrap())).rate_bps, Some(10_000_000));
         let shared = Spec { flows: 4, stop: Stop::Blocks(8), block: 1000, ..Spec::new("tcp", "stream") };
         assert_eq!(header(&shared, 5001).unwrap().amount, Amount::Bytes(2000));
     }
