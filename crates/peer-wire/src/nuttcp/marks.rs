@@ -51,6 +51,14 @@ pub fn sent_so_far(datagram: &[u8]) -> Option<u64> {
     (sent > 0 && sent.is_multiple_of(size)).then(|| sent / size)
 }
 
+/// Writes into a datagram how many bytes have been sent with it. Interim reports of its receiver count losses by that; a datagram that is
+/// too short has none.
+pub fn count_sent(datagram: &mut [u8], bytes: u64) {
+    if let Some(place) = datagram.get_mut(SENT_AT..).and_then(|rest| rest.first_chunk_mut::<8>()) {
+        *place = bytes.to_ne_bytes();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,5 +73,15 @@ mod tests {
         assert_eq!(sent_so_far(&datagram), Some(3), "a sender with the other byte order");
         datagram[24..32].copy_from_slice(&1_001_u64.to_le_bytes());
         assert_eq!((sent_so_far(&datagram), sent_so_far(&datagram[..31])), (None, None));
+    }
+
+    #[test]
+    fn a_datagram_has_what_was_sent_with_it() {
+        let mut datagram = [0x1d; 1_000];
+        count_sent(&mut datagram, 3_000);
+        assert_eq!(sent_so_far(&datagram), Some(3));
+        assert_eq!((datagram[23], datagram[32]), (0x1d, 0x1d));
+        count_sent(&mut datagram[..31], 5_000);
+        assert_eq!(sent_so_far(&datagram), Some(3), "too short for it");
     }
 }

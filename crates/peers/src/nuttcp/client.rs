@@ -10,6 +10,7 @@ use model::{Role, Spec};
 use peer_wire::Turn;
 use peer_wire::nuttcp::{Client, ClientAction, Mark, PEER, Report};
 
+use super::interim::Numbered;
 use super::{request, results, sort};
 use crate::line::{Input, Line, Wait};
 use crate::marks::{MarkTimes, MarkedDatagrams, stop_at_end};
@@ -201,7 +202,7 @@ impl Session<'_> {
             return work.datagrams(socket, MarkedDatagrams::new(sort, mark_times), &mut live, &mut on_step);
         }
         send_begin_marks(&socket);
-        let moved = work.datagrams(socket, MarkedDatagrams::sent(mark_times), &mut live, &mut on_step)?;
+        let moved = work.datagrams(socket, Numbered::new(mark_times, self.spec.block), &mut live, &mut on_step)?;
         moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &Mark::End(0).bytes()));
         Ok(moved)
     }

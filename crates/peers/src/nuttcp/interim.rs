@@ -5,12 +5,13 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use engine::transport::foreign;
 use model::{Interval, Spec};
-use peer_wire::nuttcp::{Interim, Mark, mark, sent_so_far};
+use peer_wire::nuttcp::{Interim, Mark, count_sent, mark, sent_so_far};
 use rustix::net::SendFlags;
 
 use super::sort;
-use crate::marks::DatagramKind;
+use crate::marks::{DatagramKind, MarkTimes, MarkedDatagrams};
 use crate::plain;
 
 /// Datagrams that the client has sent, as the last one to arrive said; 0 for not known.
@@ -65,6 +66,30 @@ pub(super) fn counted(sent: Option<Sent>) -> impl FnMut(&[u8]) -> DatagramKind +
             sent.store(count, Ordering::Relaxed);
         }
         kind
+    }
+}
+
+/// The datagrams that this end sends, each with what was sent up to its end: a client with -i counts losses by that.
+pub(super) struct Numbered {
+    marked: MarkedDatagrams<fn(&[u8]) -> DatagramKind>,
+    block: u64,
+}
+
+impl Numbered {
+    pub(super) fn new(mark_times: Arc<MarkTimes>, block: u64) -> Self {
+        Self { marked: MarkedDatagrams::sent(mark_times), block }
+    }
+}
+
+impl foreign::Header for Numbered {
+    #[inline]
+    fn write(&mut self, datagram: &mut [u8], number: u64) {
+        count_sent(datagram, (number + 1).wrapping_mul(self.block));
+    }
+
+    #[inline]
+    fn read(&mut self, datagram: &[u8]) -> Option<u64> {
+        foreign::Header::read(&mut self.marked, datagram)
     }
 }
 

@@ -10,7 +10,7 @@ use peer_wire::nuttcp::{Mark, Options, PEER, Report, Server, ServerAction};
 use peer_wire::{SpeakError, Turn};
 
 use super::client::{END_GAP, send_begin_marks};
-use super::interim::{InterimReports, counted, skip_first_mark};
+use super::interim::{InterimReports, Numbered, counted, skip_first_mark};
 use super::{request, results};
 use crate::acceptor::{self, ClientSession};
 use crate::line::Wait;
@@ -168,7 +168,7 @@ impl Session<'_, '_> {
             None => work.streams(sockets, &mut live, &mut on_step)?,
             Some(socket) if transmits => {
                 send_begin_marks(&socket);
-                let header = MarkedDatagrams::sent(mark_times.clone());
+                let header = Numbered::new(mark_times.clone(), spec.block);
                 let moved = work.datagrams(socket, header, &mut live, &mut on_step)?;
                 moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &Mark::End(0).bytes()));
                 moved
