@@ -143,7 +143,10 @@ impl Reflector<'_> {
                 self.refuse(peer, Refusal::Rate);
                 continue;
             }
-            let own = match senders.as_mut().map(|senders| senders.count(peer, request.session, Instant::now())) {
+            let own = match senders
+                .as_mut()
+                .map(|senders| senders.count(peer, request.session, request.sequence, Instant::now()))
+            {
                 None => request.sequence,
                 Some(SequenceNumber::Next(number)) => {
                     if number == 0 {
