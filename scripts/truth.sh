@@ -5,7 +5,7 @@
 # real program over loopback (as root in its own network namespace). With a tolerance of 0 every difference counts: about 3 of the
 # 100 differ by chance, and more than 10 are a failure. THRU_TRUTH_LIVE=20 runs fewer, 400 more.
 #
-# matrix (root; 5 minutes): 72 paths whose limit is known, and what `thru why` names. THRU_TRUTH_PATHS=456 is as many as in
+# matrix (root; 5 minutes): 72 paths whose limit is known, and what `thru why` names. THRU_TRUTH_PATHS=420 is as many as in
 # docs/manual/why.md (25 minutes), THRU_TRUTH_SEED draws other paths, and with THRU_TRUTH_FOLDER records stay and a stopped run
 # continues.
 #
@@ -65,6 +65,7 @@ agent_over_loopback() {
 if wants matrix && [ "$(id -u)" != 0 ]; then
     say "SKIPPED: the matrix of thru why: its labs need root"
 elif wants matrix; then
+    have iperf3 || die "iperf3 is missing: some paths have its traffic beside the measurement" "apt-get install iperf3"
     cargo build --locked --quiet -p throughline-matrix
     say "${THRU_TRUTH_PATHS:-72} paths with a known limit, and what thru why names"
     "${CARGO_TARGET_DIR:-target}/debug/matrix" run "${THRU_TRUTH_FOLDER:-$dir/matrix}" --check --thru "$thru" \

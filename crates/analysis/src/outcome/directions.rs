@@ -166,7 +166,7 @@ mod tests {
         assert_eq!((out.bytes_received, back.bytes_sent), (Some(22_500_000), Some(3_750_000)));
         assert_eq!((out.ci95_low, back.ci95_high), (Some(30e6), Some(5e6)));
         assert_eq!(outcome.summary.goodput_bps, Some(35e6), "the sum");
-        assert_eq!(outcome.summary.fairness, None, "two directions are no shares of one path");
+        assert_eq!(outcome.summary.fairness, None, "two directions do not share one path");
         let values: Vec<f64> = outcome.directions().map(|(_, estimate)| estimate.value).collect();
         assert_eq!(values, [30e6, 5e6]);
         assert!(out.outbound.is_none() && back.return_trip.is_none());
