@@ -36,11 +36,14 @@ pub fn document(doc: &Doc, what: &str) {
     assert!(!doc.run.outcomes.is_empty(), "{what}: nothing was measured");
     assert_eq!(doc.run.ending.as_ref().map(|ending| ending.how.as_str()), Some("finished"), "{what}");
     let written = doc.json["outcomes"].as_array().expect("a list");
+    // A side of a comparison has the usual target: the tolerance is that of the difference.
+    let paired = ["ab", "advise"].contains(&doc.run.header.kind.as_str());
+    let target = doc.run.header.stopping.target.max(if paired { model::Stopping::default().target } else { 0.0 });
     for (outcome, json) in doc.run.outcomes.iter().zip(written) {
         let what = format!("{what}, {} blocks of {} B", outcome.spec.transport, outcome.spec.block);
         // A curve states no interval from fewer than ten legs.
         let least = if doc.run.header.kind == "curve" { 10 } else { 3 };
-        summary(outcome, json, least, doc.run.header.stopping.target, &what);
+        summary(outcome, json, least, target, &what);
         for trial in &outcome.trials {
             counts(outcome, trial, &what);
         }

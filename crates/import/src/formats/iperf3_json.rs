@@ -131,7 +131,7 @@ fn of_document(document: &Value, line: u32) -> Result<Imported, String> {
     };
     let mut spec = spec(requested, by_server)?;
     // 3.7 to 3.12 do not report --bidir in test_start.
-    if end.get("sum_received_bidir_reverse").is_some() || goes_both_ways(end) {
+    if end.get("sum_received_bidir_reverse").is_some() || sends_and_receives(end) {
         spec.direction = Direction::Both;
     }
     let ways = ways(end, &spec, by_server)?;
@@ -198,7 +198,7 @@ fn of_document(document: &Value, line: u32) -> Result<Imported, String> {
 }
 
 /// Whether this end sent on some streams and received on others.
-fn goes_both_ways(end: &Value) -> bool {
+fn sends_and_receives(end: &Value) -> bool {
     let streams = || end.get("streams").and_then(Value::as_array).into_iter().flatten();
     let sends = |wanted: bool| {
         streams().any(|stream| ["sender", "udp"].iter().any(|name| stream[*name]["sender"] == Value::Bool(wanted)))

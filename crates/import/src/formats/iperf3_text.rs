@@ -120,12 +120,13 @@ fn read(text: &str) -> Reading {
                 let percent = words.next().and_then(|word| number(word.trim_end_matches('%')));
                 session.figures.extend(end.zip(percent).map(|(end, percent)| (format!("{end}_cpu_percent"), percent)));
             }
-        } else if trimmed.contains("] Sent ") && session.summary.is_empty() {
-            if let Some(last) = session.intervals.iter().rposition(|line| line.lost().is_some()) {
-                let sent = session.intervals.remove(last);
-                let received = session.arrived(&sent);
-                session.summary.extend([(at, line, sent, true), (at, line, received, false)]);
-            }
+        } else if trimmed.contains("] Sent ")
+            && session.summary.is_empty()
+            && let Some(last) = session.intervals.iter().rposition(|line| line.lost().is_some())
+        {
+            let sent = session.intervals.remove(last);
+            let received = session.arrived(&sent);
+            session.summary.extend([(at, line, sent, true), (at, line, received, false)]);
         }
         match Line::of(line) {
             Some(Ok(_)) if count >= MAX_ROWS => {
