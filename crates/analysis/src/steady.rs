@@ -5,7 +5,11 @@
 //! 1. TCP has left slow start and recovered from the losses that ended it (RFC 5681, section 3.1), and
 //! 2. the rate has come close to that of the trial's second half.
 //!
-//! From there on the rate must not grow further. It does if its trend is up, or if the congestion window grows while the RTT stays: then
+//! From there on the rate must be level, also after the next loss: a window that grows until its queue overflows then falls to a half
+//! (Reno) or to 0.7 (CUBIC, RFC 9438, section 4.6). As long as there was no such loss, the queue must be so long that what remains in flight
+//! would still fill the path.
+//!
+//! And the rate must not grow further. It does if its trend is up, or if the congestion window grows while the RTT stays: then
 //! no queue has formed, so the path could carry more. Three or more losses are a repeated cycle of the congestion control, whose mean is
 //! the result.
 //!
@@ -37,6 +41,10 @@ const MATTERS: f64 = 0.03;
 const SEEN: f64 = 0.0002;
 /// Share of its congestion window that a connection uses if the window limits it.
 const USED: f64 = 0.7;
+/// Growth of a window within a trial that leads to a loss.
+const GREW: f64 = 0.02;
+/// The shortest queue, ns.
+const LEAST_QUEUE_NS: u64 = 1_000_000;
 /// This many losses are a cycle.
 const CYCLE: u64 = 3;
 /// Standard errors by which a trend is up.
@@ -115,7 +123,47 @@ fn settling(spec: &Spec, length_ns: u64, sender: &EndTally, receiver: &EndTally)
             rate.is_none_or(|rate| rate.slope + CLEAR * rate.standard_error > slope / 2.0)
         }),
     };
-    Some(Settling { from_ns, growth: growth.map(|per_ns| per_ns * 1e9) })
+    let growth = growth.map(|per_ns| per_ns * 1e9);
+    let falls = flows_fall(sender, begun, length_ns).then_some(1e9 / length_ns as f64);
+    Some(Settling { from_ns, growth: growth.or(falls) })
+}
+
+/// Whether the next loss would leave too little in flight to fill the path, for most of the flows: their windows grow and are used, nothing
+/// was lost since the start-up, and the queue is too short for what the congestion control keeps after a loss.
+fn flows_fall(sender: &EndTally, from_ns: u64, length_ns: u64) -> bool {
+    let all: Vec<bool> = sender
+        .flows
+        .iter()
+        .filter(|flow| flow.bytes_sent > 0 && !flow.tcp.is_empty())
+        .map(|flow| {
+            let kept = kept_after_loss(flow.socket.cc.as_deref());
+            kept.is_some_and(|kept| falls(&flow.tcp, from_ns, length_ns, kept))
+        })
+        .collect();
+    2 * all.iter().filter(|falls| **falls).count() > all.len()
+}
+
+/// The part of its window that a congestion control keeps after a loss; `None` for those that do not grow until there is one.
+fn kept_after_loss(cc: Option<&str>) -> Option<f64> {
+    match cc? {
+        "reno" => Some(0.5),
+        "cubic" => Some(0.7),
+        _ => None,
+    }
+}
+
+fn falls(flow: &[TcpSample], from_ns: u64, length_ns: u64, kept: f64) -> bool {
+    let settled: Vec<&TcpSample> =
+        flow.iter().filter(|one| (from_ns..=length_ns).contains(&one.at_ns) && one.rtt_ns > 0).collect();
+    let [first, .., last] = settled.as_slice() else { return false };
+    let shares: Vec<f64> = settled.iter().map(|one| f64::from(one.unacked) / f64::from(one.cwnd.max(1))).collect();
+    let used = median(&shares).is_some_and(|share| share >= USED);
+    let grew = f64::from(last.cwnd) >= (1.0 + GREW) * f64::from(first.cwnd);
+    let shortest = flow.iter().filter_map(|one| one.min_rtt_ns).min().unwrap_or(0);
+    // What a busy host adds to a short round trip is no queue, and no loss follows from it.
+    let queue = last.rtt_ns.saturating_sub(shortest);
+    let filled = (last.rtt_ns as f64) * kept >= shortest as f64;
+    used && grew && last.retransmits == first.retransmits && queue >= LEAST_QUEUE_NS && !filled
 }
 
 /// From the first to the last of ascending points.

@@ -173,6 +173,28 @@ fn a_window_that_grows_slowly_towards_the_path_is_not_settled() {
 }
 
 #[test]
+fn a_full_path_whose_next_loss_empties_its_queue_is_not_settled() {
+    // The queue would overflow at a fifth of what is in flight.
+    let short = |control| Connection { queue: 0.2, exit: 0.9, ..path(control, 1000.0, 20.0) };
+    for (control, cc) in [(Control::Reno, "reno"), (Control::Cubic, "cubic")] {
+        let spec = Spec { steady: true, stop: Stop::TimeNs(2_000 * MS), ..Spec::new("tcp", "stream") };
+        let settled = |connection: Connection, cc: &str| {
+            let (mut near, mut far) = connection.trial(2_000);
+            near.flows[0].socket.cc = Some(cc.to_owned());
+            for one in &mut near.flows[0].tcp {
+                // Its window has passed what the path holds, and the queue begins to fill.
+                (one.retransmits, one.cwnd) = (0, 1_800 + (one.at_ns / MS / 20) as u32);
+                (one.unacked, one.ssthresh, one.state) = (one.cwnd, Some(1_700), 0);
+                (one.min_rtt_ns, one.rtt_ns) = (Some(20 * MS), 20 * MS + one.at_ns / 500);
+            }
+            settle(&spec, &mut near, &mut far).expect("a series")
+        };
+        assert!(!settled(short(control), cc), "{cc}");
+        assert!(settled(short(control), "bbr"), "bbr does not wait for a loss");
+    }
+}
+
+#[test]
 fn what_waits_behind_a_lost_segment_does_not_widen_the_interval() {
     let connection = path(Control::Constant, 10.0, 100.0);
     let spec = Spec { steady: true, stop: Stop::TimeNs(20_000 * MS), ..Spec::new("tcp", "stream") };
