@@ -160,7 +160,7 @@ fn falls(flow: &[TcpSample], from_ns: u64, length_ns: u64, kept: f64) -> bool {
     let used = median(&shares).is_some_and(|share| share >= USED);
     let grew = f64::from(last.cwnd) >= (1.0 + GREW) * f64::from(first.cwnd);
     let shortest = flow.iter().filter_map(|one| one.min_rtt_ns).min().unwrap_or(0);
-    // What a busy host adds to a short round trip is no queue, and no loss follows from it.
+    // A busy host lengthens short round trips without a queue, so no loss follows.
     let queue = last.rtt_ns.saturating_sub(shortest);
     let filled = (last.rtt_ns as f64) * kept >= shortest as f64;
     used && grew && last.retransmits == first.retransmits && queue >= LEAST_QUEUE_NS && !filled

@@ -91,10 +91,7 @@ pub struct TcpSample {
     /// Received segments with payload, duplicates included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub segments_received: Option<u64>,
-    /// Sent segments without payload: acknowledgements, apart from the handshake.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub acks_sent: Option<u64>,
-    /// Received segments without payload.
+    /// Received segments without payload: acknowledgements, apart from the handshake.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub acks_received: Option<u64>,
     /// Received segments that were out of order (`tcpi_rcv_ooopack`).

@@ -28,7 +28,7 @@ pub(crate) fn of_run(run: &Run) -> Vec<String> {
     lines
 }
 
-/// `46.5 of at most 47.1 Mbit/s (MTU 1500 on 50 Mbit/s)`. Has as many digits more than elsewhere as show the difference of the two.
+/// `46.5 of at most 47.1 Mbit/s (MTU 1500 on 50 Mbit/s)`. Uses more than three digits only where three do not tell the two apart.
 pub(crate) fn at_most(outcome: &Outcome) -> Option<String> {
     let ceiling = outcome.summary.ceiling.as_ref()?;
     let goodput = outcome.summary.goodput_bps?;

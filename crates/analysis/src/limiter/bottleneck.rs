@@ -87,7 +87,7 @@ pub(crate) fn known_bps(outcome: &Outcome, near: &Inventory, far: &Inventory) ->
     }
     let all: Vec<Bottleneck> =
         observations.directions.iter().filter_map(|direction| of(&observations, direction)).collect();
-    // A queue that delays acknowledgements does not show what the data's way carries.
+    // A queue that delays acknowledgements does not show what the data's path carries.
     let weight =
         all.iter().map(|one| one.weight * (1.0 - one.back)).sum::<f64>() / observations.directions.len().max(1) as f64;
     all.iter().map(|one| one.bps).reduce(f64::max).filter(|_| weight >= STRONG)

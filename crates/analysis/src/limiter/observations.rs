@@ -39,7 +39,7 @@ impl<'a> Observations<'a> {
         }
     }
 
-    /// The largest packet that the way of the data was found to carry, bytes; `None` for payload in both directions.
+    /// The largest packet that the data's path was found to carry, bytes; `None` for payload in both directions.
     pub(super) fn path_mtu(&self) -> Option<u32> {
         match self.spec.direction {
             Direction::Send => self.path_mtu[0],

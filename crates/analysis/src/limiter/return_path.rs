@@ -1,4 +1,4 @@
-//! Which path a queue was on: that of the data, or that of its acknowledgements.
+//! Which path a queue was on: the data's or the acknowledgements'.
 //!
 //! The receiver's TCP counts the bytes that have arrived, the sender's TCP those that are acknowledged. The time between the two for the
 //! same byte is the delay of the return path, plus the unknown difference of the two ends' starts. As the round trips of a trial differ, a

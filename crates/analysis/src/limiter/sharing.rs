@@ -29,7 +29,7 @@ pub(super) fn weight(observations: &Observations<'_>, direction: &DirectionView<
     other_traffic(observations, direction).map_or(0.0, |one| one.weight)
 }
 
-/// The better evidence of the two.
+/// The stronger of the two kinds of evidence.
 pub(super) fn other_traffic(observations: &Observations<'_>, direction: &DirectionView<'_>) -> Option<OtherTraffic> {
     // Tests of the same run that use the path at the same time are not other traffic.
     if !observations.bulk() || observations.spec.start_ns.is_some() {
@@ -84,7 +84,7 @@ fn early_queue(observations: &Observations<'_>, direction: &DirectionView<'_>) -
     let least = observations.directions.iter().filter_map(shortest).reduce(f64::min)?;
     let weight = 0.8 * ramp(own - least, 2e6, 6e6) * ramp(own / least, 1.1, 1.4);
     let statement = format!(
-        "the shortest RTT of a trial was {}, and that of another one {}: a queue that this measurement did not make stood on the path",
+        "the shortest RTT of a trial was {}, and that of another one {}: a queue that this measurement did not cause was already on the path",
         seconds(own),
         seconds(least)
     );

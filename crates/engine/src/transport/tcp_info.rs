@@ -88,8 +88,6 @@ impl TcpInfo {
     pub(crate) fn sample(&self, at_ns: u64) -> TcpSample {
         let us = |at| u64::from(self.old(at)) * 1_000;
         let count = |at| self.u32(at).map(u64::from);
-        // tcpi_segs_out and tcpi_segs_in count all segments, as words that wrap around.
-        let without_payload = |all, data| Some(u64::from(self.u32(all)?.wrapping_sub(self.u32(data)?)));
         TcpSample {
             at_ns,
             state: self.bytes[1],
@@ -123,8 +121,8 @@ impl TcpInfo {
             spurious: count(216),
             segments_sent: count(156),
             segments_received: count(152),
-            acks_sent: without_payload(136, 156),
-            acks_received: without_payload(140, 152),
+            // tcpi_segs_in counts all segments; both are words that wrap around.
+            acks_received: self.u32(140).zip(self.u32(152)).map(|(all, data)| u64::from(all.wrapping_sub(data))),
             out_of_order: count(224),
         }
     }

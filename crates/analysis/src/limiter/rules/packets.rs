@@ -82,7 +82,7 @@ fn segment_size(direction: &DirectionView<'_>, path_mtu: Option<u32>) -> Option<
     }))
 }
 
-/// Needless retransmissions up to which they are no cause, and from which they are.
+/// Up to the first number, needless retransmissions are not the cause; from the second on they are.
 const FEW: [f64; 2] = [2.0, 8.0];
 /// Segments that TCP expects out of order at first (net.ipv4.tcp_reordering).
 const IN_ORDER: u32 = 3;
