@@ -144,7 +144,8 @@ fn of_streams(end: &Value) -> Result<Vec<Way>, String> {
         let outbound = stream.get("sender").and_then(|one| one.get("sender")).and_then(Value::as_bool);
         let (Some(outbound), Some(sent), Some(received)) = (outbound, side("sender"), side("receiver")) else {
             return Err(
-                "the sums of `bidir` have the same names (iperf3 before 3.10), and a stream lacks figures".into()
+                "its sums of both directions have the same names (iperf3 before 3.10), and a stream lacks figures"
+                    .into(),
             );
         };
         let way = &mut all[usize::from(!outbound)];
@@ -153,9 +154,9 @@ fn of_streams(end: &Value) -> Result<Vec<Way>, String> {
     }
     match all.iter().all(|way| way.sent.is_some()) {
         true => Ok(all.into()),
-        false => {
-            Err("the sums of `bidir` have the same names (iperf3 before 3.10), and no stream is of one direction"
-                .into())
-        }
+        false => Err(
+            "its sums of both directions have the same names (iperf3 before 3.10), and no stream is of one direction"
+                .into(),
+        ),
     }
 }
