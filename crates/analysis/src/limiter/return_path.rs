@@ -16,6 +16,9 @@ const FEWEST: usize = 8;
 /// Smallest difference of two round trips that has a meaning, relative to the median one, and in ns: a busy host reads late.
 const LEAST: f64 = 0.02;
 const LEAST_NS: f64 = 3e6;
+/// Share of the pairs of counts whose round trips must differ by that. Where the queue has one length all the time, only the pairs with a
+/// reading of the start-up differ, and their slope is that of chance.
+const DIFFER: f64 = 1.0 / 3.0;
 /// Slope from which the return path has a part in the delay, and from which it has all of it. The smoothed RTT lags behind, so the slopes
 /// of a queue there are between 0.65 and 1.1, and those of a queue on the data's path are below 0.15.
 const PART: [f64; 2] = [0.4, 0.65];
@@ -48,7 +51,10 @@ fn slope(sender: &FlowTally, receiver: &FlowTally) -> Option<f64> {
         })
         .collect();
     let usual = median(&points.iter().map(|(rtt, _)| *rtt).collect::<Vec<f64>>()).filter(|_| points.len() >= FEWEST)?;
-    median_slope(&points, (LEAST * usual).max(LEAST_NS))
+    let least = (LEAST * usual).max(LEAST_NS);
+    let pairs = || points.iter().enumerate().flat_map(|(at, one)| points[..at].iter().map(move |other| (one, other)));
+    let differ = pairs().filter(|(one, other)| (one.0 - other.0).abs() >= least).count();
+    (differ as f64 >= DIFFER * pairs().count() as f64).then(|| median_slope(&points, least)).flatten()
 }
 
 /// When that many bytes were acknowledged, and the smoothed RTT then, ns; between readings in proportion.

@@ -5,11 +5,11 @@ use model::TcpSample;
 use super::recorded_case::{RecordedCase, around};
 use super::*;
 
-/// A flow at 10 Mbit/s whose round trips grow from 20 to 200 ms, and the bytes that the receiver reports: those that the sender has
+/// A flow at 10 Mbit/s whose round trips grow from 20 ms by 36 ms in 100 until then, and the bytes that the receiver reports: those that the sender has
 /// seen acknowledged `back` of the added delay before.
-fn growing_delay(back: f64) -> RecordedCase {
+fn growing_delay(back: f64, until_ns: u64) -> RecordedCase {
     let mut case = RecordedCase::tcp(10, 20 * MS);
-    let rtt_ns = |at_ns: u64| 20 * MS + at_ns.min(500 * MS) * 36 / 100;
+    let rtt_ns = |at_ns: u64| 20 * MS + at_ns.min(until_ns) * 36 / 100;
     let bytes = |at_ns: u64| at_ns * 10 / 8_000;
     case.samples(|i, one| {
         one.rtt_ns = rtt_ns(i * 100 * MS);
@@ -30,10 +30,17 @@ fn growing_delay(back: f64) -> RecordedCase {
 
 #[test]
 fn delay_that_arises_after_the_data_has_arrived_is_the_return_path() {
-    let why = growing_delay(1.0).why();
+    let why = growing_delay(1.0, 500 * MS).why();
     assert_eq!(why.limiter, LimiterKind::ReturnPath, "{why:#?}");
     assert!(why.statement.contains("acknowledgements (400 of them a second) queued on the return path"), "{why:#?}");
-    let why = growing_delay(0.0).why();
+    let why = growing_delay(0.0, 500 * MS).why();
+    assert_eq!(why.limiter, LimiterKind::Link, "{why:#?}");
+    assert!(why.evidence.iter().all(|one| one.of != LimiterKind::ReturnPath), "{why:#?}");
+}
+
+#[test]
+fn round_trips_that_are_level_after_the_start_do_not_show_where_the_delay_arose() {
+    let why = growing_delay(1.0, 100 * MS).why();
     assert_eq!(why.limiter, LimiterKind::Link, "{why:#?}");
     assert!(why.evidence.iter().all(|one| one.of != LimiterKind::ReturnPath), "{why:#?}");
 }
@@ -41,8 +48,8 @@ fn delay_that_arises_after_the_data_has_arrived_is_the_return_path() {
 #[test]
 fn a_return_path_that_is_slow_gives_no_rate_of_the_path() {
     let known = |case: &RecordedCase| known_bps(&case.outcome, &case.hosts[0], &case.hosts[1]);
-    assert_eq!(known(&growing_delay(1.0)), None);
-    assert!(known(&growing_delay(0.0)).is_some_and(|bps| (bps - 10e6).abs() < 1e6));
+    assert_eq!(known(&growing_delay(1.0, 500 * MS)), None);
+    assert!(known(&growing_delay(0.0, 500 * MS)).is_some_and(|bps| (bps - 10e6).abs() < 1e6));
 }
 
 /// A bottleneck with a standing queue.
