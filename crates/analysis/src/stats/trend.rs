@@ -14,24 +14,59 @@ pub struct Trend {
     pub standard_error: f64,
 }
 
-/// The trend of `points` (abscissa, value) by least squares. `None` for fewer than four points, a mean that is not positive, or points
-/// at one place.
+/// Points for each degree of the curve that the errors are taken from, and the highest degree.
+const POINTS_A_DEGREE: usize = 6;
+const DEGREES: usize = 3;
+
+/// The trend of `points` (abscissa, value) by least squares. Its standard error is that of the values about a curve of up to the third
+/// degree: about a line, growth that is bent would look like noise. `None` for fewer than four points, a mean that is not positive, or
+/// points at one place.
 #[must_use]
 pub fn trend(points: &[(f64, f64)]) -> Option<Trend> {
-    let n = points.len() as f64;
     let (xs, ys): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
     let (centre, level) = (mean(&xs)?, mean(&ys).filter(|level| *level > 0.0)?);
-    let spread: f64 = xs.iter().map(|x| (x - centre).powi(2)).sum();
+    let off: Vec<f64> = xs.iter().map(|x| x - centre).collect();
+    let spread = product(&off, &off);
     if points.len() < 4 || spread <= 0.0 {
         return None;
     }
-    let slope = points.iter().map(|(x, y)| (x - centre) * (y - level)).sum::<f64>() / spread;
-    let residuals: Vec<f64> = points.iter().map(|(x, y)| y - level - slope * (x - centre)).collect();
-    let squares: f64 = residuals.iter().map(|one| one * one).sum();
-    let correlation = lag1(&residuals).unwrap_or(0.0).clamp(0.0, 0.9);
+    let slope = product(&off, &ys) / spread;
+    let mut residuals: Vec<f64> = ys.iter().map(|y| y - level).collect();
+    let degrees = (points.len() / POINTS_A_DEGREE).clamp(1, DEGREES);
+    for term in polynomials(&off, degrees) {
+        take_out(&mut residuals, &term);
+    }
+    let fitted = (1 + degrees) as f64;
+    let free = points.len() as f64 - fitted;
+    // Each fitted term takes 1/n from the correlation of the residuals.
+    let correlation = (lag1(&residuals).unwrap_or(0.0) + fitted / points.len() as f64).clamp(0.0, 0.9);
     let inflation = (1.0 + correlation) / (1.0 - correlation);
-    let standard_error = (squares / (n - 2.0) / spread * inflation).sqrt();
+    let standard_error = (product(&residuals, &residuals) / free / spread * inflation).sqrt();
     Some(Trend { slope: slope / level, standard_error: standard_error / level })
+}
+
+/// Polynomials in `off` of the degrees 1 to `degrees`, orthogonal to each other and to a constant.
+fn polynomials(off: &[f64], degrees: usize) -> Vec<Vec<f64>> {
+    let scale = off.iter().fold(f64::MIN_POSITIVE, |largest, x| largest.max(x.abs()));
+    let mut terms = vec![vec![1.0; off.len()]];
+    for degree in 1..=degrees {
+        let mut term: Vec<f64> = off.iter().map(|x| (x / scale).powi(degree as i32)).collect();
+        for other in &terms {
+            take_out(&mut term, other);
+        }
+        terms.push(term);
+    }
+    terms.split_off(1)
+}
+
+/// Subtracts from `values` their part along `term`.
+fn take_out(values: &mut [f64], term: &[f64]) {
+    let part = product(values, term) / product(term, term).max(f64::MIN_POSITIVE);
+    values.iter_mut().zip(term).for_each(|(value, at)| *value -= part * at);
+}
+
+fn product(one: &[f64], other: &[f64]) -> f64 {
+    one.iter().zip(other).map(|(a, b)| a * b).sum()
 }
 
 /// The median slope between any two of `points` whose abscissas differ by at least `least` (Theil, 1950; Sen, 1968). `None` without such
@@ -91,6 +126,17 @@ mod tests {
             });
             let share = clear.count() as f64 / 2000.0;
             assert!(share < 0.01, "{share} with a correlation of {phi}");
+        }
+    }
+
+    #[test]
+    fn growth_that_is_bent_is_as_clear_as_that_along_a_line() {
+        let shapes: [fn(f64) -> f64; 3] = [|x| x, |x| x.powi(3), |x| 1.0 - (-4.0 * x).exp()];
+        for shape in shapes {
+            let points: Vec<(f64, f64)> =
+                (0..30).map(|at| (f64::from(at), 10.0 + shape(f64::from(at) / 29.0))).collect();
+            let found = trend(&points).unwrap();
+            assert!(found.slope > 8.0 * found.standard_error, "{found:?}");
         }
     }
 
