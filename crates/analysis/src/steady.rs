@@ -9,7 +9,7 @@
 //! (Reno) or to 0.7 (CUBIC, RFC 9438, section 4.6). As long as there was no such loss, the queue must be so long that what remains in flight
 //! would still fill the path.
 //!
-//! And the rate must not grow further. It does if its trend is up, or if the congestion window grows while the RTT stays: then
+//! And the rate must not grow further. It does if its trend is up while the windows can still grow, or if the congestion window grows while the RTT stays: then
 //! no queue has formed, so the path could carry more. Three or more losses are a repeated cycle of the congestion control, whose mean is
 //! the result.
 //!
@@ -45,6 +45,10 @@ const USED: f64 = 0.7;
 const GREW: f64 = 0.02;
 /// The shortest queue, ns.
 const LEAST_QUEUE_NS: u64 = 1_000_000;
+/// Segments by which a window grows in a round trip at the least: CUBIC among Reno flows (RFC 9438, section 4.3).
+const GROWTH: f64 = 0.53;
+/// Round trips in which a receive window is tuned, which doubles in each.
+const AUTOTUNED: f64 = 60.0;
 /// This many losses are a cycle.
 const CYCLE: u64 = 3;
 /// Standard errors by which a trend is up.
@@ -115,7 +119,11 @@ fn settling(spec: &Spec, length_ns: u64, sender: &EndTally, receiver: &EndTally)
     }
     let points: Vec<(f64, f64)> = rest.iter().map(|part| (part.middle_ns(), part.per_ns())).collect();
     let growth = match trend(&points) {
-        Some(rate) if rate.slope > CLEAR * rate.standard_error && rate.slope * span(&points) > LEVEL => {
+        Some(rate)
+            if rate.slope > CLEAR * rate.standard_error
+                && rate.slope * span(&points) > LEVEL
+                && (length_ns as f64) < grown_after(&flows) * rtt_ns =>
+        {
             Some(rate.slope)
         }
         rate => growing_window(&flows, begun, length_ns).filter(|slope| {
@@ -126,6 +134,13 @@ fn settling(spec: &Spec, length_ns: u64, sender: &EndTally, receiver: &EndTally)
     let growth = growth.map(|per_ns| per_ns * 1e9);
     let falls = flows_fall(sender, begun, length_ns).then_some(1e9 / length_ns as f64);
     Some(Settling { from_ns, growth: growth.or(falls) })
+}
+
+/// Round trips after which the largest window of the flows has grown from nothing, so that a rate that still grows does so for another
+/// reason: a host that is busy at first, or a path that is. Infinite if the windows are unknown.
+fn grown_after(flows: &[&[TcpSample]]) -> f64 {
+    let largest = flows.iter().flat_map(|flow| flow.iter()).map(|one| one.cwnd).max();
+    largest.map_or(f64::INFINITY, |segments| (f64::from(segments) / GROWTH).max(AUTOTUNED))
 }
 
 /// Whether the next loss would leave too little in flight to fill the path, for most of the flows: their windows grow and are used, nothing

@@ -226,6 +226,21 @@ fn a_flow_that_its_receiver_limits_is_settled() {
     assert!(settled && (bps / limited.steady() - 1.0).abs() < 0.01, "{bps}");
 }
 
+#[test]
+fn a_host_that_becomes_faster_long_after_the_start_does_not_unsettle_a_short_path() {
+    let quicker = |rtt_ms: f64| {
+        let connection = path(Control::Constant, 10.0, rtt_ms);
+        let spec = Spec { steady: true, stop: Stop::TimeNs(3_000 * MS), ..Spec::new("tcp", "stream") };
+        let (mut near, mut far) = connection.trial(3_000);
+        for one in &mut near.flows[0].tcp {
+            one.delivered = one.delivered.map(|segments| segments + segments * (one.at_ns / MS) / 6_000);
+        }
+        settle(&spec, &mut near, &mut far).expect("a series")
+    };
+    assert!(quicker(0.5), "its small window has grown after 60 round trips");
+    assert!(!quicker(100.0), "within 30 round trips it may be the window that grows");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
