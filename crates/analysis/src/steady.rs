@@ -263,8 +263,9 @@ fn together(parts: Vec<Part>, rtt_ns: f64) -> Vec<Part> {
     joined
 }
 
-/// What arrived from about `from_ns` to the end in whole entries, and when the first of them began. The window begins and ends where few
-/// bytes wait behind a lost segment: those are read later than they arrived.
+/// What arrived from about `from_ns` to the end in whole entries, and when the first of them began. Bytes that wait behind a lost segment are
+/// read later than they arrive: the window begins and ends where few of them wait, and counts those that wait at its end instead of
+/// those that waited at its start.
 fn window(spec: &Spec, receiver: &EndTally, from_ns: u64, held: &[(u64, u64)]) -> Option<(u64, Window)> {
     let entries: Vec<&model::Interval> = entries(spec, receiver).filter(|entry| entry.start_ns >= from_ns).collect();
     let waiting = |at_ns: u64| held.iter().find(|(ns, _)| *ns >= at_ns).or(held.last()).map_or(0, |(_, bytes)| *bytes);
@@ -273,18 +274,26 @@ fn window(spec: &Spec, receiver: &EndTally, from_ns: u64, held: &[(u64, u64)]) -
     let last = (entries.len() - late..entries.len()).rev().min_by_key(|at| waiting(entries[*at].end_ns))?;
     let counted = entries.get(first..=last).filter(|counted| !counted.is_empty())?;
     let (from_ns, end_ns) = (counted[0].start_ns, counted[counted.len() - 1].end_ns);
-    let bytes = counted.iter().map(|entry| entry.bytes_received).sum();
+    let read: u64 = counted.iter().map(|entry| entry.bytes_received).sum();
+    let bytes = (read + waiting(end_ns)).saturating_sub(waiting(from_ns));
     Some((from_ns, Window { bytes, ns: end_ns - from_ns }))
 }
 
 /// What the receiver of a sender's data held back at each reading, because a segment before it was lost: bytes that the sender knew to be
-/// delivered beyond those that were acknowledged in order.
+/// delivered beyond those that were acknowledged in order. What stays to the end is the part by which segments that were not full are
+/// counted too long.
 fn held_back(sender: &EndTally) -> Vec<(u64, u64)> {
     let flows: Vec<&[TcpSample]> = sending(sender).collect();
     let readings = flows.iter().map(|flow| flow.len()).min().unwrap_or(0);
     let of = |one: &TcpSample| Some((one.delivered? * u64::from(one.mss)).saturating_sub(one.bytes_acked?));
     let sum = |at: usize| flows.iter().map(|flow| of(&flow[at])).sum::<Option<u64>>();
-    (0..readings).filter_map(|at| Some((flows[0][at].at_ns, sum(at)?))).collect()
+    let mut held: Vec<(u64, u64)> = (0..readings).filter_map(|at| Some((flows[0][at].at_ns, sum(at)?))).collect();
+    let mut least = u64::MAX;
+    for (_, bytes) in held.iter_mut().rev() {
+        least = least.min(*bytes);
+        *bytes -= least;
+    }
+    held
 }
 
 /// The rates of a receiver's whole entries after the start-up or the warm-up, in their unit per second: payload bits, or for round

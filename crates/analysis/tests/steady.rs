@@ -220,6 +220,32 @@ fn what_waits_behind_a_lost_segment_does_not_widen_the_interval() {
 }
 
 #[test]
+fn what_waits_behind_a_lost_segment_at_the_end_has_arrived() {
+    let connection = path(Control::Constant, 10.0, 20.0);
+    let spec = Spec { steady: true, stop: Stop::TimeNs(4_000 * MS), ..Spec::new("tcp", "stream") };
+    let (mut near, mut far) = connection.trial(6_000);
+    // A segment is lost after 2.5 s and arrives after 5.5 s, when the sender has long stopped.
+    let mut held = 0;
+    for entry in &mut far.intervals {
+        if (2_500 * MS..5_500 * MS).contains(&entry.start_ns) {
+            held += std::mem::take(&mut entry.bytes_received);
+        } else {
+            entry.bytes_received += std::mem::take(&mut held);
+        }
+    }
+    for one in &mut near.flows[0].tcp {
+        let delivered = one.delivered.unwrap() * u64::from(one.mss);
+        let lost_at = (10e6 / 8.0 * 2.5) as u64;
+        let waits = (2_500 * MS..5_500 * MS).contains(&one.at_ns);
+        // Every hundredth segment is not full.
+        one.bytes_acked = Some(if waits { delivered.min(lost_at) } else { delivered } - delivered / 200);
+    }
+    settle(&spec, &mut near, &mut far).expect("a series");
+    let bps = trial_value(&spec, &near, &far).expect("a window");
+    assert!((bps / connection.steady() - 1.0).abs() < 0.01, "{bps}");
+}
+
+#[test]
 fn a_flow_that_its_receiver_limits_is_settled() {
     let limited = Connection { receive_window: 400.0, ..path(Control::Cubic, 1000.0, 50.0) };
     let (bps, settled) = limited.measured(5_000);
