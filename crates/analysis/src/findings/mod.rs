@@ -8,6 +8,7 @@ mod modes;
 mod one_way;
 mod path;
 mod peak;
+mod rules;
 mod saturation;
 mod single;
 pub(crate) mod wording;

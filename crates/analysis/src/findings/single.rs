@@ -70,6 +70,7 @@ fn headline(outcome: &Outcome) -> Finding {
         .chain(send_method(&spec.engine))
         .chain(delayed_reads(outcome))
         .chain(paced(outcome))
+        .chain(super::rules::of_rules(outcome))
         .chain(verdicts)
         .collect::<Vec<_>>()
         .join(" ");
