@@ -8,6 +8,7 @@
 
 use std::process::Command;
 
+use model::Verdict;
 use program::peers::{free_port, iperf3};
 use program::{Agent, Running, Sandbox, eventually, skip};
 use serde_json::Value;
@@ -64,6 +65,33 @@ fn a_count_bounds_what_our_server_sends_beside_receiving() {
         let json: Value = serde_json::from_str(&Running::of(command).wait().ok().stdout).unwrap();
         let sent = json.pointer("/end/sum_sent_bidir_reverse/bytes").and_then(Value::as_u64);
         assert!(sent.is_some_and(|sent| sent <= most), "{flags:?}: {sent:?}\n{}", agent.log());
+    }
+}
+
+#[test]
+fn a_count_that_an_iperf3_server_sends_over_several_connections_ends_by_their_sum() {
+    let test = "a_count_that_an_iperf3_server_sends_over_several_connections_ends_by_their_sum";
+    if !skip::program(test, "iperf3", "iperf3") {
+        return;
+    }
+    let (sandbox, port) = (Sandbox::new(), free_port());
+    let _server = iperf3(&port, &[]);
+    let host = format!("127.0.0.1:{port}");
+    for flags in [
+        &["--bytes", "10MB", "--flows", "8", "--reverse"][..],
+        &["--bytes", "10MB", "--flows", "4", "--both"],
+        &["--count", "100", "--flows", "4", "--reverse"],
+    ] {
+        let base = ["stream", &host, "--speak", "iperf3", "--trials", "2", "--quiet"];
+        let doc = sandbox.measure(&[&base, flags].concat());
+        let bytes = if flags[0] == "--count" { 100 * 131_072 } else { 10_000_000 };
+        for trial in doc.trials() {
+            assert!(!trial.verdicts.contains(&Verdict::Stalled), "{flags:?}: {}", doc.remarks());
+            assert!(trial.near.bytes_received >= bytes, "{flags:?}: {:?}", trial.ledger);
+            if flags.contains(&"--both") {
+                assert_eq!(trial.near.bytes_sent, bytes.next_multiple_of(131_072), "{flags:?}");
+            }
+        }
     }
 }
 

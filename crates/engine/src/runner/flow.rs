@@ -70,10 +70,15 @@ impl<C: Channel> FlowOf<C> {
         })
     }
 
-    /// Whether this is the receiving half of the passive end's part in both directions.
-    fn receives_beside_sending(&self) -> bool {
+    /// Whether another program splits the count that this flow receives over its flows in its own way, so that this end's share says
+    /// nothing: the passive end's when it also sends, and the active end's over several TCP connections.
+    fn receives_a_part_of_unknown_size(&self) -> bool {
         let FlowSetup { plan, link_plan, .. } = &self.setup;
-        plan.role == Role::Passive && plan.spec.direction == Direction::Both && link_plan.direction == Direction::Send
+        let spec = &plan.spec;
+        match plan.role {
+            Role::Passive => spec.direction == Direction::Both && link_plan.direction == Direction::Send,
+            Role::Active => link_plan.direction == Direction::Reverse && spec.flows > 1 && spec.transport == "tcp",
+        }
     }
 
     /// Until when a flow that starts later has to wait; `None` if it is to begin or has begun.
@@ -146,8 +151,8 @@ impl<C: Channel> Flow for FlowOf<C> {
         }
         let wanted = self.setup.plan.legs[leg];
         let quota = match self.setup.plan.leg_stop(&wanted, self.setup.link_plan.flow, self.expected_ns(&wanted)) {
-            // Another program's client splits a count over its flows in its own way, and says when it is over.
-            _ if foreign && self.receives_beside_sending() => 0,
+            // The driver says when it is over.
+            _ if foreign && self.receives_a_part_of_unknown_size() => 0,
             LegStop::Clock => 0,
             // A flow with an empty share still opens its leg; no block fits into u64::MAX / 2, so it means "none".
             LegStop::Bytes(0) | LegStop::Transactions(0) => NOTHING,

@@ -144,6 +144,12 @@ pub fn consumed(socket: BorrowedFd<'_>) -> Option<u64> {
     Some(received.saturating_sub(rustix::io::ioctl_fionread(socket).unwrap_or(0)))
 }
 
+/// Bytes of a connected TCP socket that the other end's kernel has acknowledged; `None` if the kernel does not count them.
+#[must_use]
+pub fn acknowledged(socket: BorrowedFd<'_>) -> Option<u64> {
+    TcpInfo::of(socket)?.sample(0).bytes_acked
+}
+
 /// Requests a receive buffer of a UDP socket that survives a scheduling gap.
 pub fn make_roomy(socket: BorrowedFd<'_>) {
     roomy(&socket2::SockRef::from(&socket), false);

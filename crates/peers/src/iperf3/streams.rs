@@ -54,6 +54,41 @@ pub(super) fn sends(role: Role, direction: Direction) -> bool {
     (direction == Direction::Send) == (role == Role::Active)
 }
 
+/// Interval between checks of a count.
+const COUNT_STEP: Duration = Duration::from_millis(1);
+
+/// A count that the server sends over several TCP connections. It splits it over them in its own way, so the client counts all of them,
+/// and ends the test, as iperf3's does.
+struct Count {
+    bytes: u64,
+    /// For each stream, the bytes that had been read before, or that had been sent where this end sends.
+    before: Vec<u64>,
+}
+
+impl Count {
+    fn of(role: Role, spec: &Spec, sockets: &[OwnedFd]) -> Option<Self> {
+        let Stop::Blocks(blocks) = spec.stop else { return None };
+        let split = spec.flows > 1 && spec.transport == "tcp" && spec.direction != Direction::Send;
+        let moved = |(at, socket)| match sends(role, flow_of(spec, at).1) {
+            true => foreign::acknowledged(OwnedFd::as_fd(socket)).unwrap_or(0) + foreign::unsent(socket.as_fd()),
+            false => foreign::consumed(socket.as_fd()).unwrap_or(0),
+        };
+        let before = || sockets.iter().enumerate().map(moved).collect();
+        (split && role == Role::Active).then(|| Self { bytes: blocks * spec.block, before: before() })
+    }
+
+    /// Whether that many bytes have arrived in each direction.
+    fn is_reached(&self, role: Role, spec: &Spec, sockets: &[OwnedFd]) -> bool {
+        let mut moved = [0, 0];
+        for (at, (socket, before)) in sockets.iter().zip(&self.before).enumerate() {
+            let sends = sends(role, flow_of(spec, at).1);
+            let count = if sends { foreign::acknowledged } else { foreign::consumed };
+            moved[usize::from(sends)] += count(socket.as_fd()).unwrap_or(0).saturating_sub(*before);
+        }
+        moved[0] >= self.bytes && (spec.direction != Direction::Both || moved[1] >= self.bytes)
+    }
+}
+
 impl Streams {
     pub(super) fn new(role: Role, spec: &Spec, wide: bool) -> Self {
         Self { role, spec: spec.clone(), wide, sockets: Vec::new() }
@@ -87,6 +122,8 @@ impl Streams {
         let plan = TrialPlan { spec: spec.clone(), role, trial: 0, flows: 0..spec.flows, legs: vec![leg] };
         let receivers: Vec<Arc<ReceiverState>> = sockets.iter().map(|_| Arc::default()).collect();
         let links = links(&spec, wide, &sockets, &receivers)?;
+        let count = Count::of(role, &spec, &sockets);
+        let step = if count.is_some() { COUNT_STEP } else { step };
         let process_cpu = ProcessCpu::start();
         let warm_up = Duration::from_nanos(spec.warmup_ns);
         let listen = || -> Vec<Received> { receivers.iter().map(|receivers| receivers.received()).collect() };
@@ -97,6 +134,9 @@ impl Streams {
         let legs = legs::run(&plan, links, step, live, &mut |signals, elapsed| {
             if before.is_none() && elapsed >= warm_up {
                 before = Some(listen());
+            }
+            if count.as_ref().is_some_and(|count| count.is_reached(role, &spec, &sockets)) {
+                signals.stop();
             }
             if on_step(signals, elapsed) && by_end.is_none() {
                 by_end = Some((read(), listen()));
