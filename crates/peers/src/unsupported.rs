@@ -1,4 +1,4 @@
-//! Options that no program, or none of the older ones, supports.
+//! Options that a program's protocol does not carry.
 
 use std::ops::RangeInclusive;
 
@@ -12,48 +12,128 @@ pub(crate) const REMEDY: &str = "not supported by its protocol; leave it out, or
 /// Remedy for both directions.
 pub(crate) const ONE_DIRECTION: &str = "it supports one direction only; leave it out, or use `reverse`";
 
-/// The first flag of a spec that needs an agent at the far end.
-pub(crate) fn needs_agent(spec: &Spec) -> Option<&'static str> {
-    first(&[
-        (spec.processes > 1, "`processes`"),
-        (spec.probe.is_some(), "`probe`"),
-        (spec.no_loss, "`find-no-loss`"),
-        (spec.delayed_reads, "`delayed-reads`"),
-        (spec.overlap_close, "`overlap-close`"),
-        (spec.anatomy, "`anatomy`"),
-        (spec.capture.is_some(), "`capture`"),
-        (!spec.settings.is_empty(), "`set`"),
-        (spec.engine.auto, "`engine auto`"),
-        (spec.payload.is_some() && far_sends(spec), "`payload` at the far end"),
-    ])
+/// The first option of a spec that needs the far end to act and that the program's protocol does not carry. `carried` has the names of
+/// those that it does.
+pub(crate) fn uncarried(spec: &Spec, carried: &[&str]) -> Option<String> {
+    let both = of_both_ends(spec).into_iter().map(|option| (option, ""));
+    let far = of_far_end(spec).into_iter().map(|option| (option, " at the far end"));
+    let refused = both.chain(far).find(|((there, name), _)| *there && !carried.contains(name));
+    refused.map(|((_, name), place)| format!("`{name}`{place}"))
+}
+
+/// The options that only an agent carries out at both ends, and whether they are set. Every field of a spec is here, so that a new one is
+/// refused until a program is known to carry it.
+fn of_both_ends(spec: &Spec) -> Vec<(bool, &'static str)> {
+    let Spec {
+        processes,
+        probe,
+        no_loss,
+        responsiveness,
+        delayed_reads,
+        overlap_close,
+        anatomy,
+        capture,
+        settings,
+        engine,
+        mix,
+        start_ns,
+        warmup_ns,
+        // Each program's own check has these.
+        transport: _,
+        transport_facts: _,
+        pattern: _,
+        block: _,
+        reply: _,
+        flows: _,
+        direction: _,
+        stop: _,
+        rate_bps: _,
+        // This end alone carries these out.
+        threads: _,
+        io: _,
+        outstanding: _,
+        burst: _,
+        strategy: _,
+        family: _,
+        near: _,
+        interval_ns: _,
+        reading_ns: _,
+        observe: _,
+        observe_interval_ns: _,
+        stall_ns: _,
+        // For the far end see below.
+        far: _,
+        payload: _,
+        // No option: they follow from others, and are off towards another program.
+        steady: _,
+        paced_to_receiver: _,
+        speak: _,
+    } = spec;
+    vec![
+        (*processes > 1, "processes"),
+        (probe.is_some() && !responsiveness, "probe"),
+        (*no_loss, "find-no-loss"),
+        (*responsiveness, "responsiveness"),
+        (*delayed_reads, "delayed-reads"),
+        (*overlap_close, "overlap-close"),
+        (*anatomy, "anatomy"),
+        (capture.is_some(), "capture"),
+        (!settings.is_empty(), "set"),
+        (engine.auto, "engine auto"),
+        (!mix.is_empty(), "mix"),
+        (start_ns.is_some(), "start"),
+        (*warmup_ns > 0, "warmup"),
+    ]
+}
+
+/// The options of the far end, and whether they are set.
+fn of_far_end(spec: &Spec) -> Vec<(bool, &'static str)> {
+    let EndOptions {
+        sndbuf,
+        rcvbuf,
+        nodelay,
+        cork,
+        cc,
+        cc_rules,
+        mss,
+        dscp,
+        data_addr,
+        device,
+        port,
+        max_pacing_bps,
+        notsent_lowat,
+        keepalive_s,
+        user_timeout_ms,
+        busy_poll_us,
+        drain_bps,
+        pin,
+    } = &spec.far;
+    vec![
+        (sndbuf.is_some(), "sndbuf"),
+        (rcvbuf.is_some(), "rcvbuf"),
+        (nodelay.is_some(), "nodelay"),
+        (cork.is_some(), "cork"),
+        (cc.is_some(), "cc"),
+        (!cc_rules.is_empty(), "cc-rules"),
+        (mss.is_some(), "mss"),
+        (dscp.is_some(), "dscp"),
+        (data_addr.is_some(), "data"),
+        (device.is_some(), "device"),
+        (port.is_some(), "data-port"),
+        (max_pacing_bps.is_some(), "pacing"),
+        (notsent_lowat.is_some(), "notsent-lowat"),
+        (keepalive_s.is_some(), "keepalive"),
+        (user_timeout_ms.is_some(), "user-timeout"),
+        (busy_poll_us.is_some(), "busy-poll"),
+        (drain_bps.is_some(), "drain"),
+        (!pin.is_empty(), "pin"),
+        (spec.payload.is_some() && far_sends(spec), "payload"),
+    ]
 }
 
 /// Whether the far end sends payload of its own.
 fn far_sends(spec: &Spec) -> bool {
     !spec.is_stream() || spec.direction != Direction::Send
-}
-
-/// The first flag of a spec that no program but netperf supports.
-pub(crate) fn unsupported_by_all(spec: &Spec) -> Option<&'static str> {
-    let others = [
-        (spec.far.data_addr.is_some(), "`data`"),
-        (spec.far.device.is_some(), "`device` at the far end"),
-        (spec.far.port.is_some(), "`data-port` at the far end"),
-        (spec.far.cork.is_some(), "`cork` at the far end"),
-        (spec.far.notsent_lowat.is_some(), "`notsent-lowat` at the far end"),
-        (spec.far.keepalive_s.is_some(), "`keepalive` at the far end"),
-        (spec.far.user_timeout_ms.is_some(), "`user-timeout` at the far end"),
-        (spec.far.busy_poll_us.is_some(), "`busy-poll` at the far end"),
-        (spec.far.drain_bps.is_some(), "`drain` at the far end"),
-        (spec.far.pin.len() > 1, "`pin` to several cores at the far end"),
-        (!spec.near.cc_rules.is_empty() || !spec.far.cc_rules.is_empty(), "`cc-rules`"),
-    ];
-    needs_agent(spec).or_else(|| first(&others))
-}
-
-/// The first that is there.
-fn first(flags: &[(bool, &'static str)]) -> Option<&'static str> {
-    flags.iter().find(|(there, _)| *there).map(|(_, what)| *what)
 }
 
 /// What one of the older programs can measure: transfers from one buffer.
@@ -97,7 +177,10 @@ impl Capabilities {
             let takes = format!("use {} to {} bytes", blocks.start(), blocks.end());
             return Err(self.unsupported(&format!("`block {}`", spec.block), &takes));
         }
-        unsupported_by_simple(spec).map_or(Ok(()), |what| Err(self.unsupported(what, REMEDY)))
+        if spec.far.sndbuf != spec.far.rcvbuf {
+            return Err(self.unsupported("`sndbuf` and `rcvbuf` of different values at the far end", REMEDY));
+        }
+        uncarried(spec, &["sndbuf", "rcvbuf", "nodelay"]).map_or(Ok(()), |what| Err(self.unsupported(&what, REMEDY)))
     }
 
     /// An error with what is unsupported and the remedy.
@@ -106,17 +189,30 @@ impl Capabilities {
     }
 }
 
-/// The first flag of a spec that the older programs, which set only buffers and TCP_NODELAY, do not support.
-pub(crate) fn unsupported_by_simple(spec: &Spec) -> Option<&'static str> {
-    let EndOptions { cc, mss, dscp, max_pacing_bps, pin, .. } = &spec.far;
-    let others = [
-        (cc.is_some(), "`cc` at the far end"),
-        (mss.is_some(), "`mss` at the far end"),
-        (dscp.is_some(), "`dscp` at the far end"),
-        (max_pacing_bps.is_some(), "`pacing` at the far end"),
-        (!pin.is_empty(), "`pin` at the far end"),
-        (spec.warmup_ns > 0, "`warmup`"),
-        (spec.far.sndbuf != spec.far.rcvbuf, "`sndbuf` and `rcvbuf` of different values at the far end"),
-    ];
-    unsupported_by_all(spec).or_else(|| first(&others))
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{Payload, PayloadKind};
+
+    #[test]
+    fn what_a_protocol_does_not_carry_is_refused_by_its_name() {
+        let said = |change: fn(&mut Spec)| {
+            let mut spec = Spec::new("tcp", "stream");
+            change(&mut spec);
+            uncarried(&spec, &["cc", "warmup"])
+        };
+        assert_eq!(said(|_| {}), None);
+        assert_eq!(said(|spec| (spec.far.cc, spec.warmup_ns) = (Some("reno".into()), 1)), None);
+        assert_eq!(said(|spec| spec.far.mss = Some(1_400)).as_deref(), Some("`mss` at the far end"));
+        assert_eq!(said(|spec| spec.near.mss = Some(1_400)), None, "this end sets it");
+        assert_eq!(said(|spec| spec.processes = 2).as_deref(), Some("`processes`"));
+        assert_eq!(said(|spec| spec.start_ns = Some(0)).as_deref(), Some("`start`"));
+        let zeros = |spec: &mut Spec| spec.payload = Some(Payload { kind: PayloadKind::Zeros, ..Payload::default() });
+        assert_eq!(said(zeros), None, "this end sends it");
+        let reverse = |spec: &mut Spec| {
+            spec.payload = Some(Payload { kind: PayloadKind::Zeros, ..Payload::default() });
+            spec.direction = Direction::Reverse;
+        };
+        assert_eq!(said(reverse).as_deref(), Some("`payload` at the far end"));
+    }
 }

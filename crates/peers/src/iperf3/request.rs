@@ -11,6 +11,9 @@ const STALL_NS: u64 = 120 * SECOND_NS;
 /// iperf3's longest burst in blocks.
 const MOST_BURST: u64 = 1_000;
 
+/// The options that its server carries out.
+const CARRIED: &[&str] = &["sndbuf", "rcvbuf", "nodelay", "cc", "mss", "dscp", "pacing", "pin", "warmup"];
+
 /// Refuses what iperf3's protocol cannot express.
 pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
     let refuse = |what: &str, remedy: &str| Err(InteropError::unsupported(format!("{what} with iperf3"), remedy));
@@ -42,8 +45,11 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
     if warmup > 0 && !matches!(spec.stop, Stop::TimeNs(_)) {
         return refuse("`warmup` with a count", "use `time`");
     }
-    if let Some(what) = unsupported::unsupported_by_all(spec) {
-        return refuse(what, "not supported by its protocol; leave it out");
+    if spec.far.pin.len() > 1 {
+        return refuse("`pin` to several cores at the far end", "it takes one core; give one");
+    }
+    if let Some(what) = unsupported::uncarried(spec, CARRIED) {
+        return refuse(&what, "not supported by its protocol; leave it out");
     }
     let (near, far) = (&spec.near, &spec.far);
     let alike = [

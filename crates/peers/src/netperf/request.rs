@@ -3,7 +3,7 @@
 use model::{Direction, EndOptions, Engine, Observe, SendBy, Spec, Stop};
 use peer_wire::netperf::{Direction as Transfer, Flags, Request, Served};
 
-use crate::unsupported::needs_agent;
+use crate::unsupported::uncarried;
 use crate::{InteropError, Limits};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -101,15 +101,6 @@ fn check(spec: &Spec) -> Result<(), InteropError> {
             "netserver ends such a test itself; use `time` in whole seconds",
         );
     }
-    let far = EndOptions {
-        sndbuf: spec.far.sndbuf,
-        rcvbuf: spec.far.rcvbuf,
-        nodelay: spec.far.nodelay,
-        cc: spec.far.cc.clone(),
-        port: spec.far.port,
-        dscp: spec.far.dscp,
-        ..EndOptions::default()
-    };
     let several = spec.flows > 1 || spec.direction == Direction::Both;
     if several && !matches!(spec.stop, Stop::TimeNs(_)) {
         return refuse("a count of several flows", "each flow is a separate test; use `time`");
@@ -122,17 +113,16 @@ fn check(spec: &Spec) -> Result<(), InteropError> {
         (several && spec.far.port.is_some(), "`data-port` at the far end of several flows"),
         (spec.warmup_ns > 0 && pattern == "stream" && !reverse, "`warmup` other than with `reverse` or thru rr"),
         (pattern == "crr" && spec.strategy == model::Strategy::Spin, "`spin` and `connect`"),
-        (
-            spec.far != far,
-            "an option of the far end other than `sndbuf`, `rcvbuf`, `nodelay`, `cc`, `dscp` and `data-port`",
-        ),
     ];
-    let other = others.into_iter().find(|(there, _)| *there).map(|(_, what)| what);
-    match other.or_else(|| needs_agent(spec)) {
-        Some(what) => refuse(what, "not supported by its protocol; leave it out"),
+    let other = others.into_iter().find(|(there, _)| *there).map(|(_, what)| what.to_owned());
+    match other.or_else(|| uncarried(spec, CARRIED)) {
+        Some(what) => refuse(&what, "not supported by its protocol; leave it out"),
         None => Ok(()),
     }
 }
+
+/// The options that netserver carries out.
+const CARRIED: &[&str] = &["sndbuf", "rcvbuf", "nodelay", "cc", "dscp", "data-port", "warmup"];
 
 /// The measurement that a client requests, as the passive end runs it.
 pub(super) fn spec(requested: &Request) -> Spec {
@@ -259,7 +249,7 @@ mod tests {
             said(|spec| (spec.direction, spec.rate_bps) = (Direction::Both, Some(1))).contains("`rate` for its server")
         );
         assert!(said(|spec| spec.warmup_ns = 1).contains("`warmup` other than with"));
-        assert!(said(|spec| spec.far.mss = Some(1200)).contains("an option of the far end"));
+        assert!(said(|spec| spec.far.mss = Some(1200)).contains("`mss` at the far end"));
         assert!(said(|spec| spec.pattern = "pingpong".into()).contains("only streams and round trips"));
         assert!(said(|spec| spec.stop = Stop::Bytes(3 << 30)).contains("use 2147483647 or less"));
         let half = |spec: &mut Spec| (spec.direction, spec.stop) = (Direction::Reverse, Stop::TimeNs(SECOND_NS / 2));

@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 use engine::transport::foreign;
 use engine::{Leg, TrialPlan};
 use model::tally::Count;
-use model::{Direction, EndOptions, EndTally, Role, Spec, Stop};
+use model::{Direction, EndTally, Role, Spec, Stop};
 use peer_wire::Turn;
 use peer_wire::netpipe::{Action, Exchange, Mode, Netpipe, PEER, Plan, Role as End};
 
 use super::options::schedule;
 use crate::line::{Input, Line, Wait};
+use crate::unsupported::uncarried;
 use crate::{Curve, InteropError, TrialObserver, legs};
 
 /// Time limit for a mark of the receiver.
@@ -34,21 +35,16 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
             "only curves are supported: `thru curve HOST --speak netpipe`, with `both` to send from both ends at once or `stream` for one direction",
         );
     }
-    let far = EndOptions { nodelay: spec.far.nodelay, ..EndOptions::default() };
     let others = [
         (spec.direction == Direction::Reverse, "`reverse`"),
         (spec.flows > 1, "`flows`"),
-        (spec.processes > 1, "`processes`"),
         (spec.rate_bps.is_some(), "`rate`"),
-        (spec.delayed_reads, "`delayed-reads`"),
-        (spec.capture.is_some(), "`capture`"),
-        (!spec.settings.is_empty(), "`set`"),
         (!spec.engine.is_plain(), "`engine`"),
         (spec.near.nodelay == Some(false) || spec.far.nodelay == Some(false), "`nodelay off`"),
-        (spec.far != far, "options of the far end's sockets"),
     ];
-    match others.into_iter().find(|(there, _)| *there) {
-        Some((_, what)) => refuse(what, "not supported by its protocol; leave it out, or use NPtcp's own option"),
+    let other = others.into_iter().find(|(there, _)| *there).map(|(_, what)| what.to_owned());
+    match other.or_else(|| uncarried(spec, &["nodelay"])) {
+        Some(what) => refuse(&what, "not supported by its protocol; leave it out, or use NPtcp's own option"),
         None => Ok(()),
     }
 }
@@ -296,7 +292,7 @@ mod tests {
     fn options_without_a_counterpart_are_refused() {
         let said = |sizes: &[u64], change: fn(&mut Spec)| plan(&points(sizes, change)).unwrap_err().to_string();
         assert!(said(&[1, 10, 100], |_| {}).contains("not NetPIPE's own"));
-        assert!(said(&[1, 2, 3], |spec| spec.far.sndbuf = Some(1 << 16)).contains("far end's sockets"));
+        assert!(said(&[1, 2, 3], |spec| spec.far.sndbuf = Some(1 << 16)).contains("`sndbuf` at the far end"));
         assert!(said(&[1, 2, 3], |spec| spec.pattern = "rr".into()).contains("only curves are supported"));
         assert!(
             said(&[1, 2, 3], |spec| spec.stop = Stop::TimeNs(1_000_000)).contains("`thru curve HOST --speak netpipe`")

@@ -1,10 +1,10 @@
 //! What a reflector can measure, and the options of ours.
 
-use model::{Direction, EndOptions, Spec};
+use model::{Direction, Spec};
 use peer_wire::stamp::BASE_BYTES;
 
 use crate::InteropError;
-use crate::unsupported::{REMEDY, unsupported_by_simple};
+use crate::unsupported::{REMEDY, uncarried};
 
 /// Bytes of a datagram at most.
 const MOST_BYTES: u64 = 65_507;
@@ -26,25 +26,15 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
         (spec.reply.is_some_and(|reply| reply != spec.block), "`reply`"),
         (spec.direction != Direction::Send, "`reverse`"),
         (spec.flows > 1, "`flows`"),
-        (spec.processes > 1, "`processes`"),
-        (spec.warmup_ns > 0, "`warmup`"),
-        (spec.capture.is_some(), "`capture`"),
-        (!spec.settings.is_empty(), "`set`"),
         (!spec.engine.is_plain(), "`engine`"),
         (spec.strategy != model::Strategy::Auto, "`spin` and `wait`"),
-        (!spec.near.pin.is_empty() || !spec.far.pin.is_empty(), "`pin`"),
+        (!spec.near.pin.is_empty(), "`pin`"),
         (spec.threads.is_some(), "`threads`"),
     ];
     if let Some((_, what)) = others.into_iter().find(|(outbound, _)| *outbound) {
         return refuse(what, "not supported by its protocol; leave it out");
     }
-    if let Some(what) = unsupported_by_simple(spec) {
-        return refuse(what, REMEDY);
-    }
-    if spec.far != EndOptions::default() {
-        return refuse("an option of the far end's socket", REMEDY);
-    }
-    Ok(())
+    uncarried(spec, &[]).map_or(Ok(()), |what| refuse(&what, REMEDY))
 }
 
 /// The reflector's options.
@@ -79,6 +69,7 @@ pub(super) fn mode(words: &str) -> Result<ReflectorMode, InteropError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::EndOptions;
 
     #[test]
     fn unsupported_options_are_named() {
