@@ -18,7 +18,7 @@ impl NetpipeSizes {
     /// NPtcp's default range: 1 B up to 10,000,000 B, which ends at 8 MiB + 3.
     pub const DEFAULT: Self = Self { first: 1, last: 10_000_000, perturbation: 3 };
 
-    /// All sizes in bytes, ascending.
+    /// All sizes in bytes, in NPtcp's order: the neighbours of two centres that are close to each other overlap.
     #[must_use]
     pub fn list(self) -> Vec<u64> {
         let mut sizes = Vec::new();

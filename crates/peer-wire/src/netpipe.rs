@@ -125,9 +125,20 @@ impl Netpipe {
         this
     }
 
-    /// Sets the target time of a trial instead of NPtcp's 0.1 s. The receiver accepts any count.
+    /// Sets how long a trial is to take. NPtcp's own takes 0.1 s, or twice that if messages come back. The receiver accepts any count.
     pub fn aim(&mut self, seconds: f64) {
-        self.target_s = seconds;
+        self.target_s = seconds / self.halves();
+    }
+
+    /// How many of NetPIPE's times an exchange takes: two if messages come back.
+    fn halves(&self) -> f64 {
+        if self.plan.mode == Mode::PingPong { 2.0 } else { 1.0 }
+    }
+
+    /// Sizes that are still to be measured, and the trials of each.
+    #[must_use]
+    pub fn left(&self) -> (usize, usize) {
+        (self.plan.sizes.len() - self.next, self.plan.trials())
     }
 
     /// Whether this end is quitting: all sizes are done, or one took too long.
@@ -225,8 +236,7 @@ impl Netpipe {
         match self.steps.front() {
             Some(Step::WarmUp) => self.last_s = elapsed_s / f64::from(2 * WARM_UP),
             Some(Step::Trial) => {
-                let halves = if self.plan.mode == Mode::PingPong { 2.0 } else { 1.0 };
-                let once = (elapsed_s / f64::from(self.count) / halves).max(1e-9);
+                let once = (elapsed_s / f64::from(self.count) / self.halves()).max(1e-9);
                 self.best_s = self.best_s.min(once);
             }
             _ => return Err(self.error("no exchange was due".into())),

@@ -1,5 +1,6 @@
 //! Our transmitter at a receiver of NPtcp: a curve in one conversation.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -64,7 +65,7 @@ pub(super) fn plan(points: &[Spec]) -> Result<Plan, InteropError> {
         Some(point) if point.direction == Direction::Both => Mode::Both,
         _ => Mode::PingPong,
     };
-    Ok(Plan { first: found.first, sizes, mode, reset: false, integrity: false, count: None })
+    Ok(Plan { first: found.first, sizes: found.list(), mode, reset: false, integrity: false, count: None })
 }
 
 /// Measures all points, or as many as NPtcp's own limit of a second for one message lets.
@@ -79,17 +80,21 @@ pub(super) fn measure(
     let begun = Instant::now();
     let line = Line::open(PEER.name, &spec, host, PEER.port)?;
     let mut turn = Turn::default();
-    let mut machine = Netpipe::open(End::Transmitter, plan, &mut turn);
-    if let Stop::AboutNs(ns) = spec.stop {
-        machine.aim(ns as f64 / 1e9);
-    }
+    let machine = Netpipe::open(End::Transmitter, plan.clone(), &mut turn);
+    let (sizes_left, trials) = machine.left();
+    let budget = match spec.stop {
+        Stop::AboutNs(ns) => Duration::from_nanos(ns.saturating_mul((sizes_left * trials) as u64)),
+        _ => Duration::ZERO,
+    };
     observer.starting(begun.elapsed().as_nanos() as u64);
-    let host = host.to_owned();
-    let mut run = Run { spec, host, line, machine, turn, trials: Vec::new(), points: Vec::new() };
+    let (host, sizes) = (host.to_owned(), plan.sizes);
+    let mut run = Run { spec, host, line, machine, turn, due: begun + budget, trials: Vec::new(), points: Vec::new() };
+    run.aim();
     let result = run.conduct(cancel);
     observer.stopped();
-    let Run { line, points, .. } = run;
+    let Run { line, points: measured, .. } = run;
     line.close(CLOSE_LIMIT);
+    let points = ascending(points, &sizes, measured);
     let failure = match result {
         Ok(()) => None,
         Err(error) if points.is_empty() => return Err(error),
@@ -104,12 +109,21 @@ struct Run {
     line: Line,
     machine: Netpipe,
     turn: Turn<Action>,
+    /// When the last size should end.
+    due: Instant,
     /// Of the size that is being measured.
     trials: Vec<[EndTally; 2]>,
     points: Vec<Vec<[EndTally; 2]>>,
 }
 
 impl Run {
+    /// Divides the time that is left among the trials that are left: marks and new connections take some of it, too.
+    fn aim(&mut self) {
+        let (sizes, trials) = self.machine.left();
+        let left = self.due.saturating_duration_since(Instant::now());
+        self.machine.aim(left.as_secs_f64() / (sizes * trials).max(1) as f64);
+    }
+
     fn conduct(&mut self, cancel: &AtomicBool) -> Result<(), InteropError> {
         loop {
             let send = std::mem::take(&mut self.turn.send);
@@ -140,6 +154,7 @@ impl Run {
                         } else {
                             trials
                         });
+                        self.aim();
                     }
                     Action::Reset => self.reset(cancel)?,
                     Action::Done => return Ok(()),
@@ -255,6 +270,16 @@ impl Run {
     }
 }
 
+/// The trials of the wanted sizes, ascending, up to the first that was not reached: NPtcp measures the neighbours of two sizes that are close
+/// to each other in another order, and some of them twice.
+fn ascending(wanted: &[Spec], sizes: &[u64], measured: Vec<Vec<[EndTally; 2]>>) -> Vec<Vec<[EndTally; 2]>> {
+    let mut trials: BTreeMap<u64, Vec<[EndTally; 2]>> = BTreeMap::new();
+    for (size, measured) in sizes.iter().zip(measured) {
+        trials.entry(*size).or_default().extend(measured);
+    }
+    wanted.iter().map_while(|point| trials.remove(&point.block)).collect()
+}
+
 /// A size's trial of a stream. NPtcp reports the shortest time of three, but not which trial it was: use the
 /// fastest at this end.
 fn reported(trials: Vec<[EndTally; 2]>, bytes: u64, seconds: f64) -> Vec<[EndTally; 2]> {
@@ -286,6 +311,19 @@ mod tests {
         let sizes = NetpipeSizes { first: 1, last: 64, perturbation: 3 }.list();
         let found = plan(&points(&sizes, |spec| spec.direction = Direction::Both)).unwrap();
         assert_eq!((found.first, found.mode, found.sizes), (1, Mode::Both, sizes));
+    }
+
+    #[test]
+    fn sizes_that_nptcp_measures_in_another_order_are_returned_ascending() {
+        let own = plan(&points(&[7, 10, 12, 13, 15, 17, 18, 20, 23], |_| {})).unwrap();
+        assert_eq!((own.first, &own.sizes[..]), (10, &[7, 10, 13, 12, 15, 18, 17, 20, 23][..]));
+        // 12 B were not reached, and 10 B were measured twice.
+        let trials = |number: u64| vec![[EndTally { bytes_sent: number, ..EndTally::default() }, EndTally::default()]];
+        let measured = (0..5).map(trials).collect();
+        let found = ascending(&points(&[7, 10, 12, 13], |_| {}), &[7, 10, 13, 15, 10], measured);
+        let sent: Vec<Vec<u64>> =
+            found.iter().map(|one| one.iter().map(|[near, _]| near.bytes_sent).collect()).collect();
+        assert_eq!(sent, [vec![0], vec![1, 4]]);
     }
 
     #[test]

@@ -77,7 +77,8 @@ impl Options {
     }
 }
 
-/// The sizes that NPtcp would take, if these are such: with its own first size, last size and perturbation.
+/// The sizes that NPtcp would take, if these are such, ascending: with its own first size, last size and perturbation. The first is a centre
+/// or the perturbation below one.
 pub(super) fn schedule(sizes: &[u64]) -> Option<NetpipeSizes> {
     let (least, most) = (*sizes.first()?, *sizes.last()?);
     let mut candidates = (0..=MOST_PERTURBATION).flat_map(|perturbation| {
@@ -85,7 +86,13 @@ pub(super) fn schedule(sizes: &[u64]) -> Option<NetpipeSizes> {
             [most, most.saturating_sub(perturbation)].map(|last| NetpipeSizes { first, last, perturbation })
         })
     });
-    candidates.find(|candidate| candidate.list() == sizes)
+    let ascending = |candidate: &NetpipeSizes| {
+        let mut sizes = candidate.list();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
+    };
+    candidates.find(|candidate| ascending(candidate) == sizes)
 }
 
 /// The largest perturbation that is recognised, bytes.
@@ -118,8 +125,11 @@ mod tests {
             NetpipeSizes { perturbation: 0, ..NetpipeSizes::DEFAULT },
             NetpipeSizes { first: 64, last: 1000, perturbation: 3 },
             NetpipeSizes { first: 1, last: 64, perturbation: 5 },
+            NetpipeSizes { first: 10, last: 10_000, perturbation: 3 },
         ] {
-            let found = schedule(&sizes.list()).unwrap();
+            let mut list = sizes.list();
+            list.sort_unstable();
+            let found = schedule(&list).unwrap();
             assert_eq!((found.first, found.list()), (sizes.first, sizes.list()));
         }
         assert_eq!(schedule(&[1, 10, 100]), None);

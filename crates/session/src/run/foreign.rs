@@ -102,8 +102,8 @@ pub(super) async fn measure(
     Ok(failed)
 }
 
-/// Default length of the longest trial of a size, ns, as in NetPIPE.
-const TRIAL_NS: u64 = 100_000_000;
+/// The longest trial of a size, ns, as in NetPIPE.
+const TRIAL_NS: u64 = 200_000_000;
 /// Trials of a size, as in NetPIPE.
 const TRIALS: u64 = 3;
 
