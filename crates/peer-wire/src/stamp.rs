@@ -172,19 +172,17 @@ impl Request {
         Ok(())
     }
 
-    /// Parses a sender's datagram of STAMP or TWAMP Light.
+    /// Parses a sender's datagram of STAMP or TWAMP Light. Its time may be PTP's: a reply returns it as it came, beside the reflector's own
+    /// in NTP format, which each error estimate declares (RFC 8762, 4.2.1).
     ///
     /// # Errors
-    /// Where it is too short, or its timestamps are not in NTP format.
+    /// Where it is too short.
     pub fn read(datagram: &[u8]) -> Result<Self, SpeakError> {
         let step = "while reading a request";
         if datagram.len() < SHORTEST_BYTES {
             return Err(error(step, format!("{} bytes; {SHORTEST_BYTES} are the least", datagram.len())));
         }
         let request = Self::at(datagram, 0);
-        if request.error.is_ptp() {
-            return Err(error(step, "PTP timestamps are not supported, only NTP"));
-        }
         // After its 14 bytes a TWAMP request has padding, usually pseudo-random; a STAMP request has the
         // session number and zeros.
         let rest = datagram.get(16..BASE_BYTES);
