@@ -87,6 +87,21 @@ fn our_server_sends_what_netserver_sent() {
 }
 
 #[test]
+fn netperf_26_is_told_of_the_system_before_its_test() {
+    let (mut turn, mut server) = (Turn::default(), Server::default());
+    let mut asked = vec![0; 656];
+    asked[..4].copy_from_slice(&600_u32.to_be_bytes());
+    server.receive(&asked, &mut turn).unwrap();
+    assert_eq!(
+        (turn.send.len(), &turn.send[..8], &turn.send[8..14]),
+        (656, &[0, 0, 2, 89, 0, 0, 0, 0][..], &b"|thru|"[..])
+    );
+    // Then comes its test.
+    server.receive(&recording("netperf27_TCP_SENDFILE", 12_865).connections[0].from_client, &mut turn).unwrap();
+    assert!(matches!(&turn.actions[..], [ServerAction::Requested(_)]));
+}
+
+#[test]
 fn tcp_sendfile_is_answered_in_its_own_blocks() {
     let recording = recording("netperf27_TCP_SENDFILE", 12_865);
     let control = &recording.connections[0];

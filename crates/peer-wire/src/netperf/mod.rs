@@ -34,6 +34,8 @@ mod kind {
     pub(super) const TCP_STREAM_DONE: u32 = 11;
     pub(super) const OMNI: u32 = 97;
     pub(super) const OMNI_DONE: u32 = 98;
+    pub(super) const SYSTEM: u32 = 600;
+    pub(super) const SYSTEM_DONE: u32 = 601;
 }
 
 fn error(step: &'static str, what: impl Into<String>) -> SpeakError {

@@ -9,6 +9,9 @@ use crate::{SpeakError, Turn};
 /// netserver's error number for a request that it does not know.
 pub const NOT_SUPPORTED: u32 = 998;
 
+/// The system that clients are told of: this program, and nothing about its host.
+const SYSTEM: &str = concat!("|thru|", env!("CARGO_PKG_VERSION"), "|unknown|unknown");
+
 /// EINVAL, for values that cannot be: netserver passes the system's numbers on.
 const INVALID: u32 = 22;
 
@@ -78,6 +81,12 @@ impl Server {
                 }
             }
             kind::DEBUG_ON | kind::DEBUG_OFF => turn.send.extend_from_slice(&Block::new(kind::DEBUG_OK).0),
+            // netperf 2.6 asks for system, release, machine and version, after a character that separates them.
+            kind::SYSTEM => {
+                let mut block = Block::new(kind::SYSTEM_DONE);
+                block.put_text(8, BLOCK_BYTES - 8, SYSTEM);
+                turn.send.extend_from_slice(&block.0);
+            }
             // An unrequested passphrase gets no answer.
             kind::PASSPHRASE => {}
             unknown => {
