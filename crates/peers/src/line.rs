@@ -262,12 +262,17 @@ fn until_open<T, E>(mut connect: impl FnMut() -> Result<T, E>, kind: impl Fn(&E)
     }
 }
 
-/// The addresses of `host`, written with or without a port.
+/// The addresses of `host`, written with or without a port. An IPv6 address may have a scope, as in `[fe80::1%eth0]:5201`.
 pub(crate) fn resolve(host: &str, port: u16, family: Family) -> Result<Vec<SocketAddr>, InteropError> {
-    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    let has_port = host.parse::<SocketAddr>().is_ok() || (host.matches(':').count() == 1);
-    let found = if has_port { host.to_socket_addrs() } else { (bare, port).to_socket_addrs() };
-    let found = found.map_err(|source| InteropError::Resolve { host: host.into(), reason: source.to_string() })?;
+    let failed = |reason: String| InteropError::Resolve { host: host.into(), reason };
+    let own = |text: &str| text.parse().map_err(|_| failed(format!("'{text}' is no port")));
+    let bracketed = host.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    let (name, port) = match bracketed.or_else(|| host.split_once(':').filter(|(_, rest)| !rest.contains(':'))) {
+        Some((name, "")) => (name, port),
+        Some((name, rest)) => (name, own(rest.strip_prefix(':').unwrap_or(rest))?),
+        None => (host, port),
+    };
+    let found = (name, port).to_socket_addrs().map_err(|source| failed(source.to_string()))?;
     let fits = |address: &SocketAddr| match family {
         Family::V4 => address.is_ipv4(),
         Family::V6 => address.is_ipv6(),
@@ -279,6 +284,22 @@ pub(crate) fn resolve(host: &str, port: u16, family: Family) -> Result<Vec<Socke
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_may_have_a_port_and_an_address_its_scope() {
+        let of = |host: &str| resolve(host, 5201, Family::Any).map(|found| found[0].to_string());
+        for (host, address) in [
+            ("192.0.2.1", "192.0.2.1:5201"),
+            ("192.0.2.1:80", "192.0.2.1:80"),
+            ("2001:db8::1", "[2001:db8::1]:5201"),
+            ("[2001:db8::1]:80", "[2001:db8::1]:80"),
+            ("fe80::1%lo", "[fe80::1%1]:5201"),
+            ("[fe80::1%lo]:80", "[fe80::1%1]:80"),
+        ] {
+            assert_eq!(of(host).unwrap(), address, "{host}");
+        }
+        assert!(of("192.0.2.1:http").unwrap_err().to_string().contains("'http' is no port"));
+    }
 
     #[test]
     fn a_port_that_is_being_reopened_is_tried_again() {
