@@ -257,6 +257,7 @@ fn rendezvous_message(rendezvous: &Rendezvous, assignment: &Assignment) -> WireR
     WireRendezvous {
         address: None,
         port,
+        shared: false,
         path: rendezvous.path.clone(),
         cookie: assignment.cookie.clone(),
         boot_id: boot_id(),

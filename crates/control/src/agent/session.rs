@@ -418,6 +418,7 @@ impl Session {
             let shared_port = WireRendezvous {
                 address: None,
                 port: self.shared.port,
+                shared: true,
                 path: None,
                 cookie: auth::hex(&cookie),
                 boot_id: None,

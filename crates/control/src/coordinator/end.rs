@@ -333,10 +333,12 @@ impl End {
         self.wire.close().await;
     }
 
-    /// The address for data connections, for a rendezvous that has only a port.
-    pub(crate) fn data_address(&self, wanted: Option<IpAddr>, port: u16) -> Option<SocketAddr> {
+    /// The address for data connections, for a rendezvous that has only a port. The agent's shared port is reached as the control connection
+    /// reached it: the agent does not know under which number it is forwarded.
+    pub(crate) fn data_address(&self, wanted: Option<IpAddr>, port: u16, shared: bool) -> Option<SocketAddr> {
         match (wanted, self.address) {
             (Some(address), _) => Some(SocketAddr::new(address, port)),
+            (None, Some(address)) if shared => Some(address),
             (None, Some(mut address)) => {
                 // Keeps a link-local address's scope.
                 address.set_port(port);

@@ -107,7 +107,7 @@ impl Pair {
                 };
                 // An agent names ports of its own host only: whatever address it gives, this host connects to the one it knows.
                 let addressed = |target: WireRendezvous| WireRendezvous {
-                    address: target.port.and_then(|port| far.data_address(spec.far.data_addr, port)),
+                    address: target.port.and_then(|port| far.data_address(spec.far.data_addr, port, target.shared)),
                     ..target
                 };
                 rendezvous = listening.into_iter().map(addressed).collect();

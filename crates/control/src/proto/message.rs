@@ -462,6 +462,9 @@ pub struct WireRendezvous {
     pub address: Option<SocketAddr>,
     /// The port, if the address is that of the control connection.
     pub port: Option<u16>,
+    /// Whether that is the agent's port, which the control connection reached, perhaps by another number (a forwarded port).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared: bool,
     /// A path, for transports of one machine.
     pub path: Option<PathBuf>,
     /// The cookie that authenticates data connections, in hex.
