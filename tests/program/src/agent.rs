@@ -55,7 +55,9 @@ impl Agent {
     #[must_use]
     pub fn spawn(mut command: Command, flags: &[&str]) -> Self {
         command.arg("serve").args(flags);
-        let wanted = flags.iter().filter(|flag| **flag == "--listen").count();
+        // A wildcard stands for both IP versions.
+        let any = |address: &&&str| address.starts_with("0.0.0.0") || address.starts_with("[::]");
+        let wanted = flags.iter().filter(|flag| **flag == "--listen").count() + flags.iter().filter(any).count();
         // An agent of root becomes another user, which makes its folder here.
         let folder = tempfile::Builder::new().prefix("thru-test-").tempdir().expect("a folder");
         let open = fs::Permissions::from_mode(0o1777);

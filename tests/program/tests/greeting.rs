@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::sync::mpsc;
@@ -34,12 +34,41 @@ fn agent_with_files(files: u32, flags: &[&str]) -> Agent {
 #[test]
 fn all_addresses_of_both_families_are_served_together() {
     let sandbox = Sandbox::with_token();
-    let every = ["--listen", "0.0.0.0:0", "--listen", "[::]:0"];
-    let agent = Agent::spawn(Command::new(thru()), &[&every[..], &sandbox.token_flags()].concat());
-    let port = agent.host().rsplit(':').next().unwrap();
-    for (address, transport) in [("127.0.0.1", "tcp"), ("[::1]", "tcp"), ("127.0.0.1", "udp"), ("[::1]", "udp")] {
-        let host = format!("{address}:{port}");
-        sandbox.run(&[&SHORT[..], &["--transport", transport, &host], &sandbox.token_flags()].concat()).ok();
+    for every in ["0.0.0.0:0", "[::]:0"] {
+        let agent = Agent::spawn(Command::new(thru()), &[&["--listen", every][..], &sandbox.token_flags()].concat());
+        let port = agent.host().rsplit(':').next().unwrap();
+        for (address, transport) in [("127.0.0.1", "tcp"), ("[::1]", "tcp"), ("127.0.0.1", "udp"), ("[::1]", "udp")] {
+            let host = format!("{address}:{port}");
+            sandbox.run(&[&SHORT[..], &["--transport", transport, &host], &sandbox.token_flags()].concat()).ok();
+        }
+    }
+}
+
+#[test]
+fn an_agent_behind_a_forwarded_port_is_measured() {
+    let (agent, sandbox) = (Agent::start(), Sandbox::new());
+    let forwarded = TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = forwarded.local_addr().unwrap().to_string();
+    let to = agent.host().to_owned();
+    // As `docker -p` and `ssh -L` do.
+    std::thread::spawn(move || {
+        for client in forwarded.incoming().map_while(Result::ok) {
+            let Ok(server) = TcpStream::connect(&to) else { return };
+            for (mut from, mut to) in
+                [(&client, &server), (&server, &client)].map(|(a, b)| (a.try_clone().unwrap(), b.try_clone().unwrap()))
+            {
+                std::thread::spawn(move || {
+                    let _ = std::io::copy(&mut from, &mut to);
+                    let _ = to.shutdown(std::net::Shutdown::Write);
+                });
+            }
+        }
+    });
+    for flags in [&["stream"][..], &["stream", "--reverse", "--flows", "2"], &["rr", "--connect"]] {
+        let brief = ["--time", "100ms", "--trials", "1", "--no-path", &host];
+        let doc = sandbox.measure(&[flags, &brief].concat());
+        let trial = &doc.trials()[0];
+        assert!(trial.value.is_some_and(|value| value > 0.0), "{flags:?}: {}", doc.remarks());
     }
 }
 

@@ -1,7 +1,7 @@
 //! The agent of `thru serve`: what its options allow, and the servers beside it.
 
 use std::convert::Infallible;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -94,9 +94,12 @@ pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
     }
     let token = setup::token(options.token_file)?;
     let bus = options.bus.map(bus_options).transpose()?;
-    let peer_addresses = match options.peers.listen {
+    let peer_addresses: Vec<IpAddr> = match options.peers.listen {
         [] => addresses.iter().map(SocketAddr::ip).collect(),
-        listen => listen.to_vec(),
+        listen => {
+            let listen: Vec<SocketAddr> = listen.iter().map(|ip| SocketAddr::new(*ip, 0)).collect();
+            of_both_versions(&listen, has_v6()).iter().map(SocketAddr::ip).collect()
+        }
     };
     options.check_open(&addresses, &peer_addresses)?;
     options.recover()?;
@@ -262,7 +265,7 @@ fn addresses(texts: &[String]) -> Result<Vec<SocketAddr>, Failure> {
     if texts.is_empty() {
         return Ok(loopback_here());
     }
-    texts
+    let read = texts
         .iter()
         .map(|text| {
             let bare = text.trim_start_matches('[').trim_end_matches(']');
@@ -270,17 +273,41 @@ fn addresses(texts: &[String]) -> Result<Vec<SocketAddr>, Failure> {
                 .or_else(|_| bare.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, DEFAULT_PORT)))
                 .map_err(|_| {
                     Failure::usage(format!(
-                        "`listen {text}`: write an IP address of this host, such as 0.0.0.0, 10.0.0.2:7000 or [::]:6280"
+                        "`listen {text}`: write an IP address of this host, such as 10.0.0.2:7000, or :: for all"
                     ))
                 })
         })
-        .collect()
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(of_both_versions(&read, has_v6()))
+}
+
+/// The addresses, with both wildcards for each: all addresses of a host are those of both IP versions.
+fn of_both_versions(addresses: &[SocketAddr], has_v6: bool) -> Vec<SocketAddr> {
+    let mut all: Vec<SocketAddr> = Vec::new();
+    for address in addresses {
+        let any = [IpAddr::from(Ipv4Addr::UNSPECIFIED), IpAddr::from(Ipv6Addr::UNSPECIFIED)];
+        let wanted = match address.ip().is_unspecified() {
+            true => any.map(|ip| SocketAddr::new(ip, address.port())).to_vec(),
+            false => vec![*address],
+        };
+        let usable = |one: &SocketAddr| one.is_ipv4() || has_v6 || !one.ip().is_unspecified();
+        for one in wanted.into_iter().filter(usable) {
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
+    }
+    all
 }
 
 /// The loopback addresses of the IP versions that this host has.
 fn loopback_here() -> Vec<SocketAddr> {
-    let has_v6 = UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)).is_ok();
+    let has_v6 = has_v6();
     loopback(DEFAULT_PORT).into_iter().filter(|address| address.is_ipv4() || has_v6).collect()
+}
+
+fn has_v6() -> bool {
+    UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)).is_ok()
 }
 
 #[cfg(test)]
@@ -294,6 +321,17 @@ mod tests {
         {
             assert_eq!(captures(text), Ok(Captures::In { folder: folder.into(), payload }), "{text}");
         }
+    }
+
+    #[test]
+    fn a_wildcard_of_one_ip_version_listens_on_both() {
+        let of = |texts: &[&str], has_v6| {
+            let addresses: Vec<SocketAddr> = texts.iter().map(|text| text.parse().unwrap()).collect();
+            of_both_versions(&addresses, has_v6).iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&["[::]:7"], true), ["0.0.0.0:7", "[::]:7"]);
+        assert_eq!(of(&["0.0.0.0:7", "[::]:7"], true), ["0.0.0.0:7", "[::]:7"]);
+        assert_eq!(of(&["[::]:7", "192.0.2.1:8"], false), ["0.0.0.0:7", "192.0.2.1:8"]);
     }
 
     #[test]

@@ -18,9 +18,9 @@ use crate::registries;
 #[derive(Debug, Args)]
 #[command(after_help = format!("Examples:
   thru serve                                       loopback only, no token
-  thru serve --listen 0.0.0.0 --token-file FILE    all interfaces, for clients with the token
+  thru serve --listen :: --token-file FILE    all interfaces, for clients with the token
   thru serve --speak iperf3                        also serve iperf3 clients (port 5201)
-  thru serve --speak iperf3 --speak-listen 0.0.0.0 --speak-open
+  thru serve --speak iperf3 --speak-listen :: --speak-open
                                                    iperf3 for all, measurements by thru from here only
   thru serve --listen 10.0.0.2:7000 --open --once  one measurement, for any client
 
