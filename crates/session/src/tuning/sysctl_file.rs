@@ -1,4 +1,4 @@
-//! The settings in a file of sysctl.conf(5).
+//! The settings in a file of sysctl.conf(5), or of commands that write them into /proc/sys.
 
 use model::Setting;
 
@@ -39,8 +39,8 @@ impl SysctlFile {
     }
 }
 
-/// The `net.*` settings in `text`, the content of the file `name`. A name may have slashes for dots; a line that begins with `-` may
-/// fail for sysctl(8), but not here.
+/// The `net.*` settings in `text`, the content of the file `name`: lines of sysctl.conf, or `echo VALUE > /proc/sys/NAME`. A name may have
+/// slashes for dots; a line that begins with `-` may fail for sysctl(8), but not here.
 ///
 /// # Errors
 /// A line is neither a setting nor a comment, or no line is of the network.
@@ -52,7 +52,7 @@ pub fn of_sysctl_file(name: &str, text: &str) -> Result<SysctlFile, Failure> {
             continue;
         }
         let wrong = || Failure::usage(format!("{name}:{number}: '{line}' is no setting: write NAME = VALUE"));
-        let (key, value) = line.trim_start_matches('-').split_once('=').ok_or_else(wrong)?;
+        let (key, value) = echoed(line).or_else(|| line.trim_start_matches('-').split_once('=')).ok_or_else(wrong)?;
         let (key, value) = (key.trim(), value.split_whitespace().collect::<Vec<_>>().join(" "));
         if key.is_empty() || value.is_empty() || key.contains(char::is_whitespace) {
             return Err(wrong());
@@ -72,6 +72,12 @@ pub fn of_sysctl_file(name: &str, text: &str) -> Result<SysctlFile, Failure> {
     Ok(file)
 }
 
+/// The name, with slashes, and the value of `echo "VALUE" > /proc/sys/NAME`.
+fn echoed(line: &str) -> Option<(&str, &str)> {
+    let (value, path) = line.strip_prefix("echo ")?.split_once('>')?;
+    Some((path.trim().strip_prefix("/proc/sys/")?, value.trim().trim_matches(['"', '\''])))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,7 +85,8 @@ mod tests {
     #[test]
     fn the_networks_lines_are_settings_and_the_others_are_listed() {
         let text = "# tuned\n; too\n\nnet.ipv4.tcp_rmem = 4096\t131072  33554432\nvm.swappiness=10\n\
-                    net/ipv4/conf/eth0.5/rp_filter = 0\n-net.core.rmem_max=1\nnet.core.rmem_max = 2\n";
+                    net/ipv4/conf/eth0.5/rp_filter = 0\n-net.core.rmem_max=1\nnet.core.rmem_max = 2\n\
+                    echo \"4096 87380 128388607\" > /proc/sys/net/ipv4/tcp_wmem\n";
         let file = of_sysctl_file("a.conf", text).unwrap();
         let of = |setting: &Setting| (setting.key.clone(), setting.value.clone());
         let strings = |key: &str, value: &str| (key.to_owned(), value.to_owned());
@@ -89,6 +96,7 @@ mod tests {
                 strings("sysctl.net.ipv4.tcp_rmem", "4096 131072 33554432"),
                 strings("sysctl.net/ipv4/conf/eth0.5/rp_filter", "0"),
                 strings("sysctl.net.core.rmem_max", "2"),
+                strings("sysctl.net/ipv4/tcp_wmem", "4096 87380 128388607"),
             ]
         );
         assert_eq!(file.left, ["only net.* is: a.conf, line 5: vm.swappiness = 10"]);

@@ -41,7 +41,8 @@ enum TuneAction {
         #[command(flatten)]
         common: CommonFlags,
     },
-    /// Change the net.* settings in a file of sysctl.conf, and list its other lines, which stay as they are.
+    /// Change the net.* settings in a file of sysctl.conf or of `echo VALUE > /proc/sys/...`, and list its other lines, which stay as they
+    /// are.
     Apply {
         /// The file.
         #[arg(value_hint = clap::ValueHint::FilePath)]
