@@ -78,7 +78,7 @@ impl Figures {
             (_, "udp") => Kind::Datagrams,
             _ => Kind::Stream,
         };
-        let value = test.outcome.estimate.as_ref().map(|estimate| estimate.value).ok_or("no value")?;
+        let value = test.outcome.estimate.as_ref().map_or_else(|| carried(test, kind), |estimate| estimate.value);
         let [near, far] = [test.near_socket(), test.far_socket()].map(buffers);
         let reverse = spec.direction == Direction::Reverse;
         let buffers = match kind {
@@ -96,6 +96,20 @@ impl Figures {
         let cpu = imported_cpu(test, kind).or_else(|| measured_cpu(test, kind, value));
         Ok(Self { kind, elapsed_ns, value, buffers, far_buffers: far, cpu })
     }
+}
+
+/// What a test without a value carried: netperf prints a row of a stalled test, too.
+fn carried(test: &Test<'_>, kind: Kind) -> f64 {
+    let outbound = test.spec().direction != Direction::Reverse;
+    let moved = test.trials.iter().map(|trial| match kind {
+        Kind::Transactions => (trial.near.transactions as f64, trial.near.receiving_ns),
+        Kind::Stream | Kind::Datagrams => {
+            let arrived = super::test::arrived(ends(trial, outbound).1);
+            (arrived.bytes as f64 * 8.0, arrived.ns)
+        }
+    });
+    let (amount, ns) = moved.fold((0.0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    if ns == 0 { 0.0 } else { amount / seconds(ns) }
 }
 
 /// CPU use as an imported table printed it.
@@ -293,6 +307,20 @@ mod tests {
             let (run, text) = recorded::netperf(name);
             assert_eq!(rendered("netperf", &run), text, "{name}");
         }
+    }
+
+    #[test]
+    fn a_stalled_test_is_a_row_with_what_it_carried() {
+        let (mut run, _) = recorded::netperf("TCP_STREAM");
+        let outcome = &mut run.outcomes[0];
+        outcome.estimate = None;
+        outcome.trials.truncate(1);
+        let trial = &mut outcome.trials[0];
+        (trial.value, trial.far.bytes_received, trial.far.receiving_ns) = (None, 8_000_000, 10_000_000_000);
+        (trial.far.measured, trial.verdicts) = (None, vec![model::Verdict::Stalled]);
+        let text = rendered("netperf", &run);
+        let row: Vec<&str> = text.lines().last().unwrap().split_whitespace().collect();
+        assert_eq!(row[3..], ["10.00", "6.40"], "{text}");
     }
 
     #[test]
