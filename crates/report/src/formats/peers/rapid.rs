@@ -32,11 +32,13 @@ fn text(test: &Test<'_>) -> Result<String, String> {
 fn report(test: &Test<'_>, trial: &Trial) -> String {
     let (_, receiver) = ends(trial, test.outbound_flags() == [true]);
     let began_unix_ns = test.started_unix_ns(trial);
-    let ns = receiver.receiving_ns;
+    let processes = processes(receiver);
+    // The totals are those of the processes: from the earliest start to the latest stop.
+    let ns = processes.iter().map(|(_, [_, to])| *to).max().unwrap_or(receiver.receiving_ns);
     let (start, stop) = (seconds(began_unix_ns), seconds(began_unix_ns + ns));
     let megabits = |bytes: u64, ns: u64| rate(bytes, ns) / 1e6;
     let mut text = String::new();
-    for (process, (bytes, [from, to])) in processes(receiver).into_iter().enumerate() {
+    for (process, (bytes, [from, to])) in processes.into_iter().enumerate() {
         let (start, stop, ns) = (seconds(began_unix_ns + from), seconds(began_unix_ns + to), to - from);
         let _ = write!(
             text,
@@ -123,6 +125,12 @@ Done!
         assert!(second.contains("start time: 1046671179.446\nstop time: 1046671189.446\n"), "{text}");
         assert!(second.contains("total time: 10.000 secounds\nthroughput: 310.886 megabits/sec\n"), "{text}");
         assert!(text.contains("start time: 1046671178.446\nstop time: 1046671238.437\n"), "{text}");
+        // The totals end with the last of them.
+        run.outcomes[0].trials[0].far.flows[1].receiving_ns = Some([1_500_000_000, 62_500_000_000]);
+        let text = rendered("rapid", &run);
+        let totals = "the latest stop time of any child: 1046671240.446\ntotal elapsed time: 62.000 seconds\n\
+                      total throughput: 2114.659 megabits/sec\n";
+        assert!(text.contains(totals), "{text}");
     }
 
     fn far_flows(run: &mut model::Run, bytes: &[u64]) {
