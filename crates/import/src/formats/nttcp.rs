@@ -135,6 +135,8 @@ struct Session {
     block: Option<u64>,
     count: Option<u64>,
     udp: bool,
+    /// The port that the receiver listened on.
+    port: Option<u16>,
     /// The local end received.
     reverse: bool,
     local: Windows,
@@ -171,6 +173,8 @@ fn read(text: &str) -> Reading {
                 whole(number(word.strip_prefix(" bufcnt=").or_else(|| word.strip_prefix("bufcnt="))?)?)
             });
             session.udp = line.contains("/udp");
+            let port = line.split_once("dataport=").and_then(|(_, rest)| rest.split('/').next()?.trim().parse().ok());
+            session.port = port.filter(|port| *port > 0);
         } else if let Some((end, index, bytes)) = window(line) {
             (if end == 'l' { &mut session.local } else { &mut session.remote })[index] = Some(bytes);
         } else if line.starts_with("nttcp-l: received ") {
@@ -247,8 +251,10 @@ fn flush(table: Option<Table>, imported: &mut Imported, reading: &mut Reading) {
         [(near, &local, session.local, !session.reverse), (far, &remote, session.remote, session.reverse)]
     {
         let [sndbuf, rcvbuf] = windows;
-        if sndbuf.or(rcvbuf).is_some() {
-            let socket = SocketFacts { sndbuf, rcvbuf, ..SocketFacts::default() };
+        // The receiver listens on all addresses of its host.
+        let listens = session.port.filter(|_| !sends).map(|port| format!("0.0.0.0:{port}"));
+        if sndbuf.or(rcvbuf).is_some() || listens.is_some() {
+            let socket = SocketFacts { sndbuf, rcvbuf, local: listens, ..SocketFacts::default() };
             end.flows = vec![FlowTally { socket, ..FlowTally::default() }];
         }
         let Some(line) = line else { continue };

@@ -30,7 +30,7 @@ fn text(test: &Test<'_>) -> Result<String, String> {
     for trial in &test.trials {
         let outbound = test.outbound_flags() == [true];
         let (sender, receiver) = ends(trial, outbound);
-        let port = port(receiver);
+        let port = port(sender, receiver);
         let counted = [
             (sender, "transmitted", (sender.bytes_sent, sender.sending_ns, sender.calls_sent)),
             (receiver, "received", (receiver.bytes_received, receiver.receiving_ns, receiver.calls_received)),
@@ -40,7 +40,8 @@ fn text(test: &Test<'_>) -> Result<String, String> {
         if outbound {
             // The receiver announces its port.
             let host = test.host();
-            let _ = writeln!(text, "nttcp-l: from {host}: \"{host}\" (=dataport: {port})");
+            let announced = port.map_or_else(String::new, |port| format!(" (=dataport: {port})"));
+            let _ = writeln!(text, "nttcp-l: from {host}: \"{host}\"{announced}");
         }
         for (mark, at) in [('l', local), ('1', remote)] {
             text.push_str(&session_lines(test, mark, counted[at].0, receiver, (sender.bytes_sent, port)));
@@ -62,10 +63,12 @@ fn text(test: &Test<'_>) -> Result<String, String> {
     Ok(text)
 }
 
-/// The port of the end's first socket; 0 if unknown.
-fn port(end: &EndTally) -> u16 {
-    let socket: Option<&SocketFacts> = end.flows.first().map(|flow| &flow.socket);
-    socket.and_then(|socket| socket.local.as_ref()?.rsplit_once(':')?.1.parse().ok()).unwrap_or(0)
+/// The port of the receiver's first socket, which another program leaves to the sender's to know.
+fn port(sender: &EndTally, receiver: &EndTally) -> Option<u16> {
+    let of = |end: &EndTally, address: fn(&SocketFacts) -> Option<&String>| -> Option<u16> {
+        address(&end.flows.first()?.socket)?.rsplit_once(':')?.1.parse().ok()
+    };
+    of(receiver, |socket| socket.local.as_ref()).or_else(|| of(sender, |socket| socket.peer.as_ref()))
 }
 
 /// What an end says of its socket: at the receiver where the connection came from, the buffers if they are known, and the request.
@@ -74,7 +77,7 @@ fn session_lines(
     mark: char,
     end: &EndTally,
     receiver: &EndTally,
-    (bytes, port): (u64, u16),
+    (bytes, port): (u64, Option<u16>),
 ) -> String {
     let spec = test.spec();
     let mut text = String::new();
@@ -91,6 +94,7 @@ fn session_lines(
         }
     }
     let (count, protocol) = (bytes.div_ceil(spec.block), if udp { "udp" } else { "tcp" });
+    let port = port.map_or_else(String::new, |port| port.to_string());
     let _ = writeln!(text, "nttcp-{mark}: buflen={}, bufcnt={count}, dataport={port}/{protocol}", spec.block);
     text
 }
