@@ -136,7 +136,7 @@ pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run
         ..RunHeader::default()
     };
     findings.splice(0..0, analysis::of_hosts(&header, &outcomes, &[]));
-    let duration_ns = outcomes.iter().filter_map(|outcome| outcome.summary.duration_ns).sum();
+    let duration_ns = outcomes.iter().filter_map(|outcome| outcome.summary.duration_ns).fold(0, u64::saturating_add);
     Run {
         schema: Run::SCHEMA.into(),
         header,

@@ -260,7 +260,8 @@ fn losses(row: &mut Row, setting: &Setting, own: &[&(u32, &str, Line<'_>)], repo
     if counts.is_empty() || !setting.datagrams {
         return;
     }
-    let (lost, all) = counts.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let (lost, all) =
+        counts.iter().fold((0, 0), |sum: (u64, u64), one| (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1)));
     let (near, far) = (&mut row.trial.near, &mut row.trial.far);
     let (sender, receiver) = if setting.server { (far, near) } else { (near, far) };
     sender.datagrams = Some(DatagramTally { sent: all, ..DatagramTally::default() });

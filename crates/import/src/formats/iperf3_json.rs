@@ -11,7 +11,7 @@ use serde_json::Value;
 use self::ways::{Way, ways};
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
-use crate::text::{block, ns};
+use crate::text::{MAX_NUMBER, block, ns};
 
 /// iperf3's JSON.
 pub(super) const FORMAT: Format =
@@ -104,9 +104,6 @@ fn event(mut document: Value, line: u32, streamed: &mut Option<(u32, Value)>) ->
 fn newlines(text: &str) -> u32 {
     u32::try_from(text.matches('\n').count()).unwrap_or(u32::MAX)
 }
-
-/// The largest number that is read: bytes of three years at 1 Tbit/s, of which 64 bits hold many.
-const MAX_NUMBER: f64 = 1e16;
 
 fn float(value: &Value, key: &str) -> Option<f64> {
     value.get(key)?.as_f64().filter(|value| (0.0..=MAX_NUMBER).contains(value))
