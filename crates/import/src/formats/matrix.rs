@@ -19,8 +19,8 @@ pub(super) const FORMAT: Format = Format {
     read,
 };
 
-/// The largest number of rows and of columns.
-const MOST: usize = 200;
+/// The largest number of rows and of columns. A larger table is refused as a whole.
+const MOST: usize = 2_000;
 /// Values with a larger relative rounding error are flagged.
 const COARSE: f64 = 0.05;
 /// The name of the columns' factor if the first cell does not have it.
@@ -78,7 +78,7 @@ impl Corner {
 struct Table<'a> {
     corner: Corner,
     names: Vec<&'a str>,
-    rows: Vec<(u32, &'a str, Vec<&'a str>)>,
+    rows: Vec<(u32, Vec<&'a str>)>,
 }
 
 fn table<'a>(all: &[(u32, &'a str)]) -> Option<Table<'a>> {
@@ -88,7 +88,7 @@ fn table<'a>(all: &[(u32, &'a str)]) -> Option<Table<'a>> {
     let names: Vec<&str> = names.to_vec();
     // A host's name is no number; a level may be one where the first cell says of what.
     let named = |name: &&str| !name.is_empty() && (number(name).is_none() || corner.factors.is_some());
-    let several = (2..=MOST).contains(&names.len()) && names.iter().all(named);
+    let several = names.len() >= 2 && names.iter().all(named);
     // Without a unit, levels across are words: a line of numbers is no head.
     let words = corner.unit.is_some() || names.iter().all(|name| number(name).is_none());
     (several && words).then_some(())?;
@@ -100,9 +100,9 @@ fn table<'a>(all: &[(u32, &'a str)]) -> Option<Table<'a>> {
             Some(_) => cells[1..].iter().any(value) || cells[1..].iter().all(|cell| absent(cell)),
             None => cells[1..].iter().all(|cell| value(cell) || absent(cell)),
         };
-        (fits && cells.len() > 1 && named(&cells[0])).then_some((*at, *line, cells))
+        (fits && cells.len() > 1 && named(&cells[0])).then_some((*at, cells))
     };
-    let rows: Vec<_> = all[1..].iter().map_while(row).take(MOST).collect();
+    let rows: Vec<_> = all[1..].iter().map_while(row).collect();
     let some = rows.iter().any(|(.., cells)| cells[1..].iter().any(|cell| number(cell).is_some()));
     (rows.len() >= 2 && some).then_some(Table { corner, names, rows })
 }
@@ -118,6 +118,14 @@ fn read(text: &str) -> Reading {
         };
         let at = all[index].0;
         index += table.rows.len() + 1;
+        let (down, across) = (table.rows.len(), table.names.len());
+        if down.max(across) > MOST {
+            reading.refuse(
+                at,
+                format!("a table of {down} rows and {across} columns: at most {MOST} of each are imported"),
+            );
+            continue;
+        }
         match table.corner.unit {
             Some((rate, scale)) => of_table(&table, rate, scale, &mut reading),
             None => {
@@ -140,7 +148,12 @@ fn of_table(table: &Table<'_>, rate: bool, scale: f64, reading: &mut Reading) {
     let [down, across] = &factors;
     let mut rows: Vec<Row> = Vec::new();
     let mut remark_columns = BTreeSet::new();
-    for (at, line, cells) in &table.rows {
+    let senders: BTreeSet<&str> = table.rows.iter().map(|(.., cells)| cells[0]).collect();
+    let has_number = |column: usize| {
+        table.rows.iter().any(|(.., cells)| cells.get(column).is_some_and(|cell| number(cell).is_some()))
+    };
+    let numbered: Vec<bool> = (0..=table.names.len()).map(has_number).collect();
+    for (at, cells) in &table.rows {
         let level = cells[0];
         if !hosts && cells.len() != table.names.len() + 1 {
             reading.refuse(*at, format!("{} cells, the first line has {}", cells.len(), table.names.len() + 1));
@@ -152,14 +165,7 @@ fn of_table(table: &Table<'_>, rate: bool, scale: f64, reading: &mut Reading) {
             }
             let Some(value) = number(cell).filter(|value| *value > 0.0) else {
                 // A column of words is a remark on the row, not a host or a level.
-                let measured = match hosts {
-                    true => table.rows.iter().any(|(.., cells)| cells.first() == Some(other)),
-                    false => table
-                        .rows
-                        .iter()
-                        .any(|(.., cells)| cells.get(column).is_some_and(|cell| number(cell).is_some())),
-                };
-                if measured {
+                if if hosts { senders.contains(other) } else { numbered[column] } {
                     reading
                         .refuse(*at, format!("'{cell}' at {down} {level} and {across} {other} is no number above 0"));
                 } else {
@@ -168,7 +174,7 @@ fn of_table(table: &Table<'_>, rate: bool, scale: f64, reading: &mut Reading) {
                 continue;
             };
             let spec = Spec::new(if rate { "tcp" } else { "icmp" }, if rate { "stream" } else { "pingpong" });
-            let mut row = Row::new(spec, value * scale, *at, line);
+            let mut row = Row::new(spec, value * scale, *at, &format!("{level}, {other}: {cell}"));
             row.levels.insert(down.clone(), level.to_owned());
             row.levels.insert(across.clone(), (*other).to_owned());
             row.figure(if rate { "rate_bps" } else { "round_trip_ns" }, value * scale);
@@ -182,16 +188,11 @@ fn of_table(table: &Table<'_>, rate: bool, scale: f64, reading: &mut Reading) {
         return;
     }
     let levels = |name: &String, all: Vec<&str>| -> Vec<String> {
-        let has = |level: &&str| rows.iter().any(|row| row.levels.get(name).is_some_and(|own| own == level));
-        let mut levels: Vec<String> = Vec::new();
-        for level in all.into_iter().filter(has) {
-            if !levels.iter().any(|known| known == level) {
-                levels.push(level.to_owned());
-            }
-        }
-        levels
+        let mut present: BTreeSet<&str> =
+            rows.iter().filter_map(|row| row.levels.get(name)).map(String::as_str).collect();
+        all.into_iter().filter(|level| present.remove(level)).map(str::to_owned).collect()
     };
-    let down_levels = levels(down, table.rows.iter().map(|(.., cells)| cells[0]).collect());
+    let down_levels = levels(down, table.rows.iter().map(|(_, cells)| cells[0]).collect());
     let across_levels = levels(across, table.names.clone());
     let plan = if hosts {
         Plan { from: down_levels, to: across_levels, ..Plan::default() }

@@ -135,6 +135,9 @@ fn add(counters: &mut Counters, name: String, value: i64) -> Result<(), String> 
 
 fn of_document(all: &serde_json::Map<String, Value>, reading: &mut Reading) {
     let mut counters = Counters::new();
+    if all.len() > MOST {
+        reading.refuse(1, format!("more than {MOST} counters; the others were not imported"));
+    }
     for (name, value) in all.iter().take(MOST) {
         match (counter(name), value.as_i64()) {
             (Some(name), Some(value)) => {
