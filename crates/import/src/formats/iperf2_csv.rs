@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Count, DatagramTally, Interval, Spec, Stop, Verdict};
+use model::{Count, DatagramTally, Direction, Interval, Spec, Stop, Verdict};
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
@@ -17,12 +17,15 @@ fn detect(text: &str) -> Confidence {
     if found { Confidence::Certain } else { Confidence::No }
 }
 
+/// An address and a port, as printed.
+type Address = (String, String);
+
 /// A line of nine columns, or of fourteen.
 #[derive(Debug, Clone, PartialEq)]
 struct Line {
     stamp: String,
-    near: (String, String),
-    far: String,
+    near: Address,
+    far: Address,
     /// -1 for the sum of several.
     flow: i64,
     start_s: f64,
@@ -39,7 +42,7 @@ struct Line {
 impl Line {
     fn of(line: &str) -> Option<Result<Self, String>> {
         let columns: Vec<&str> = line.trim().split(',').collect();
-        let [stamp, near, port, far, _, flow, interval, bytes, bps, more @ ..] = columns.as_slice() else {
+        let [stamp, near, port, far, far_port, flow, interval, bytes, bps, more @ ..] = columns.as_slice() else {
             return None;
         };
         let digits = stamp.get(..14).is_some_and(|stamp| stamp.bytes().all(|byte| byte.is_ascii_digit()));
@@ -61,7 +64,7 @@ impl Line {
             Ok(Self {
                 stamp: (*stamp).to_owned(),
                 near: ((*near).to_owned(), (*port).to_owned()),
-                far: (*far).to_owned(),
+                far: ((*far).to_owned(), (*far_port).to_owned()),
                 flow,
                 start_s,
                 end_s,
@@ -95,7 +98,7 @@ type Lines<'a> = Vec<(u32, &'a str, Line)>;
 fn read(text: &str) -> Reading {
     let mut reading = Reading::default();
     let (mut connections, mut sums): (Vec<Lines<'_>>, Lines<'_>) = Default::default();
-    let mut indices: BTreeMap<(String, String, String, i64), usize> = BTreeMap::new();
+    let mut indices: BTreeMap<(Address, Address, i64), usize> = BTreeMap::new();
     let mut count = 0;
     for (at, line) in lines(text) {
         match Line::of(line) {
@@ -109,7 +112,7 @@ fn read(text: &str) -> Reading {
                     sums.push((at, line, figures));
                     continue;
                 }
-                let key = (figures.near.0.clone(), figures.near.1.clone(), figures.far.clone(), figures.flow);
+                let key = (figures.near.clone(), figures.far.clone(), figures.flow);
                 let index = *indices.entry(key).or_insert(connections.len());
                 if index == connections.len() {
                     connections.push(Vec::new());
@@ -124,7 +127,7 @@ fn read(text: &str) -> Reading {
     let mut groups: Vec<Vec<Lines<'_>>> = Vec::new();
     for connection in connections {
         match groups.last_mut() {
-            Some(group) if group.iter().any(|other| together(other, &connection)) => group.push(connection),
+            Some(group) if belongs(group, &connection) => group.push(connection),
             _ => groups.push(vec![connection]),
         }
     }
@@ -132,19 +135,40 @@ fn read(text: &str) -> Reading {
     for (index, group) in groups.into_iter().enumerate() {
         let until = starts.get(index + 1).copied().unwrap_or(u32::MAX);
         let own = sums.iter().filter(|(at, ..)| (starts[index]..until).contains(at)).cloned().collect();
-        close(group, own, &mut reading);
+        close(&group, own, &mut reading);
     }
     reading
 }
 
-/// Whether two connections ran at the same time: their lines are interleaved, or were printed within half of their duration.
+/// Whether a connection is one of these: it ran at the same time, and has a number of its own, as the next run of iperf has not, or it is
+/// the return direction of one of them.
+fn belongs(group: &[Lines<'_>], connection: &Lines<'_>) -> bool {
+    let numbered =
+        |other: &Lines<'_>| other.first().map(|(.., line)| line.flow) != connection.first().map(|(.., line)| line.flow);
+    group.iter().any(|other| returns(other, connection))
+        || group.iter().all(numbered) && group.iter().any(|other| together(other, connection))
+}
+
+/// Whether the second is the return direction of the first, on the same connection (--full-duplex). The other end's address may be missing.
+fn returns(first: &Lines<'_>, second: &Lines<'_>) -> bool {
+    let (Some((.., first)), Some((.., second))) = (first.first(), second.first()) else { return false };
+    let unknown = second.far.1 == "0" && matches!(second.far.0.as_str(), "::" | "0.0.0.0");
+    second.near == first.far && (second.far == first.near || unknown)
+}
+
+/// Whether two connections ran at the same time: their lines are interleaved, or were printed within half of their duration. Without the
+/// time of printing their intervals must be about the same.
 fn together(first: &Lines<'_>, second: &Lines<'_>) -> bool {
     let (Some(last), Some(begin)) = (first.last(), second.first()) else { return false };
     if begin.0 < last.0 {
         return true;
     }
-    let apart = last.2.printed_s().zip(begin.2.printed_s()).map(|(first, second)| second.abs_diff(first));
-    apart.is_some_and(|apart| (apart as f64) < 0.5 * last.2.end_s.min(begin.2.end_s))
+    let half = 0.5 * last.2.end_s.min(begin.2.end_s);
+    match (last.2.printed_s(), begin.2.printed_s()) {
+        (Some(first), Some(second)) => (second.abs_diff(first) as f64) < half,
+        (None, None) => last.2.start_s == begin.2.start_s && (last.2.end_s - begin.2.end_s).abs() < half,
+        _ => false,
+    }
 }
 
 /// The line with the longest interval.
@@ -152,7 +176,13 @@ fn longest<'a>(lines: &Lines<'a>) -> Option<(u32, &'a str, Line)> {
     lines.iter().max_by(|a, b| a.2.seconds().total_cmp(&b.2.seconds())).cloned()
 }
 
-fn close(group: Vec<Lines<'_>>, sums: Lines<'_>, reading: &mut Reading) {
+fn close(group: &[Lines<'_>], sums: Lines<'_>, reading: &mut Reading) {
+    let (back, group): (Vec<Lines<'_>>, Vec<Lines<'_>>) =
+        group.iter().cloned().partition(|one| group.iter().any(|other| returns(other, one) && is_before(other, one)));
+    if !back.is_empty() {
+        reading.imported.extend(both(&group, &back));
+        return;
+    }
     let totals: Vec<_> = group.iter().filter_map(longest).collect();
     let flows = totals.len();
     let summed = longest(&sums);
@@ -195,14 +225,49 @@ fn close(group: Vec<Lines<'_>>, sums: Lines<'_>, reading: &mut Reading) {
             ..Interval::default()
         })
         .collect();
-    reading.imported.push(Imported {
+    reading.imported.push(measurement(&total, row));
+}
+
+fn measurement(total: &Line, row: Row) -> Imported {
+    Imported {
         tool: "iperf".into(),
         version: Some("2.x".into()),
         kind: "stream".into(),
-        target: Some(total.far.clone()),
+        target: Some(total.far.0.clone()),
         rows: vec![row],
         assumed: vec!["block"],
         notes: vec![format!("printed at {} by the clock of that host, in an unknown time zone", total.stamp)],
         ..Imported::default()
-    });
+    }
+}
+
+fn is_before(first: &Lines<'_>, second: &Lines<'_>) -> bool {
+    first.first().map(|(at, ..)| *at) < second.first().map(|(at, ..)| *at)
+}
+
+/// Both directions over the same connections: the host that printed it sent on the first ones.
+fn both(outbound: &[Lines<'_>], back: &[Lines<'_>]) -> Option<Imported> {
+    let totals = |of: &[Lines<'_>]| -> Vec<Line> { of.iter().filter_map(longest).map(|(.., line)| line).collect() };
+    let [there, here] = [totals(outbound), totals(back)];
+    let (at, text, first) = outbound.iter().find_map(longest)?;
+    let bps = |of: &[Line]| of.iter().map(|line| line.bps).sum::<f64>();
+    let span = |of: &[Line]| of.iter().map(|line| ns(line.seconds())).max().unwrap_or(0);
+    let bytes = |of: &[Line]| of.iter().map(|line| line.bytes).fold(0, u64::saturating_add);
+    let transport = if first.datagrams { "udp" } else { "tcp" };
+    let mut spec = Spec { direction: Direction::Both, ..Spec::new(transport, "stream") };
+    spec.stop = Stop::TimeNs(span(&there).max(span(&here)).max(1));
+    spec.flows = u32::try_from(there.len()).unwrap_or(u32::MAX).clamp(1, Spec::MAX_FLOWS);
+    let mut row = Row::new(spec, bps(&there) + bps(&here), at, text);
+    let near = &mut row.trial.near;
+    near.report(Count::BytesSent, bytes(&there));
+    near.report(Count::SendingNs, span(&there));
+    near.report(Count::BytesReceived, bytes(&here));
+    near.report(Count::ReceivingNs, span(&here));
+    row.figure("outbound_sender_rate_bps", bps(&there));
+    row.figure("reverse_receiver_rate_bps", bps(&here));
+    row.remarks.push("outbound it is the sender's rate, not the receiver's".into());
+    if outbound.iter().chain(back).any(|lines| lines.len() > 1) {
+        row.remarks.push("the intervals of both directions are not imported".into());
+    }
+    Some(measurement(&first, row))
 }
