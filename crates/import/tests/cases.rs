@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 use import::{Source, assemble, read};
-use model::{Direction, Run};
+use model::{Direction, Run, Verdict};
 
 fn only(name: &str) -> Run {
     let path = format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -39,6 +39,50 @@ fn both_directions_of_a_connection_in_iperf_2s_csv_are_one_measurement() {
 fn a_connection_that_has_carried_hundreds_of_terabytes_is_read() {
     let run = only("ss-petabytes.txt");
     assert_eq!(run.outcomes[0].trials[0].near.flows[0].tcp[0].bytes_acked, Some(204_800_000_000_000));
+}
+
+/// The median round trip in ms, and the echoes that were sent and answered.
+fn echoes(name: &str) -> (Option<f64>, [u32; 2], Run) {
+    let run = only(name);
+    let ping = run.header.path_outbound.as_ref().unwrap().ping.clone().unwrap();
+    (ping.median_ns.map(|ns| ns as f64 / 1e6), [ping.sent, ping.received], run)
+}
+
+#[test]
+fn pings_of_other_systems_are_read() {
+    let (median, counts, run) = echoes("windows-ping.txt");
+    assert_eq!((median, counts), (Some(13.0), [5, 3]), "a router's answer is no echo");
+    assert_eq!(run.outcomes[0].spec.block, 32);
+    let (median, counts, run) = echoes("windows-ping-short.txt");
+    assert_eq!((median, counts), (None, [3, 3]), "two of three are below 1 ms");
+    assert!(run.outcomes[0].estimate.is_none());
+    assert!(run.outcomes[0].summary.verdicts.contains(&Verdict::ResolutionLimited));
+    let (median, counts, run) = echoes("bsd-ping6.txt");
+    assert_eq!((median, counts), (Some(0.256), [3, 3]));
+    assert_eq!((run.outcomes[0].spec.block, run.header.target.as_deref()), (8, Some("2001:db8::2")));
+    let (median, counts, run) = echoes("ping-small.txt");
+    assert_eq!((median, counts), (None, [2, 2]));
+    let remarks = &run.header.origin.as_ref().unwrap().rows[0].remarks;
+    assert!(remarks.iter().any(|remark| remark.contains("fewer than 16 bytes")), "{remarks:?}");
+}
+
+/// The hops of a path as their addresses and round trips in ms.
+fn hops(name: &str) -> Vec<(Option<String>, Option<f64>)> {
+    let path = only(name).header.path_outbound.unwrap();
+    path.hops.unwrap().into_iter().map(|hop| (hop.address, hop.rtt_ns.map(|ns| ns as f64 / 1e6))).collect()
+}
+
+#[test]
+fn paths_of_other_systems_and_in_mtrs_other_formats_are_read() {
+    let at = |address: &str, ms: Option<f64>| (Some(address.to_owned()), ms);
+    let found = hops("windows-tracert.txt");
+    let expected = [at("192.0.2.1", None), (None, None), at("198.51.100.3", Some(11.0)), at("203.0.113.9", Some(20.0))];
+    assert_eq!(found, expected);
+    assert_eq!(hops("bsd-traceroute6.txt"), [at("2001:db8::fe", Some(0.377)), at("2001:db8::9", Some(8.02))]);
+    for name in ["mtr.csv", "mtr.json"] {
+        assert_eq!(hops(name), [at("192.0.2.1", Some(0.36)), (None, None), at("203.0.113.9", Some(8.2))], "{name}");
+    }
+    assert_eq!(hops("mtr-rz.txt"), [at("192.0.2.2", Some(0.0))]);
 }
 
 #[test]

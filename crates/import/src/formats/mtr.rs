@@ -1,4 +1,4 @@
-//! mtr's report: the hops of a path, each with the mean of its round trips.
+//! mtr's report, as text, CSV and JSON: the hops of a path, each with the mean of its round trips.
 //!
 //! ```text
 //! HOST: vm                          Loss%   Snt   Last   Avg  Best  Wrst StDev
@@ -6,16 +6,23 @@
 //! ```
 
 use model::{Hop, Path};
+use serde_json::Value;
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading};
 use crate::text::{lines, ns, number};
 
 /// mtr.
-pub(super) const FORMAT: Format = Format { name: "mtr", help: "mtr's report, as the path", detect, read };
+pub(super) const FORMAT: Format =
+    Format { name: "mtr", help: "mtr's report as text, CSV or JSON, as the path", detect, read };
 
 fn detect(text: &str) -> Confidence {
-    if lines(text).any(|(_, line)| head(line).is_some()) { Confidence::Certain } else { Confidence::No }
+    let known = |line: &str| head(line).is_some() || columns(line).is_some();
+    if lines(text).any(|(_, line)| known(line)) || document(text).is_some() {
+        Confidence::Certain
+    } else {
+        Confidence::No
+    }
 }
 
 /// Position of the means among the columns after the host.
@@ -27,8 +34,13 @@ fn head(line: &str) -> Option<usize> {
 
 /// `1.|-- NAME (ADDRESS) 0.0% 10 0.3 0.4 ...`; `???` did not answer.
 fn hop(line: &str, mean: usize) -> Option<(Hop, &str)> {
-    let (number_of_hop, rest) = line.trim().split_once(".|--")?;
-    let words: Vec<&str> = rest.split_whitespace().collect();
+    let line = line.trim();
+    // With -z the number is followed by a full stop, and the address by that of its network before it.
+    let (number_of_hop, rest) = line.split_once(".|--").or_else(|| line.split_once(". "))?;
+    let mut words: Vec<&str> = rest.split_whitespace().collect();
+    if words.first().is_some_and(|word| word.starts_with("AS")) && !line.contains(".|--") {
+        words.remove(0);
+    }
     let loss = words.iter().rposition(|word| word.ends_with('%') || *word == "100.0")?;
     let name = words.first()?;
     let bracketed = words.iter().find_map(|word| word.strip_prefix('(')?.strip_suffix(')'));
@@ -46,18 +58,109 @@ type Report<'a> = (u32, usize, Vec<(Hop, &'a str)>);
 
 fn read(text: &str) -> Reading {
     let mut reading = Reading::default();
+    if let Some(document) = document(text) {
+        of_document(&document, &mut reading);
+        return reading;
+    }
     let mut open: Option<Report<'_>> = None;
+    let mut table: Option<Table<'_>> = None;
     for (at, line) in lines(text) {
         if let Some(mean) = head(line) {
             close(open.take(), &mut reading);
             open = Some((at, mean, Vec::new()));
+        } else if let Some(columns) = columns(line) {
+            close_table(table.take(), &mut reading);
+            table = Some(Table { line: at, columns, runs: Vec::new() });
         } else if let Some((_, mean, hops)) = &mut open {
             // Further addresses of a hop follow below it without a number.
             hops.extend(hop(line, *mean));
+        } else if let Some(table) = table.as_mut().filter(|_| !line.trim().is_empty())
+            && let Err(reason) = table.add(line)
+        {
+            reading.refuse(at, format!("{reason}: '{}'", line.trim()));
         }
     }
     close(open, &mut reading);
+    close_table(table, &mut reading);
     reading
+}
+
+/// mtr --csv: `Mtr_Version,Start_Time,Status,Host,Hop,Ip,Loss%,Snt, ,Last,Avg,Best,Wrst,StDev,`, and a line for each hop.
+struct Table<'a> {
+    line: u32,
+    columns: Vec<&'a str>,
+    runs: Vec<TableRun<'a>>,
+}
+
+/// A host and a start, and the hops with their losses.
+type TableRun<'a> = ((&'a str, &'a str), Vec<(Hop, &'a str)>);
+
+fn columns(line: &str) -> Option<Vec<&str>> {
+    let columns: Vec<&str> = line.trim().split(',').map(str::trim).collect();
+    (columns.first() == Some(&"Mtr_Version") && columns.contains(&"Avg")).then_some(columns)
+}
+
+impl<'a> Table<'a> {
+    fn add(&mut self, line: &'a str) -> Result<(), String> {
+        let cells: Vec<&str> = line.trim().split(',').map(str::trim).collect();
+        let cell = |name: &str| {
+            let at = self.columns.iter().position(|column| *column == name);
+            at.and_then(|at| cells.get(at).copied()).ok_or_else(|| format!("no column {name}"))
+        };
+        let figure = |name: &str| number(cell(name)?).ok_or_else(|| format!("{name} is no number"));
+        let hop = cell("Hop")?.parse().map_err(|_| "the hop is no number")?;
+        let one = averaged(hop, cell("Ip")?, figure("Avg")?);
+        let run = (cell("Host")?, cell("Start_Time")?);
+        let loss = cell("Loss%")?;
+        match self.runs.iter_mut().find(|(known, _)| *known == run) {
+            Some((_, hops)) => hops.push((one, loss)),
+            None => self.runs.push((run, vec![(one, loss)])),
+        }
+        Ok(())
+    }
+}
+
+fn close_table(table: Option<Table<'_>>, reading: &mut Reading) {
+    let Some(table) = table else { return };
+    if table.runs.is_empty() {
+        return reading.refuse(table.line, "mtr has no hop");
+    }
+    for ((host, _), hops) in table.runs {
+        reading.imported.push(path(Some(host), hops));
+    }
+}
+
+/// mtr --json.
+fn document(text: &str) -> Option<Value> {
+    let document: Value = serde_json::from_str(text.trim()).ok()?;
+    document["report"]["hubs"].is_array().then_some(document)
+}
+
+fn of_document(document: &Value, reading: &mut Reading) {
+    let report = &document["report"];
+    let one = |hub: &Value| {
+        // Older versions write the number as a string.
+        let hop = hub["count"].as_u64().or_else(|| hub["count"].as_str()?.parse().ok())?;
+        let mean = hub["Avg"].as_f64().filter(|mean| *mean >= 0.0)?;
+        Some((averaged(u8::try_from(hop).ok()?, hub["host"].as_str()?, mean), hub["Loss%"].to_string()))
+    };
+    let hops: Vec<Option<(Hop, String)>> = report["hubs"].as_array().into_iter().flatten().map(one).collect();
+    if hops.is_empty() || hops.iter().any(Option::is_none) {
+        return reading.refuse(1, "mtr has no hop, or one without its number, host and Avg");
+    }
+    reading.imported.push(path(report["mtr"]["dst"].as_str(), hops.into_iter().flatten().collect()));
+}
+
+/// A hop with the mean of its round trips, ms; `???` did not answer.
+fn averaged(hop: u8, host: &str, mean_ms: f64) -> Hop {
+    let answered = host != "???";
+    let bracketed = host.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
+    Hop {
+        hop,
+        address: answered.then(|| bracketed.unwrap_or(host).to_owned()),
+        rtt_ns: answered.then(|| ns(mean_ms / 1e3)),
+        ..Hop::default()
+    }
 }
 
 fn close(open: Option<Report<'_>>, reading: &mut Reading) {
@@ -65,21 +168,28 @@ fn close(open: Option<Report<'_>>, reading: &mut Reading) {
     if hops.is_empty() {
         return reading.refuse(line, "mtr has no hop");
     }
+    reading.imported.push(path(None, hops));
+}
+
+/// The path with these hops and their losses in percent; without a peer, to the last of them.
+fn path<Loss: AsRef<str>>(peer: Option<&str>, hops: Vec<(Hop, Loss)>) -> Imported {
     let notes = hops.iter().map(|(hop, loss)| match (&hop.address, hop.rtt_ns) {
         (Some(address), Some(rtt)) => {
-            format!("hop {}: {address}, mean {:.3} ms, {loss} lost", hop.hop, rtt as f64 / 1e6)
+            let loss = loss.as_ref().trim_end_matches('%');
+            format!("hop {}: {address}, mean {:.3} ms, {loss}% lost", hop.hop, rtt as f64 / 1e6)
         }
         _ => format!("hop {}: no reply", hop.hop),
     });
     let notes = notes.collect();
     let hops: Vec<Hop> = hops.into_iter().map(|(hop, _)| hop).collect();
-    let peer = hops.last().and_then(|hop| hop.address.clone()).unwrap_or_default();
-    reading.imported.push(Imported {
+    let last = || hops.last().and_then(|hop| hop.address.clone());
+    let peer = peer.map(str::to_owned).or_else(last).unwrap_or_default();
+    Imported {
         tool: "mtr".into(),
         kind: "path".into(),
         target: Some(peer.clone()).filter(|peer| !peer.is_empty()),
         notes,
         path: Some(Path { peer, hops: Some(hops), ..Path::default() }),
         ..Imported::default()
-    });
+    }
 }

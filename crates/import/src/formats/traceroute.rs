@@ -1,4 +1,4 @@
-//! traceroute: the hops of a path, each with the round trip of its first answered probe.
+//! traceroute and Windows' tracert: the hops of a path with their round trips.
 
 use std::net::IpAddr;
 
@@ -9,21 +9,29 @@ use crate::listing::{Confidence, Imported, Reading};
 use crate::text::{lines, ns, number};
 
 /// traceroute.
-pub(super) const FORMAT: Format = Format { name: "traceroute", help: "traceroute's hops, as the path", detect, read };
+pub(super) const FORMAT: Format =
+    Format { name: "traceroute", help: "traceroute's and tracert's hops, as the path", detect, read };
 
 fn detect(text: &str) -> Confidence {
     if lines(text).any(|(_, line)| head(line).is_some()) { Confidence::Certain } else { Confidence::No }
 }
 
-/// The peer of `traceroute to NAME (ADDRESS), 30 hops max, ...`.
+/// The peer of `traceroute to NAME (ADDRESS), 30 hops max, ...`, or of `Tracing route to NAME [ADDRESS]`.
 fn head(line: &str) -> Option<&str> {
-    let rest = line.trim().strip_prefix("traceroute to ")?;
+    let line = line.trim();
+    let bracketed = |rest: &'static [char; 2], text| -> Option<&str> {
+        let (_, rest_of) = str::split_once(text, rest[0])?;
+        Some(rest_of.split_once(rest[1])?.0)
+    };
+    if let Some(rest) = line.strip_prefix("Tracing route to ") {
+        return bracketed(&['[', ']'], rest).or_else(|| rest.split_whitespace().next());
+    }
+    let rest = line.strip_prefix("traceroute to ").or_else(|| line.strip_prefix("traceroute6 to "))?;
     rest.contains(" hops max").then_some(())?;
-    let address = rest.split_once('(').and_then(|(_, rest)| rest.split_once(')')).map(|(address, _)| address);
-    address.or_else(|| rest.split([' ', ',']).next())
+    bracketed(&['(', ')'], rest).or_else(|| rest.split([' ', ',']).next())
 }
 
-/// `2  192.5.175.129  64.930 ms  64.922 ms  64.883 ms`, or a name with its address in brackets, or `3  * * *`.
+/// `2  192.5.175.129  64.930 ms  64.922 ms  64.883 ms`, or a name with its address in brackets, or `3  * * *`; tracert has the address last.
 fn hop(line: &str) -> Option<Hop> {
     let (number, rest) = line.trim_start().split_once(char::is_whitespace)?;
     let mut hop = Hop { hop: number.parse().ok()?, ..Hop::default() };
@@ -37,17 +45,19 @@ fn answers(line: &str, hop: &mut Hop) -> bool {
     let times = words.windows(2).filter(|pair| pair[1] == "ms");
     let rtts: Vec<u64> = times.filter_map(|pair| Some(ns(number(pair[0])? / 1e3))).collect();
     let probes = count(&words).unwrap_or(0);
-    if rtts.is_empty() && (probes == 0 || words.iter().any(|word| *word != "*")) {
+    let below = words.iter().any(|word| word.starts_with('<'));
+    let silent = words.iter().all(|word| *word == "*") || words.ends_with(&["Request", "timed", "out."]);
+    if probes == 0 || (rtts.is_empty() && !below && !silent) {
         return false;
     }
-    let bracketed = || words.iter().filter_map(|word| word.strip_prefix('(')?.strip_suffix(')'));
+    let bracketed = || words.iter().filter_map(|word| within(word, '(', ')').or_else(|| within(word, '[', ']')));
     let bare = || words.iter().copied().filter(|word| word.parse::<IpAddr>().is_ok());
     let mut addresses: Vec<&str> = bracketed().collect();
     if addresses.is_empty() {
         addresses = bare().collect();
     }
     if addresses.is_empty() {
-        addresses.extend(words.iter().copied().find(|word| *word != "*").filter(|_| !rtts.is_empty()));
+        addresses.extend(words.iter().copied().find(|word| *word != "*").filter(|_| !rtts.is_empty() && !below));
     }
     for address in addresses {
         match &hop.address {
@@ -62,6 +72,10 @@ fn answers(line: &str, hop: &mut Hop) -> bool {
     hop.rtt_ns = hop.rtts_ns.iter().min().copied();
     hop.probes = Some(hop.probes.unwrap_or(0) + probes);
     true
+}
+
+fn within(word: &str, open: char, close: char) -> Option<&str> {
+    word.strip_prefix(open)?.strip_suffix(close)
 }
 
 /// Probes of a hop: each has a time or a star.
@@ -83,7 +97,7 @@ fn read(text: &str) -> Reading {
                 Some(hop) if usize::from(hop.hop) == hops.len() + 1 => hops.push(hop),
                 None if line.starts_with(char::is_whitespace)
                     && hops.last_mut().is_some_and(|last| answers(line, last)) => {}
-                _ if line.trim().is_empty() => {}
+                _ if line.trim().is_empty() || line.starts_with("over a maximum of ") => {}
                 _ => close(open.take(), &mut reading),
             }
         }
@@ -104,6 +118,7 @@ fn close(open: Option<(u32, Path)>, reading: &mut Reading) {
             let all = std::iter::once(address).chain(&hop.others).map(String::as_str).collect::<Vec<_>>().join(", ");
             format!("hop {}: {all}, {:.3} ms", hop.hop, rtt as f64 / 1e6)
         }
+        (Some(address), None) => format!("hop {}: {address}, below 1 ms", hop.hop),
         _ => format!("hop {}: no reply", hop.hop),
     });
     reading.imported.push(Imported {

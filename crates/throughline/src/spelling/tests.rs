@@ -55,6 +55,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("bind-dev", "iperf3"),
     ("bounceback", "iperf2"),
     ("cport", "iperf3"),
+    ("csv", "mtr"),
     ("example", "cargo"),
     ("exclusive", "sbatch"),
     ("features", "cargo"),
