@@ -97,3 +97,39 @@ fn a_table_of_many_hosts_is_read_whole_and_a_larger_one_refused() {
     let reading = read(format!("Gbit/s,a,b\n{}", "h,1,2\n".repeat(2_001)).as_bytes(), None).unwrap();
     assert!(reading.refused[0].reason.contains("2001 rows and 2 columns: at most 2000"), "{:?}", reading.refused);
 }
+
+#[test]
+fn counts_that_a_program_could_not_keep_are_left_out() {
+    let figures = |run: &Run| run.header.origin.as_ref().unwrap().rows[0].figures.clone();
+    let remarked = |run: &Run, what: &str| {
+        let remarks = &run.header.origin.as_ref().unwrap().rows[0].remarks;
+        assert!(remarks.iter().any(|remark| remark.contains(what)), "{what}: {remarks:?}");
+    };
+    let run = only("iperf3-retransmits.txt");
+    assert_eq!(figures(&run).get("retransmits"), None);
+    remarked(&run, "below 0");
+    let run = only("iperf3-day.txt");
+    assert_eq!(figures(&run).get("lost_packets"), None);
+    assert_eq!(figures(&run).get("out_of_order_packets"), Some(&1_338_478_610.0));
+    remarked(&run, "at its limit");
+    let run = only("iperf2-one-report.txt");
+    assert_eq!(figures(&run).get("lost_packets"), None, "one of two servers' reports");
+    remarked(&run, "1 of 2 reports of the server arrived");
+}
+
+#[test]
+fn the_log_of_an_old_server_has_what_its_intervals_received() {
+    let run = only("iperf3-server-3.1.txt");
+    let outcome = &run.outcomes[0];
+    // 175 of 1,173 datagrams of 1,200 bytes in 3.2 s.
+    let bps = outcome.estimate.as_ref().unwrap().value;
+    assert!((bps / (175.0 * 1_200.0 * 8.0 / 3.2) - 1.0).abs() < 0.01, "{bps}");
+    let figures = &run.header.origin.as_ref().unwrap().rows[0].figures;
+    assert_eq!((figures.get("lost_packets"), outcome.spec.direction), (Some(&998.0), Direction::Reverse));
+}
+
+#[test]
+fn netperfs_further_tables_are_no_results() {
+    let run = only("netperf-v2.txt");
+    assert_eq!(run.outcomes.iter().map(|outcome| outcome.trials.len()).collect::<Vec<_>>(), [1]);
+}

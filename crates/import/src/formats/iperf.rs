@@ -28,8 +28,20 @@ pub(super) struct Line<'a> {
     pub rest: Vec<&'a str>,
 }
 
+/// Where the programs' counters of datagrams stop, and what is above half of their range was negative.
+pub(super) const COUNTER_LIMIT: u64 = i32::MAX as u64;
+
 /// The role of an iperf 2 connection from the server to the client.
 pub(super) const REVERSE: &str = "*";
+
+const OUT_OF_ORDER: [&str; 3] = ["datagrams", "received", "out-of-order"];
+
+/// The datagrams in `[  1] 0.0-2.0 sec  1 datagrams received out-of-order`, and whether it is the line of all connections.
+pub(super) fn out_of_order(line: &str) -> Option<(bool, u64)> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let (count, _) = words.strip_suffix(&OUT_OF_ORDER)?.split_last()?;
+    Some((line.trim_start().starts_with("[SUM"), whole(number(count)?)?))
+}
 
 impl<'a> Line<'a> {
     /// A line of figures; `None` for any other line.
@@ -54,6 +66,8 @@ impl<'a> Line<'a> {
         let end_s = number(end)?;
         words.drain(..if padded { 2 } else { 1 });
         (words.first() == Some(&"sec")).then_some(())?;
+        // `1 datagrams received out-of-order`, see below.
+        (!words.ends_with(&OUT_OF_ORDER)).then_some(())?;
         Some(Self::figures(who, role, start, end, end_s, &words[1..]))
     }
 
@@ -78,15 +92,19 @@ impl<'a> Line<'a> {
         Ok(Self { who, role, start_s, end_s, bytes, bps, rest: rest.to_vec() })
     }
 
-    /// Datagrams lost and all of them: `0/416`.
+    /// Datagrams lost and all of them: `0/416`; `None` where a counter stands at its limit.
     pub(super) fn lost(&self) -> Option<(u64, u64)> {
         let count = |word: &str| whole(number(word)?);
-        self.rest.iter().enumerate().find_map(|(index, word)| match word.split_once('/') {
-            // iperf 2 pads the second number.
-            Some((lost, "")) => Some((count(lost)?, count(self.rest.get(index + 1)?)?)),
-            Some((lost, all)) => Some((count(lost)?, count(all)?)),
-            None => None,
-        })
+        self.rest
+            .iter()
+            .enumerate()
+            .find_map(|(index, word)| match word.split_once('/') {
+                // iperf 2 pads the second number.
+                Some((lost, "")) => Some((count(lost)?, count(self.rest.get(index + 1)?)?)),
+                Some((lost, all)) => Some((count(lost)?, count(all)?)),
+                None => None,
+            })
+            .filter(|(lost, all)| *lost.max(all) < COUNTER_LIMIT)
     }
 
     /// Jitter, ns.
@@ -112,6 +130,16 @@ mod tests {
         assert_eq!(both.unwrap().unwrap().role, Some("RX-C"));
         assert!(Line::of("[ ID] Interval           Transfer     Bitrate").is_none());
         assert!(Line::of("[  5] local 127.0.0.1 port 1 connected to 127.0.0.1 port 2").is_none());
+    }
+
+    #[test]
+    fn datagrams_out_of_order_are_no_figures_of_a_connection() {
+        let line = "[SUM]  0.0-86400.0 sec  1338478610 datagrams received out-of-order";
+        assert_eq!((Line::of(line), out_of_order(line)), (None, Some((true, 1_338_478_610))));
+        assert_eq!(out_of_order("[  1] 0.0000-2.0253 sec  1 datagrams received out-of-order"), Some((false, 1)));
+        assert_eq!(out_of_order("[  5]   0.00-1.00   sec  2.50 MBytes  21 Mbits/sec"), None);
+        let full = Line::of("[  5]   0.00-2.00 sec  250 MBytes  1.05 Gbits/sec  0.007 ms  0/2147483647 (0%)");
+        assert_eq!(full.unwrap().unwrap().lost(), None, "a counter at its limit");
     }
 
     #[test]

@@ -214,7 +214,13 @@ fn close(group: Group<'_>, setting: &Setting, reading: &mut Reading) {
         }
     }
     row.figure("bytes_as_printed", total.bytes);
-    losses(&mut row, setting, if setting.server { &flows } else { &[] }, &group.reported);
+    if server_rate.is_some() || group.reported.is_empty() {
+        losses(&mut row, setting, if setting.server { &flows } else { &[] }, &group.reported);
+    } else {
+        let (some, all) = (group.reported.len(), flows.len());
+        row.remarks
+            .push(format!("{some} of {all} reports of the server arrived: what was received and lost is not known"));
+    }
     series(&mut row, &group, total, summed, receives);
     reading.imported.push(imported("stream", row, group, setting));
 }

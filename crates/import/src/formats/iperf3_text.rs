@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use model::{Count, DatagramTally, Direction, Interval, Spec, Stop, Verdict};
 
 use super::Format;
-use super::iperf::{Line, Who};
+use super::iperf::{COUNTER_LIMIT, Line, Who, out_of_order};
 use crate::listing::{Confidence, Imported, Reading, Row, unless_reported};
 use crate::text::{MAX_ROWS, block, lines, ns, number};
 
@@ -53,6 +53,8 @@ impl<'a> Prefix<'a> {
     }
 }
 
+/// The figure of datagrams that were overtaken.
+const OUT_OF_ORDER: &str = "out_of_order_packets";
 const CONNECTING: &str = "Connecting to host ";
 const ACCEPTED: &str = "Accepted connection from ";
 
@@ -79,6 +81,8 @@ struct Session<'a> {
     flows: BTreeSet<(Option<&'a str>, Who)>,
     intervals: Vec<Line<'a>>,
     summary: Vec<(u32, &'a str, Line<'a>, bool)>,
+    /// The last line that begins with the test, where the summary has neither `sender` nor `receiver`.
+    latest_total: Option<(u32, &'a str)>,
     figures: Vec<(String, f64)>,
     failed: bool,
 }
@@ -128,6 +132,11 @@ fn read(text: &str) -> Reading {
             let received = session.arrived(&sent);
             session.summary.extend([(at, line, sent, true), (at, line, received, false)]);
         }
+        if let Some((sum, count)) = out_of_order(line) {
+            let known = session.figures.iter().position(|(name, _)| name == OUT_OF_ORDER);
+            let before = known.map_or(0.0, |at| session.figures.remove(at).1);
+            session.figures.push((OUT_OF_ORDER.into(), count as f64 + if sum { 0.0 } else { before }));
+        }
         match Line::of(line) {
             Some(Ok(_)) if count >= MAX_ROWS => {
                 reading.refuse(at, format!("more than {MAX_ROWS} lines of figures; the others were not imported"));
@@ -140,7 +149,12 @@ fn read(text: &str) -> Reading {
                     Some(&"sender") => session.summary.push((at, line, figures, true)),
                     Some(&"receiver") => session.summary.push((at, line, figures, false)),
                     Some(&"(omitted)") => {}
-                    _ => session.intervals.push(figures),
+                    _ => {
+                        if figures.start_s == 0.0 {
+                            session.latest_total = Some((at, line));
+                        }
+                        session.intervals.push(figures);
+                    }
                 }
             }
             Some(Err(reason)) => reading.refuse(at, format!("{reason}: '{trimmed}'")),
@@ -155,7 +169,8 @@ fn read(text: &str) -> Reading {
 type Host = Option<(Option<String>, Option<String>)>;
 
 fn close(session: Option<Session<'_>>, at: u32, version: &Option<String>, host: &Host, reading: &mut Reading) {
-    let Some(session) = session else { return };
+    let Some(mut session) = session else { return };
+    session.take_unnamed_total();
     if session.summary.is_empty() {
         if !session.failed {
             reading.refuse(at, "iperf3's output has no summary: the test did not complete");
@@ -179,6 +194,19 @@ fn close(session: Option<Session<'_>>, at: u32, version: &Option<String>, host: 
 }
 
 impl Session<'_> {
+    /// The total of a server of UDP before 3.2, whose bytes are always 0: what the intervals received.
+    fn take_unnamed_total(&mut self) {
+        let (Some(last), true) = (self.intervals.last(), self.summary.is_empty() && self.server) else { return };
+        let Some((at, text)) = self.latest_total.filter(|_| last.start_s == 0.0 && last.lost().is_some()) else {
+            return;
+        };
+        let whole = self.intervals.len() > 1 && self.intervals.iter().all(|line| line.end_s <= last.end_s);
+        if let Some(total) = self.intervals.pop_if(|_| whole) {
+            let received = self.arrived(&total);
+            self.summary.push((at, text, received, false));
+        }
+    }
+
     /// The sender's or receiver's line of all connections of a direction, or of a single one.
     fn whole(&self, role: Option<&str>, sender: bool) -> Option<&(u32, &str, Line<'_>, bool)> {
         let own = || self.summary.iter().filter(move |(_, _, line, end)| line.role == role && *end == sender);
@@ -309,7 +337,16 @@ impl Session<'_> {
             row.figure(&format!("{prefix}{end}_bytes_as_printed"), line.bytes);
         }
         if let Some(count) = sent.and_then(|line| number(line.rest.first()?)).filter(|_| !self.datagrams) {
-            row.figure(&format!("{prefix}retransmits"), count);
+            if count <= COUNTER_LIMIT as f64 {
+                row.figure(&format!("{prefix}retransmits"), count);
+            } else {
+                row.remarks.push(format!(
+                    "{count} retransmits are a count below 0, which iperf3 prints so: it is not imported"
+                ));
+            }
+        }
+        if self.datagrams && received.is_some_and(|line| line.lost().is_none()) {
+            row.remarks.push("the count of datagrams stands at its limit: how many were lost is not known".into());
         }
         if received.is_none() {
             row.remarks.push("the receiver's line is missing: a sender's rate, not a receiver's".into());

@@ -154,6 +154,8 @@ fn read(text: &str) -> Reading {
     let (mut count, mut latest) = (0, 0);
     // Between a title and the line after it, and the width of the interval that its warning has.
     let (mut begun, mut unsure): (bool, Option<String>) = (false, None);
+    // In the tables that -v 2 adds below a result: alignment, calls, and the segment size.
+    let mut detailed = false;
     if let Some((title, rows)) = bare_rows(text) {
         of_bare_rows(&title, &rows, &mut reading);
         return reading;
@@ -161,7 +163,7 @@ fn read(text: &str) -> Reading {
     for (number_of_line, line) in lines(text) {
         if let Some(title) = Title::of(line) {
             Omni::close(omni.take(), &mut reading);
-            (begun, unsure) = (true, None);
+            (begun, unsure, detailed) = (true, None, false);
             if !["tcp", "udp"].contains(&title.transport) {
                 reading.refuse(
                     number_of_line,
@@ -201,6 +203,10 @@ fn read(text: &str) -> Reading {
         }
         if let Some(scale) = line.split_whitespace().find_map(unit) {
             *units = scale;
+            continue;
+        }
+        detailed |= DETAILS.iter().any(|word| line.trim_start().starts_with(word));
+        if detailed {
             continue;
         }
         let Some(all) = numbers(line) else {
@@ -255,6 +261,9 @@ fn read(text: &str) -> Reading {
     }
     reading
 }
+
+/// The first words of the tables that -v 2 adds.
+const DETAILS: [&str; 2] = ["Alignment", "Maximum"];
 
 /// Rows without a head: the number of columns tells the test, and the units are netperf's own.
 fn of_bare_rows(title: &Title, rows: &[Numbers<'_>], reading: &mut Reading) {
