@@ -107,8 +107,9 @@ fn settling(spec: &Spec, length_ns: u64, sender: &EndTally, receiver: &EndTally)
     let rtt_ns = round_trip_ns(&flows);
     let parts = together(delivered(spec, &flows).unwrap_or_else(|| arrived(spec, receiver)), rtt_ns);
     let last = parts.last()?;
+    let grown_ns = grown_after_ns(&flows, rtt_ns);
     let begun = match spec.warmup_ns {
-        0 => start_up_ns(&flows, length_ns).max(close_from_ns(&parts)),
+        0 => start_up_ns(&flows, length_ns).max(close_from_ns(&parts).min(grown_ns as u64)),
         warmup => warmup,
     };
     // The receiver began at most a round trip before the sender.
@@ -119,11 +120,7 @@ fn settling(spec: &Spec, length_ns: u64, sender: &EndTally, receiver: &EndTally)
     }
     let points: Vec<(f64, f64)> = rest.iter().map(|part| (part.middle_ns(), part.per_ns())).collect();
     let growth = match trend(&points) {
-        Some(rate)
-            if rate.slope > CLEAR * rate.standard_error
-                && rate.slope * span(&points) > LEVEL
-                && (length_ns as f64) < grown_after(&flows) * rtt_ns =>
-        {
+        Some(rate) if rate.slope > CLEAR * rate.standard_error && rate.slope * span(&points) > LEVEL => {
             Some(rate.slope)
         }
         rate => growing_window(&flows, begun, length_ns).filter(|slope| {
@@ -131,16 +128,19 @@ fn settling(spec: &Spec, length_ns: u64, sender: &EndTally, receiver: &EndTally)
             rate.is_none_or(|rate| rate.slope + CLEAR * rate.standard_error > slope / 2.0)
         }),
     };
-    let growth = growth.map(|per_ns| per_ns * 1e9);
+    let growth = growth.filter(|_| (length_ns as f64) < grown_ns).map(|per_ns| per_ns * 1e9);
     let falls = flows_fall(sender, begun, length_ns).then_some(1e9 / length_ns as f64);
     Some(Settling { from_ns, growth: growth.or(falls) })
 }
 
-/// Round trips after which the largest window of the flows has grown from nothing, so that a rate that still grows does so for another
-/// reason: a host that is busy at first, or a path that is. Infinite if the windows are unknown.
-fn grown_after(flows: &[&[TcpSample]]) -> f64 {
+/// When the largest window of the flows has grown from nothing, ns, so that the start-up is over, and a rate that still grows does so for
+/// another reason: a host that is busy at first, or a path that is. Infinite if the windows or the round trip are unknown.
+fn grown_after_ns(flows: &[&[TcpSample]], rtt_ns: f64) -> f64 {
     let largest = flows.iter().flat_map(|flow| flow.iter()).map(|one| one.cwnd).max();
-    largest.map_or(f64::INFINITY, |segments| (f64::from(segments) / GROWTH).max(AUTOTUNED))
+    match largest.filter(|_| rtt_ns > 0.0) {
+        Some(segments) => (f64::from(segments) / GROWTH).max(AUTOTUNED) * rtt_ns,
+        None => f64::INFINITY,
+    }
 }
 
 /// Whether the next loss would leave too little in flight to fill the path, for most of the flows: their windows grow and are used, nothing

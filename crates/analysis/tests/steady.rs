@@ -253,6 +253,22 @@ fn a_flow_that_its_receiver_limits_is_settled() {
 }
 
 #[test]
+fn a_host_that_is_busy_at_the_end_of_a_short_path_does_not_lengthen_its_start() {
+    let connection = path(Control::Constant, 10.0, 0.5);
+    let spec = Spec { steady: true, stop: Stop::TimeNs(1_000 * MS), ..Spec::new("tcp", "stream") };
+    let (mut near, mut far) = connection.trial(1_000);
+    // Nothing but the last parts is as fast as the second half.
+    let mut sum = 0;
+    for (at, one) in (0..).zip(&mut near.flows[0].tcp) {
+        sum += if at < 7 { 200 } else { 50 + at % 2 };
+        one.delivered = Some(sum);
+    }
+    assert!(settle(&spec, &mut near, &mut far).expect("a series"));
+    near.flows[0].tcp.iter_mut().for_each(|one| one.rtt_ns = 0);
+    assert!(!settle(&spec, &mut near, &mut far).expect("a series"), "the round trip is unknown");
+}
+
+#[test]
 fn a_host_that_becomes_faster_long_after_the_start_does_not_unsettle_a_short_path() {
     let quicker = |rtt_ms: f64| {
         let connection = path(Control::Constant, 10.0, rtt_ms);
