@@ -1,6 +1,7 @@
 //! The engine's loops over links that a driver has opened.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use engine::transport::{Link, transport};
@@ -16,10 +17,27 @@ pub(crate) fn run(
     live: &mut dyn FnMut(Live),
     on_step: &mut dyn FnMut(&Signals, Duration),
 ) -> Result<LegTally, EngineError> {
+    run_after(|| {}, plan, links, step, live, on_step)
+}
+
+/// The same, and calls `first` when this end is ready to move data.
+pub(crate) fn run_after(
+    first: impl FnOnce() + Send + 'static,
+    plan: &TrialPlan,
+    links: Vec<Link>,
+    step: Duration,
+    live: &mut dyn FnMut(Live),
+    on_step: &mut dyn FnMut(&Signals, Duration),
+) -> Result<LegTally, EngineError> {
     let carrier = transport(plan.spec.transport.as_str())?;
     let signals = Signals::new();
     let (tell, reported) = channel();
-    let started = Instant::now();
+    let started = Arc::new(OnceLock::new());
+    let clock = started.clone();
+    signals.before_start(move || {
+        first();
+        let _ = clock.set(Instant::now());
+    });
     std::thread::scope(|scope| {
         let flags = &signals;
         let engine = scope.spawn(move || {
@@ -34,7 +52,7 @@ pub(crate) fn run(
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            on_step(&signals, started.elapsed());
+            on_step(&signals, started.get().map_or(Duration::ZERO, Instant::elapsed));
         }
         engine.join().unwrap_or_else(|_| Err(EngineError::Thread("the measuring thread panicked".into())))
     })

@@ -26,14 +26,18 @@ impl Gate {
         }
     }
 
-    /// Waits for this many threads and releases them.
-    pub(super) fn open(&self, threads: usize) {
+    /// Waits for this many threads.
+    pub(super) fn gather(&self, threads: usize) {
         let mut state = self.lock();
         while state.arrived < threads {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        state.open = true;
-        drop(state);
+    }
+
+    /// Waits for this many threads and releases them.
+    pub(super) fn open(&self, threads: usize) {
+        self.gather(threads);
+        self.lock().open = true;
         self.changed.notify_all();
     }
 

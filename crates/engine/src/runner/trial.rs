@@ -90,6 +90,8 @@ impl Trial<'_> {
                 gate.open(handles.iter().flatten().count());
                 return Err(error.unwrap_or_else(|| EngineError::Thread("cannot start a measuring thread".into())));
             }
+            gate.gather(handles.len());
+            self.signals.ready();
             meter.release();
             gate.open(handles.len());
             let start_ns = now_ns();

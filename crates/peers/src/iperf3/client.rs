@@ -273,7 +273,7 @@ impl Test<'_> {
         let mut wrong: Option<InteropError> = None;
         let mut buffer = [0; 1024];
         let mut live = |report| observer.live(report);
-        let ran = streams.run(STEP, &mut live, &mut |signals, _| {
+        let ran = streams.run(|| {}, STEP, &mut live, &mut |signals, _| {
             if cancel.load(Ordering::SeqCst) {
                 *cancelled = true;
                 signals.stop();

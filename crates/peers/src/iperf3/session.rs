@@ -3,12 +3,14 @@
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use engine::transport::foreign;
 use model::{EndOptions, Role, Spec};
 use peer_wire::Turn;
 use peer_wire::iperf3::{Cookie, Fault, PEER, Parameters, REFUSAL, Results, Server, ServerAction};
+use rustix::net::SendFlags;
 
 use super::acceptor::{Acceptor, StreamLock, StreamSource, TestRegistration};
 use super::streams::{Ran, Streams};
@@ -169,8 +171,6 @@ impl<'a> Session<'a> {
         let Some(streams) = accepted? else { return Ok(Next::Over) };
         self.requested = Some((requested, spec));
         self.machine.start(&mut self.turn).map_err(|error| self.line.peer_error(error))?;
-        let send = std::mem::take(&mut self.turn.send);
-        self.line.send(&send)?;
         self.run(streams)
     }
 
@@ -276,9 +276,19 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Lets the data flow until the client ends it.
+    /// Starts the client's clock and lets the data flow until the client ends it.
     fn run(&mut self, streams: Streams) -> Result<Next, InteropError> {
         let Some((requested, _)) = &self.requested else { return Ok(Next::Over) };
+        // The clock starts with this message, so it is sent when the payload is prepared and the threads wait.
+        let (start, control) = (std::mem::take(&mut self.turn.send), self.line.socket()?);
+        let begun = Arc::new(OnceLock::new());
+        let clock = begun.clone();
+        let first = move || {
+            // A client that has gone is noticed at the next message.
+            let _ = rustix::net::send(&control, &start, SendFlags::NOSIGNAL);
+            let _ = clock.set(Instant::now());
+        };
+        let begun = || *begun.get_or_init(Instant::now);
         let limit = limit(requested, self.service.limits.hold_ns);
         // An amount counts whole, however late it arrives.
         let by_time = requested.bytes == 0 && requested.blocks == 0;
@@ -302,8 +312,7 @@ impl<'a> Session<'a> {
             }
         };
         let mut over: Option<(Instant, Result<(), InteropError>)> = None;
-        let begun = Instant::now();
-        let ran = streams.run(Duration::ZERO, &mut |_| {}, &mut |signals, elapsed| {
+        let ran = streams.run(first, Duration::ZERO, &mut |_| {}, &mut |signals, elapsed| {
             if let Some((since, _)) = &over {
                 std::thread::sleep(Duration::from_millis(1));
                 if since.elapsed() > DRAIN_LIMIT {
@@ -327,7 +336,7 @@ impl<'a> Session<'a> {
         // Everything is sent; wait for the client to confirm.
         let stalled = ran.as_ref().is_ok_and(|ran| ran.legs.legs.iter().any(|leg| leg.stalled));
         while over.is_none() && !stalled && ran.as_ref().is_ok_and(|ran| ran.legs.failure.is_none()) {
-            match ends(begun.elapsed()) {
+            match ends(begun().elapsed()) {
                 Ok(false) => {}
                 ended => over = Some((Instant::now(), ended.map(drop))),
             }
@@ -346,7 +355,7 @@ impl<'a> Session<'a> {
             Ok(mut ran) => {
                 // The client ends the time, and what counts by it.
                 if let Some((since, _)) = over {
-                    ran.legs.elapsed_ns = since.duration_since(begun).as_nanos() as u64;
+                    ran.legs.elapsed_ns = since.duration_since(begun()).as_nanos() as u64;
                 }
                 // A client that receives reads until its streams end.
                 ran.sockets.clear();

@@ -103,10 +103,11 @@ impl Streams {
         self.sockets.push(socket);
     }
 
-    /// Moves the data and waits for the end of all streams. `live` receives this end's series; `on_step` is
+    /// Moves the data and waits for the end of all streams. `first` is called when this end is ready to. `live` receives this end's series; `on_step` is
     /// called at least every `step` with the signals that end the streams. It returns whether what arrives from now on no longer counts.
     pub(super) fn run(
         self,
+        first: impl FnOnce() + Send + 'static,
         step: Duration,
         live: &mut dyn FnMut(Live),
         on_step: &mut dyn FnMut(&Signals, Duration) -> bool,
@@ -131,7 +132,7 @@ impl Streams {
         let read_before = read();
         let mut by_end = None;
         let mut before = (spec.warmup_ns == 0).then(|| vec![Received::default(); receivers.len()]);
-        let legs = legs::run(&plan, links, step, live, &mut |signals, elapsed| {
+        let legs = legs::run_after(first, &plan, links, step, live, &mut |signals, elapsed| {
             if before.is_none() && elapsed >= warm_up {
                 before = Some(listen());
             }
