@@ -133,7 +133,8 @@ fn carry(from: &Wire, to: &Wire, lacks: &[&'static Extension], passes: impl Fn(&
         if let Some(capabilities) = message.get_mut("capabilities").and_then(Value::as_array_mut) {
             capabilities.retain(|name| !lacks.iter().any(|extension| name == extension.capability));
         }
-        for field in lacks.iter().flat_map(|extension| extension.fields) {
+        // Data goes to the agent's own port, and not to that of the relay, which the control connection reached.
+        for field in lacks.iter().flat_map(|extension| extension.fields).chain(&["shared"]) {
             cut(&mut message, field);
         }
         if to.try_send(&message).is_err() {
