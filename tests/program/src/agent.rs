@@ -55,9 +55,10 @@ impl Agent {
     #[must_use]
     pub fn spawn(mut command: Command, flags: &[&str]) -> Self {
         command.arg("serve").args(flags);
+        let listens = || flags.windows(2).filter(|pair| pair[0] == "--listen").map(|pair| pair[1]);
         // A wildcard stands for both IP versions.
-        let any = |address: &&&str| address.starts_with("0.0.0.0") || address.starts_with("[::]");
-        let wanted = flags.iter().filter(|flag| **flag == "--listen").count() + flags.iter().filter(any).count();
+        let any = |address: &&str| address.starts_with("0.0.0.0") || address.starts_with("[::]");
+        let wanted = listens().count() + listens().filter(any).count();
         // An agent of root becomes another user, which makes its folder here.
         let folder = tempfile::Builder::new().prefix("thru-test-").tempdir().expect("a folder");
         let open = fs::Permissions::from_mode(0o1777);
