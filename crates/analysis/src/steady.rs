@@ -265,7 +265,7 @@ fn together(parts: Vec<Part>, rtt_ns: f64) -> Vec<Part> {
 
 /// What arrived from about `from_ns` to the end in whole entries, and when the first of them began. Bytes that wait behind a lost segment are
 /// read later than they arrive: the window begins and ends where few of them wait, and counts those that wait at its end instead of
-/// those that waited at its start.
+/// those that waited at its start. `None` if nothing arrived in it: the whole trial counts then.
 fn window(spec: &Spec, receiver: &EndTally, from_ns: u64, held: &[(u64, u64)]) -> Option<(u64, Window)> {
     let entries: Vec<&model::Interval> = entries(spec, receiver).filter(|entry| entry.start_ns >= from_ns).collect();
     let waiting = |at_ns: u64| held.iter().find(|(ns, _)| *ns >= at_ns).or(held.last()).map_or(0, |(_, bytes)| *bytes);
@@ -276,7 +276,8 @@ fn window(spec: &Spec, receiver: &EndTally, from_ns: u64, held: &[(u64, u64)]) -
     let (from_ns, end_ns) = (counted[0].start_ns, counted[counted.len() - 1].end_ns);
     let read: u64 = counted.iter().map(|entry| entry.bytes_received).sum();
     let bytes = (read + waiting(end_ns)).saturating_sub(waiting(from_ns));
-    Some((from_ns, Window { bytes, ns: end_ns - from_ns }))
+    // A reader that had no CPU at all in this time says nothing about the path.
+    (bytes > 0).then_some((from_ns, Window { bytes, ns: end_ns - from_ns }))
 }
 
 /// What the receiver of a sender's data held back at each reading, because a segment before it was lost: bytes that the sender knew to be

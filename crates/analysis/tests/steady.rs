@@ -253,6 +253,18 @@ fn a_flow_that_its_receiver_limits_is_settled() {
 }
 
 #[test]
+fn a_reader_that_did_not_run_after_the_start_leaves_the_whole_trial() {
+    let connection = path(Control::Constant, 10.0, 0.5);
+    let spec = Spec { steady: true, stop: Stop::TimeNs(1_000 * MS), ..Spec::new("tcp", "stream") };
+    let (near, mut far) = connection.trial(1_000);
+    let read: u64 = far.intervals.iter_mut().map(|entry| std::mem::take(&mut entry.bytes_received)).sum();
+    far.intervals[0].bytes_received = read;
+    settle(&spec, &mut near.clone(), &mut far).expect("a series");
+    assert_eq!(far.measured, None);
+    assert!(trial_value(&spec, &near, &far).is_some_and(|bps| bps > 0.0));
+}
+
+#[test]
 fn a_host_that_is_busy_at_the_end_of_a_short_path_does_not_lengthen_its_start() {
     let connection = path(Control::Constant, 10.0, 0.5);
     let spec = Spec { steady: true, stop: Stop::TimeNs(1_000 * MS), ..Spec::new("tcp", "stream") };
