@@ -265,7 +265,7 @@ fn until_open<T, E>(mut connect: impl FnMut() -> Result<T, E>, kind: impl Fn(&E)
 /// The addresses of `host`, written with or without a port. An IPv6 address may have a scope, as in `[fe80::1%eth0]:5201`.
 pub(crate) fn resolve(host: &str, port: u16, family: Family) -> Result<Vec<SocketAddr>, InteropError> {
     let failed = |reason: String| InteropError::Resolve { host: host.into(), reason };
-    let own = |text: &str| text.parse().map_err(|_| failed(format!("'{text}' is no port")));
+    let own = |text: &str| text.parse().map_err(|_| failed(format!("'{text}' is not a port")));
     let bracketed = host.strip_prefix('[').and_then(|rest| rest.split_once(']'));
     let (name, port) = match bracketed.or_else(|| host.split_once(':').filter(|(_, rest)| !rest.contains(':'))) {
         Some((name, "")) => (name, port),
@@ -298,7 +298,7 @@ mod tests {
         ] {
             assert_eq!(of(host).unwrap(), address, "{host}");
         }
-        assert!(of("192.0.2.1:http").unwrap_err().to_string().contains("'http' is no port"));
+        assert!(of("192.0.2.1:http").unwrap_err().to_string().contains("'http' is not a port"));
     }
 
     #[test]

@@ -70,7 +70,7 @@ fn contains(prefix: &str, address: IpAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{EndTally, Estimate, Spec, Summary};
+    use model::{EndTally, Spec, Summary};
 
     fn outcome(destination: &str, sndbuf: u64) -> Outcome {
         let rule = StackRule {
@@ -94,19 +94,18 @@ mod tests {
         let socket = SocketFacts { local, peer, sndbuf: Some(sndbuf), ..SocketFacts::default() };
         let near = EndTally { flows: vec![FlowTally { socket, ..FlowTally::default() }], ..EndTally::default() };
         let trial = crate::outcome::testing::trial(&spec, near, EndTally::default());
-        let estimate: Option<Estimate> = None;
         Outcome {
             cell: 0,
             spec: spec.into(),
             summary: Summary::default(),
-            estimate,
+            estimate: None,
             histogram: None,
             trials: vec![trial],
         }
     }
 
     #[test]
-    fn rules_that_match_nothing_or_whose_buffer_is_cut_are_told() {
+    fn rules_that_match_nothing_or_whose_buffer_is_cut_are_reported() {
         let said = |destination: &str, sndbuf| of_rules(&outcome(destination, sndbuf));
         assert_eq!(said("192.0.2.0/24", 83_886_080), [] as [String; 0]);
         let [cut] = &said("192.0.2.0/24", 8_388_608)[..] else { panic!("one sentence") };

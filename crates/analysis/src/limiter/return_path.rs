@@ -51,10 +51,7 @@ fn slope(sender: &FlowTally, receiver: &FlowTally) -> Option<f64> {
         })
         .collect();
     let usual = median(&points.iter().map(|(rtt, _)| *rtt).collect::<Vec<f64>>()).filter(|_| points.len() >= FEWEST)?;
-    let least = (LEAST * usual).max(LEAST_NS);
-    let pairs = || points.iter().enumerate().flat_map(|(at, one)| points[..at].iter().map(move |other| (one, other)));
-    let differ = pairs().filter(|(one, other)| (one.0 - other.0).abs() >= least).count();
-    (differ as f64 >= DIFFER * pairs().count() as f64).then(|| median_slope(&points, least)).flatten()
+    median_slope(&points, (LEAST * usual).max(LEAST_NS), DIFFER)
 }
 
 /// When that many bytes were acknowledged, and the smoothed RTT then, ns; between readings in proportion.

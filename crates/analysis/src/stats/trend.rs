@@ -69,13 +69,15 @@ fn product(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(a, b)| a * b).sum()
 }
 
-/// The median slope between any two of `points` whose abscissas differ by at least `least` (Theil, 1950; Sen, 1968). `None` without such
-/// a pair.
+/// The median slope between any two of `points` whose abscissas differ by at least `least` (Theil, 1950; Sen, 1968). `None` if fewer than
+/// `share` of all pairs do.
 #[must_use]
-pub fn median_slope(points: &[(f64, f64)], least: f64) -> Option<f64> {
+pub fn median_slope(points: &[(f64, f64)], least: f64, share: f64) -> Option<f64> {
     let pairs = points.iter().enumerate().flat_map(|(at, one)| points[..at].iter().map(move |other| (one, other)));
     let apart = pairs.filter(|(one, other)| (one.0 - other.0).abs() >= least && one.0 != other.0);
-    median(&apart.map(|(one, other)| (one.1 - other.1) / (one.0 - other.0)).collect::<Vec<f64>>())
+    let slopes: Vec<f64> = apart.map(|(one, other)| (one.1 - other.1) / (one.0 - other.0)).collect();
+    let all = points.len() * points.len().saturating_sub(1) / 2;
+    median(&slopes).filter(|_| slopes.len() as f64 >= share * all as f64)
 }
 
 /// The median deviation from the median, scaled so that for normal values it is their standard deviation. `None` for an empty list.
@@ -96,9 +98,13 @@ mod tests {
     fn single_outliers_do_not_move_the_median_slope() {
         let mut points: Vec<(f64, f64)> = (0..20).map(|at| (f64::from(at), 5.0 + 3.0 * f64::from(at))).collect();
         points[19].1 = -400.0;
-        assert!((median_slope(&points, 0.0).unwrap() - 3.0).abs() < 1e-12);
-        assert_eq!(median_slope(&[(1.0, 2.0), (1.5, 9.0)], 1.0), None, "too close to each other");
-        assert_eq!(median_slope(&[(1.0, 2.0); 5], 0.0), None);
+        assert!((median_slope(&points, 0.0, 0.5).unwrap() - 3.0).abs() < 1e-12);
+        assert_eq!(median_slope(&[(1.0, 2.0), (1.5, 9.0)], 1.0, 0.0), None, "too close to each other");
+        assert_eq!(median_slope(&[(1.0, 2.0); 5], 0.0, 0.0), None);
+        // Four of ten pairs are apart.
+        let mostly_together = [(1.0, 1.0), (1.0, 2.0), (1.0, 3.0), (1.0, 4.0), (9.0, 9.0)];
+        assert!(median_slope(&mostly_together, 0.0, 0.4).is_some());
+        assert_eq!(median_slope(&mostly_together, 0.0, 0.5), None);
     }
 
     #[test]

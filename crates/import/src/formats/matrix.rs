@@ -165,7 +165,8 @@ fn of_table(table: &Table<'_>, rate: bool, scale: f64, reading: &mut Reading) {
             }
             let Some(value) = number(cell).filter(|value| *value > 0.0) else {
                 // A column of words is a remark on the row, not a host or a level.
-                if if hosts { senders.contains(other) } else { numbered[column] } {
+                let measured = if hosts { senders.contains(other) } else { numbered[column] };
+                if measured {
                     reading
                         .refuse(*at, format!("'{cell}' at {down} {level} and {across} {other} is no number above 0"));
                 } else {

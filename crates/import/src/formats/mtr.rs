@@ -35,7 +35,7 @@ fn head(line: &str) -> Option<usize> {
 /// `1.|-- NAME (ADDRESS) 0.0% 10 0.3 0.4 ...`; `???` did not answer.
 fn hop(line: &str, mean: usize) -> Option<(Hop, &str)> {
     let line = line.trim();
-    // With -z the number is followed by a full stop, and the address by that of its network before it.
+    // With -z a full stop follows the number, and the address comes after the number of its network (`AS???`).
     let (number_of_hop, rest) = line.split_once(".|--").or_else(|| line.split_once(". "))?;
     let mut words: Vec<&str> = rest.split_whitespace().collect();
     if words.first().is_some_and(|word| word.starts_with("AS")) && !line.contains(".|--") {
@@ -107,8 +107,8 @@ impl<'a> Table<'a> {
             let at = self.columns.iter().position(|column| *column == name);
             at.and_then(|at| cells.get(at).copied()).ok_or_else(|| format!("no column {name}"))
         };
-        let figure = |name: &str| number(cell(name)?).ok_or_else(|| format!("{name} is no number"));
-        let hop = cell("Hop")?.parse().map_err(|_| "the hop is no number")?;
+        let figure = |name: &str| number(cell(name)?).ok_or_else(|| format!("{name} is not a number"));
+        let hop = cell("Hop")?.parse().map_err(|_| "the hop is not a number")?;
         let one = averaged(hop, cell("Ip")?, figure("Avg")?);
         let run = (cell("Host")?, cell("Start_Time")?);
         let loss = cell("Loss%")?;
