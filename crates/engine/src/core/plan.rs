@@ -108,7 +108,7 @@ impl TrialPlan {
 const MAX_EXCHANGES: u64 = 10_000_000;
 
 /// How many of a leg's `count` round trips open it and are not timed: caches, pages and windows are first in the state
-/// that the previous leg, of another size, left (docs/notes/2026-11-23-first-exchanges.md has the cost).
+/// that the previous leg, of another size, left (docs/notes/engine.md has the cost).
 pub(crate) fn opening(count: u64) -> u64 {
     if count >= Spec::MIN_MEASURED + Spec::OPENING { Spec::OPENING } else { 1 }
 }

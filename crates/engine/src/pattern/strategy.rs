@@ -50,7 +50,7 @@ pub(crate) fn strategy(spec: &Spec, transport: &dyn Transport, links: usize) -> 
 }
 
 /// From this number of flows completions carry more round trips than readiness, as measured at 1,000
-/// (docs/notes/2026-11-22-many-flows.md).
+/// (docs/notes/engine.md).
 const RING_FLOWS: RangeInclusive<usize> = 300..=3_000;
 
 /// Whether a thread's flows are better served by completion, if this host supports it.

@@ -3,7 +3,7 @@
 //!
 //! Within one host the sender's own call delivers the data and wakes the waiting receiver, which between virtual cores
 //! can cost more than the transfer itself. A receiver that sleeps on a timer needs no wake-up. Whether this helps, and
-//! how much, depends on the machine: see docs/notes/2026-11-23-delayed-reads.md.
+//! how much, depends on the machine: see docs/notes/engine.md.
 
 use std::os::fd::BorrowedFd;
 use std::time::Duration;

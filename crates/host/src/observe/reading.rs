@@ -31,7 +31,7 @@ pub(super) struct Value {
 
 /// Files that several observers read, so that each is read once per reading. They stay open between readings: opening
 /// a file of /proc/net delays packet reception on that core far more than reading it
-/// (docs/notes/2026-11-23-observer-cost.md).
+/// (docs/notes/engine.md).
 #[derive(Debug, Default)]
 pub(super) struct Files(Vec<File>);
 
