@@ -234,7 +234,7 @@ pub fn return_path(path: &mut Path, chance: &mut Chance) {
     let limit = bps * chance.between(0.05, 0.25);
     let back = limit / (2.0 * path.mss() * 8.0) * ACKNOWLEDGEMENT * 8.0;
     path.back_bps = Some(back as u64);
-    path.back_queue_bytes = (back / 8.0 * chance.between(0.1, 0.5)).max(4_000.0) as u64;
+    path.back_queue_bytes = (back / 8.0 * chance.between(0.1, 0.5)).max(2.0 * f64::from(path.mtu)).max(4_000.0) as u64;
     time(path);
     path.expect(0.0, 0.7 * bps);
 }
