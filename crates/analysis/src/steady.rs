@@ -268,7 +268,7 @@ fn together(parts: Vec<Part>, rtt_ns: f64) -> Vec<Part> {
 /// those that waited at its start. `None` if nothing arrived in it: the whole trial counts then.
 fn window(spec: &Spec, receiver: &EndTally, from_ns: u64, held: &[(u64, u64)]) -> Option<(u64, Window)> {
     let entries: Vec<&model::Interval> = entries(spec, receiver).filter(|entry| entry.start_ns >= from_ns).collect();
-    let waiting = |at_ns: u64| held.iter().find(|(ns, _)| *ns >= at_ns).or(held.last()).map_or(0, |(_, bytes)| *bytes);
+    let waiting = |at_ns: u64| held_at(held, at_ns);
     let (early, late) = (entries.len().div_ceil(EARLY), entries.len().div_ceil(LATE));
     let first = (0..early).min_by_key(|at| waiting(entries[*at].start_ns))?;
     let last = (entries.len() - late..entries.len()).rev().min_by_key(|at| waiting(entries[*at].end_ns))?;
@@ -280,21 +280,43 @@ fn window(spec: &Spec, receiver: &EndTally, from_ns: u64, held: &[(u64, u64)]) -
     (bytes > 0).then_some((from_ns, Window { bytes, ns: end_ns - from_ns }))
 }
 
+/// What had arrived at the receiver of a sender's data at each of the sender's readings, bytes: what was acknowledged in order, and what the
+/// receiver held back. `None` if TCP's readings of a connection are missing.
+pub(crate) fn confirmed(sender: &EndTally) -> Option<Vec<(u64, u64)>> {
+    let flows: Vec<&[TcpSample]> = sending(sender).collect();
+    if flows.is_empty() || flows.len() < sender.flows.iter().filter(|flow| flow.bytes_sent > 0).count() {
+        return None;
+    }
+    let acked = summed(&flows, |one| one.bytes_acked);
+    let held = held_back(sender);
+    (acked.len() > 1 && acked.len() == held.len())
+        .then(|| acked.into_iter().zip(held).map(|((at, acked), (_, held))| (at, acked + held)).collect())
+}
+
 /// What the receiver of a sender's data held back at each reading, because a segment before it was lost: bytes that the sender knew to be
 /// delivered beyond those that were acknowledged in order. What stays to the end is the part by which segments that were not full are
 /// counted too long.
-fn held_back(sender: &EndTally) -> Vec<(u64, u64)> {
+pub(crate) fn held_back(sender: &EndTally) -> Vec<(u64, u64)> {
     let flows: Vec<&[TcpSample]> = sending(sender).collect();
-    let readings = flows.iter().map(|flow| flow.len()).min().unwrap_or(0);
-    let of = |one: &TcpSample| Some((one.delivered? * u64::from(one.mss)).saturating_sub(one.bytes_acked?));
-    let sum = |at: usize| flows.iter().map(|flow| of(&flow[at])).sum::<Option<u64>>();
-    let mut held: Vec<(u64, u64)> = (0..readings).filter_map(|at| Some((flows[0][at].at_ns, sum(at)?))).collect();
+    let mut held = summed(&flows, |one| Some((one.delivered? * u64::from(one.mss)).saturating_sub(one.bytes_acked?)));
     let mut least = u64::MAX;
     for (_, bytes) in held.iter_mut().rev() {
         least = least.min(*bytes);
         *bytes -= least;
     }
     held
+}
+
+/// The sum of a figure over all flows at each reading, with its time by the first flow; without the readings at which it is unknown.
+fn summed(flows: &[&[TcpSample]], figure: impl Fn(&TcpSample) -> Option<u64>) -> Vec<(u64, u64)> {
+    let readings = flows.iter().map(|flow| flow.len()).min().unwrap_or(0);
+    let sum = |at: usize| flows.iter().map(|flow| figure(&flow[at])).sum::<Option<u64>>();
+    (0..readings).filter_map(|at| Some((flows[0][at].at_ns, sum(at)?))).collect()
+}
+
+/// What is held back at a time, of [`held_back`]: that of the next reading.
+pub(crate) fn held_at(held: &[(u64, u64)], at_ns: u64) -> u64 {
+    held.iter().find(|(ns, _)| *ns >= at_ns).or(held.last()).map_or(0, |(_, bytes)| *bytes)
 }
 
 /// The rates of a receiver's whole entries after the start-up or the warm-up, in their unit per second: payload bits, or for round

@@ -76,13 +76,14 @@ pub struct GroupShares {
     pub direction: Direction,
     /// In the order of the plan.
     pub groups: Vec<GroupShare>,
-    /// Goodput of all groups together, bit/s. Of transfers, all bytes over the time until the last one had ended.
+    /// Goodput of all groups together, bit/s: what arrived while all of them sent, over that time. Of transfers, all bytes over the time
+    /// until the last one had ended.
     pub total_bps: RoundMean,
     /// The same in each round, by its number.
     pub totals: BTreeMap<u32, f64>,
-    /// Of transfers, the most that it could have been in each round, had all begun at the same time.
+    /// Of a traffic, the most that it could have been in each round, had all begun at the same time.
     pub(super) totals_at_most: BTreeMap<u32, f64>,
-    /// Of transfers, the time from the first start to the last one, ns; `None` where no clock tells it.
+    /// Of a traffic, the time from the first start to the last one, ns; `None` where no clock tells it.
     pub apart_ns: Option<RoundMean>,
     /// The smallest share of a round relative to an equal one, on average; `None` for a single group.
     pub smallest: Option<RoundMean>,
@@ -441,7 +442,7 @@ mod tests {
         let socket = model::SocketFacts { cc, ..model::SocketFacts::default() };
         let near = EndTally { flows: vec![FlowTally { socket, ..FlowTally::default() }], ..EndTally::default() };
         let (ledger, value) = (model::Ledger::default(), Some(each as f64 * 8.0));
-        Trial { cell, pass, position: 0, near, far, ledger, value, verdicts: Vec::new() }
+        Trial { cell, pass, position: 0, near: near.into(), far: far.into(), ledger, value, verdicts: Vec::new() }
     }
 
     fn run(groups: &[Sent], rounds: u32) -> (RunHeader, Vec<Outcome>, Vec<Pass>) {

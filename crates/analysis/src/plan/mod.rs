@@ -20,6 +20,7 @@ mod sample;
 mod standing;
 mod steps;
 mod table;
+mod together;
 mod traffic;
 mod traffic_steps;
 

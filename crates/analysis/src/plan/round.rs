@@ -2,7 +2,8 @@
 
 use model::{Direction, Spec, Stop, TrafficKind, Trial};
 
-use crate::outcome::{completion_ns, last_arrival_ns, receivers, shares};
+use super::together::{Together, together};
+use crate::outcome::{completion_ns, last_arrival_ns, shares};
 
 /// The values of one round, in bit/s and ns.
 pub(super) struct Round {
@@ -10,22 +11,14 @@ pub(super) struct Round {
     pub(super) goodput: Vec<f64>,
     /// The goodput of all groups together.
     pub(super) total: f64,
-    /// The most that `total` could have been, had all transfers begun at the same time.
+    /// The most that `total` could have been, had all begun at the same time.
     pub(super) total_at_most: f64,
-    /// From the start of the first transfer to that of the last one, where that is known.
+    /// From the start of the first one to that of the last one, where that is known.
     pub(super) apart_ns: Option<u64>,
     /// The goodput of each flow of each group, where that is known.
     pub(super) flows: Option<Vec<Vec<f64>>>,
     /// The part of the trial in which all groups were active, if it is not the whole trial of each.
     pub(super) window_ns: Option<[u64; 2]>,
-}
-
-impl Round {
-    /// Groups that were active in the same time.
-    fn together(goodput: Vec<f64>, flows: Option<Vec<Vec<f64>>>, window_ns: Option<[u64; 2]>) -> Self {
-        let total = goodput.iter().sum();
-        Self { goodput, total, total_at_most: total, apart_ns: None, flows, window_ns }
-    }
 }
 
 /// The values of a round, over the time in which all groups were active; `None` if there is none, or nothing arrived.
@@ -35,30 +28,52 @@ pub(super) fn of_round(specs: &[&Spec], trials: &[&Trial], traffic: Option<Traff
     {
         return of_transfers(kind, specs, trials).filter(has_arrivals);
     }
-    let windows: Vec<[u64; 2]> =
-        specs.iter().zip(trials).map(|(spec, trial)| active(spec, trial)).collect::<Option<_>>()?;
-    let timed = specs.iter().all(|spec| matches!(spec.stop, Stop::TimeNs(_)));
-    if timed && windows.windows(2).all(|two| two[0] == two[1]) {
-        // Of many hosts that send at the same time, one may get nothing through.
-        let value =
-            |trial: &&Trial| trial.value.or_else(|| (traffic.is_some() && trial.ledger.received == 0).then_some(0.0));
-        let goodput: Vec<f64> = trials.iter().map(value).collect::<Option<_>>()?;
-        let flows = trials.iter().zip(&goodput).map(|(trial, goodput)| {
-            let shares = shares(trial);
-            let sum: f64 = shares.iter().sum();
-            shares.into_iter().map(|share| if sum > 0.0 { share / sum * goodput } else { 0.0 }).collect()
-        });
-        let flows = Some(flows.collect());
-        return Some(Round::together(goodput, flows, None)).filter(has_arrivals);
-    }
-    let from = windows.iter().map(|window| window[0]).max()?;
-    let to = windows.iter().map(|window| window[1]).min()?;
-    let shortest = specs.iter().map(|spec| 2 * spec.interval_ns).max()?;
-    if to < from.saturating_add(shortest) {
-        return None;
-    }
-    let goodput: Vec<f64> = specs.iter().zip(trials).map(|(spec, trial)| within(spec, trial, from, to)).collect();
-    Some(Round::together(goodput, None, Some([from, to]))).filter(has_arrivals)
+    let found = together(specs, trials, traffic).filter(|found| found.is_common || traffic.is_some());
+    let round = if same_time(specs) { of_same_time(specs, trials, traffic, found) } else { of_window(&found?) };
+    round.filter(has_arrivals)
+}
+
+/// Whether all are timed, from the same time on and for the same time.
+fn same_time(specs: &[&Spec]) -> bool {
+    let time = |spec: &Spec| match spec.stop {
+        Stop::TimeNs(ns) => Some((spec.starts_after_ns(), spec.warmup_ns, ns)),
+        _ => None,
+    };
+    specs.iter().all(|spec| time(spec).is_some() && time(spec) == time(specs[0]))
+}
+
+/// The values of tests of the same time: each has its own, and all together that of one window.
+fn of_same_time(
+    specs: &[&Spec],
+    trials: &[&Trial],
+    traffic: Option<TrafficKind>,
+    found: Option<Together>,
+) -> Option<Round> {
+    // Of many hosts that send at the same time, one may get nothing through.
+    let value =
+        |trial: &&Trial| trial.value.or_else(|| (traffic.is_some() && trial.ledger.received == 0).then_some(0.0));
+    let goodput: Vec<f64> = trials.iter().map(value).collect::<Option<_>>()?;
+    let flows = trials.iter().zip(&goodput).map(|(trial, goodput)| {
+        let shares = shares(trial);
+        let sum: f64 = shares.iter().sum();
+        shares.into_iter().map(|share| if sum > 0.0 { share / sum * goodput } else { 0.0 }).collect()
+    });
+    let flows = Some(flows.collect());
+    let sum = goodput.iter().sum();
+    // One alone has its own window.
+    let found = found.filter(|_| specs.len() > 1);
+    let total = found.as_ref().map_or(sum, Together::bps);
+    let total_at_most = if found.as_ref().is_none_or(|found| found.is_common) { total } else { total.max(sum) };
+    let apart_ns = found.and_then(|found| found.apart_ns).filter(|_| traffic.is_some());
+    Some(Round { goodput, total, total_at_most, apart_ns, flows, window_ns: None })
+}
+
+/// The values of tests that were active at different times: of the time that they have in common.
+fn of_window(found: &Together) -> Option<Round> {
+    let goodput: Vec<f64> = found.bytes.iter().map(|bytes| found.rate(*bytes)).collect();
+    let total = found.bps();
+    let window_ns = Some(found.window_ns);
+    Some(Round { goodput, total, total_at_most: total, apart_ns: None, flows: None, window_ns })
 }
 
 /// The values of a round of transfers: each has the time that it took. All together have the time from the start of the first one until
@@ -108,32 +123,6 @@ fn has_arrivals(round: &Round) -> bool {
     round.goodput.iter().sum::<f64>() > 0.0
 }
 
-/// When a group was active without its warm-up, ns after the common start.
-fn active(spec: &Spec, trial: &Trial) -> Option<[u64; 2]> {
-    let end = match spec.stop {
-        Stop::TimeNs(ns) => ns,
-        _ => receivers(spec, &trial.near, &trial.far)
-            .iter()
-            .filter_map(|end| Some(end.intervals.last()?.end_ns))
-            .max()?,
-    };
-    Some([spec.starts_after_ns() + spec.warmup_ns, spec.starts_after_ns() + end])
-}
-
-/// The goodput between two times after the common start, from the series, bit/s. A part of an interval has that part of its bytes.
-fn within(spec: &Spec, trial: &Trial, from_ns: u64, to_ns: u64) -> f64 {
-    let bytes: f64 = receivers(spec, &trial.near, &trial.far)
-        .iter()
-        .flat_map(|end| &end.intervals)
-        .map(|interval| {
-            let [start, end] = [interval.start_ns, interval.end_ns].map(|ns| ns + spec.starts_after_ns());
-            let common = end.min(to_ns).saturating_sub(start.max(from_ns));
-            interval.bytes_received as f64 * common as f64 / end.saturating_sub(start).max(1) as f64
-        })
-        .sum();
-    bytes * 8e9 / (to_ns - from_ns) as f64
-}
-
 #[cfg(test)]
 mod tests {
     use model::{EndTally, FlowTally, Ledger, Stop};
@@ -159,8 +148,8 @@ mod tests {
             cell: 0,
             pass: 0,
             position: 0,
-            near: end(took.sender_began, sent),
-            far: end(took.receiver_began, arrived),
+            near: end(took.sender_began, sent).into(),
+            far: end(took.receiver_began, arrived).into(),
             ledger: Ledger { received: 1_000_000, ..Ledger::default() },
             value: None,
             verdicts: Vec::new(),

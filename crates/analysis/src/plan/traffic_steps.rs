@@ -280,8 +280,10 @@ fn over_numbers(curve: &TrafficCurve, level: f64) -> Vec<Finding> {
             }
         }
     };
+    let unclear = curve.knee.is_some_and(|knee| knee.unclear.is_some());
     let apart = steps.iter().rev().find_map(|step| {
-        Some(format!("; the transfers with {} began within {} of each other", number(step), apart(step)?))
+        let what = if step.completion.is_some() { "transfers" } else { "streams" };
+        Some(format!("; the {what} with {} began within {} of each other", number(step), apart(step, unclear)?))
     });
     let said = format!("{said}{}{rounds}.", apart.unwrap_or_default());
     let mut found = vec![finding(FindingKind::Traffic, curve, &said, Some(total(told, level)), &steps)];
@@ -290,10 +292,12 @@ fn over_numbers(curve: &TrafficCurve, level: f64) -> Vec<Finding> {
     found
 }
 
-/// How far apart the transfers began on average, where that is more than a tenth of the time until all had ended.
-fn apart(step: &TrafficStep) -> Option<String> {
-    let (apart, all) = (step.shares.apart_ns?.value, step.completion?.all_ns.value);
-    (apart > APART * all).then(|| value(apart, "ns"))
+/// How far apart the flows began on average: transfers where that is more than a tenth of the time until all had ended, streams where it
+/// leaves open whether the goodput falls.
+fn apart(step: &TrafficStep, unclear: bool) -> Option<String> {
+    let apart = step.shares.apart_ns?.value;
+    let told = step.completion.map_or(unclear, |completion| apart > APART * completion.all_ns.value);
+    (told && apart > 0.0).then(|| value(apart, "ns"))
 }
 
 /// What the goodput waited for, as the second part of a sentence.
@@ -457,7 +461,7 @@ mod tests {
         let far = EndTally { began_ns: Some(began_ms * MS), flows: vec![arrived], ..EndTally::default() };
         let near = EndTally { flows: vec![sent], ..EndTally::default() };
         let ledger = Ledger { received: 1_000_000, ..Ledger::default() };
-        Trial { cell, pass, position: 0, near, far, ledger, value: None, verdicts: Vec::new() }
+        Trial { cell, pass, position: 0, near: near.into(), far: far.into(), ledger, value: None, verdicts: Vec::new() }
     }
 
     #[test]
