@@ -6,6 +6,7 @@
 
 mod assemble;
 mod formats;
+mod json;
 mod listing;
 mod sketch;
 mod text;

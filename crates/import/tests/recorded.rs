@@ -435,7 +435,8 @@ fn a_run_of_this_program_is_kept_as_it_is() {
     assert!(run.header.origin.is_none() && run.outcomes == document.outcomes && run.passes == document.passes);
     assert_eq!(run.findings[1..], document.findings);
     // Several runs are an array.
-    let several = read(format!("[{text},{text}]").as_bytes(), None).unwrap();
+    let other = text.replace("20261124-130424-a4e5", "20261124-130425-a4e5");
+    let several = read(format!("[{text},{other}]").as_bytes(), None).unwrap();
     assert_eq!((several.imported.len(), several.refused.len()), (2, 0));
 }
 

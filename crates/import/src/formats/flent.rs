@@ -7,6 +7,7 @@ use model::{Count, Direction, Factor, FactorKind, Interval, Plan, RttTally, Spec
 use serde_json::Value;
 
 use super::Format;
+use crate::json::{documents, may_have_documents};
 use crate::listing::{Confidence, Imported, Reading, Row};
 use crate::text::{MAX_ROWS, ns, rate_unit, time_unit};
 
@@ -18,15 +19,19 @@ pub(super) const FORMAT: Format =
 const SERIES: &str = "series";
 
 fn detect(text: &str) -> Confidence {
-    let shaped = text.trim_start().starts_with('{') && text.contains("\"x_values\"") && text.contains("\"results\"");
+    let shaped = may_have_documents(text) && text.contains("\"x_values\"") && text.contains("\"results\"");
     if shaped && text.contains("\"metadata\"") { Confidence::Certain } else { Confidence::No }
 }
 
 fn read(text: &str) -> Reading {
     let mut reading = Reading::default();
-    match serde_json::from_str::<Value>(text) {
-        Ok(document) => of_document(&document, &mut reading),
-        Err(error) => reading.refuse(u32::try_from(error.line()).unwrap_or(0), format!("not valid JSON: {error}")),
+    for (line, found) in documents(text) {
+        match found {
+            // Documents of other programs are theirs.
+            Ok(document) if document.get("results").is_none() && document.get("x_values").is_none() => {}
+            Ok(document) => of_document(&document, line, &mut reading),
+            Err((at, reason)) => reading.refuse(at, reason),
+        }
     }
     reading
 }
@@ -34,23 +39,33 @@ fn read(text: &str) -> Reading {
 /// Times with values, null if there is none.
 type Points = Vec<(f64, Option<f64>)>;
 
-fn of_document(document: &Value, reading: &mut Reading) {
+fn of_document(document: &Value, line: u32, reading: &mut Reading) {
     let times: Vec<f64> = document["x_values"].as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
     let Some(results) = document["results"].as_object().filter(|_| !times.is_empty()) else {
-        return reading.refuse(1, "the file has no x_values and results");
+        return reading.refuse(line, "the file has no x_values and results");
     };
+    if times.windows(2).any(|pair| pair[1] <= pair[0]) {
+        return reading.refuse(line, "its x_values, the times, go back");
+    }
     let metadata = &document["metadata"];
     let mut rows = Vec::new();
     for (name, values) in results {
-        let values: Vec<Option<f64>> = values.as_array().into_iter().flatten().map(Value::as_f64).collect();
+        let values = values.as_array().map_or(&[][..], Vec::as_slice);
         if values.len() != times.len() || times.len() > MAX_ROWS {
-            reading.refuse(1, format!("series '{name}' has {} values for {} times", values.len(), times.len()));
+            reading.refuse(line, format!("series '{name}' has {} values for {} times", values.len(), times.len()));
             continue;
         }
+        let impossible =
+            |value: &&Value| !value.is_null() && !value.as_f64().is_some_and(|value| RANGE.contains(&value));
+        if let Some(value) = values.iter().find(impossible) {
+            reading.refuse(line, format!("series '{name}' has the value {value}"));
+            continue;
+        }
+        let values: Vec<Option<f64>> = values.iter().map(Value::as_f64).collect();
         let points: Points = times.iter().copied().zip(values).collect();
-        match row(name, &points, &metadata["SERIES_META"][name], metadata) {
+        match row(name, &points, &metadata["SERIES_META"][name], metadata, line) {
             Ok(row) => rows.push(row),
-            Err(reason) => reading.refuse(1, format!("series '{name}': {reason}")),
+            Err(reason) => reading.refuse(line, format!("series '{name}': {reason}")),
         }
     }
     if rows.is_empty() {
@@ -95,14 +110,16 @@ fn of_document(document: &Value, reading: &mut Reading) {
     reading.imported.push(imported);
 }
 
-fn row(name: &str, points: &Points, meta: &Value, metadata: &Value) -> Result<Row, String> {
+/// Values that a series can have.
+const RANGE: std::ops::RangeInclusive<f64> = 0.0..=1e12;
+
+fn row(name: &str, points: &Points, meta: &Value, metadata: &Value, line: u32) -> Result<Row, String> {
     let lower = name.to_lowercase();
-    let ping = lower.starts_with("ping");
+    let ping = lower.starts_with("ping (ms)");
     // Without a unit a series is not a rate: with --socket-stats those of a flow's RTT and window have names that begin alike.
     let unit = meta["UNITS"].as_str().or(ping.then_some("ms")).or(unit_of_total(name, metadata));
     let unit = unit.ok_or("the unit is missing")?;
-    let values: Vec<f64> =
-        points.iter().filter_map(|(_, value)| *value).filter(|value| (0.0..=1e12).contains(value)).collect();
+    let values: Vec<f64> = points.iter().filter_map(|(_, value)| *value).collect();
     if values.is_empty() {
         return Err("no value".into());
     }
@@ -117,7 +134,7 @@ fn row(name: &str, points: &Points, meta: &Value, metadata: &Value) -> Result<Ro
         let mut sorted = values.clone();
         sorted.sort_by(f64::total_cmp);
         let middle = model::median(&values).unwrap_or(mean);
-        let mut row = Row::new(Spec { stop, ..Spec::new(transport, "pingpong") }, middle * scale, 1, &text);
+        let mut row = Row::new(Spec { stop, ..Spec::new(transport, "pingpong") }, middle * scale, line, &text);
         let of = |value: f64| (value * scale).round() as u64;
         row.trial.near.rtt = Some(RttTally {
             count: values.len() as u64,
@@ -141,7 +158,7 @@ fn row(name: &str, points: &Points, meta: &Value, metadata: &Value) -> Result<Ro
             Direction::Send
         };
         let spec = Spec { direction, stop, ..Spec::new(tcp.unwrap_or("tcp"), "stream") };
-        let mut row = Row::new(spec, mean * scale, 1, &text);
+        let mut row = Row::new(spec, mean * scale, line, &text);
         let receiver = if down { &mut row.trial.near } else { &mut row.trial.far };
         receiver.report(Count::ReceivingNs, ns(seconds));
         if direction != Direction::Both {

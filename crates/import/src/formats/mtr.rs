@@ -9,6 +9,7 @@ use model::{Hop, Path};
 use serde_json::Value;
 
 use super::Format;
+use crate::json::{documents, may_have_documents};
 use crate::listing::{Confidence, Imported, Reading};
 use crate::text::{lines, ns, number};
 
@@ -18,11 +19,7 @@ pub(super) const FORMAT: Format =
 
 fn detect(text: &str) -> Confidence {
     let known = |line: &str| head(line).is_some() || columns(line).is_some();
-    if lines(text).any(|(_, line)| known(line)) || document(text).is_some() {
-        Confidence::Certain
-    } else {
-        Confidence::No
-    }
+    if lines(text).any(|(_, line)| known(line)) || is_json(text) { Confidence::Certain } else { Confidence::No }
 }
 
 /// Position of the means among the columns after the host.
@@ -58,9 +55,15 @@ type Report<'a> = (u32, usize, Vec<(Hop, &'a str)>);
 
 fn read(text: &str) -> Reading {
     let mut reading = Reading::default();
-    if let Some(document) = document(text) {
-        of_document(&document, &mut reading);
-        return reading;
+    if is_json(text) {
+        for (line, found) in documents(text) {
+            match found {
+                // Documents of other programs are theirs.
+                Ok(document) if document["report"]["hubs"].is_array() => of_document(&document, line, &mut reading),
+                Ok(_) => {}
+                Err((at, reason)) => reading.refuse(at, reason),
+            }
+        }
     }
     let mut open: Option<Report<'_>> = None;
     let mut table: Option<Table<'_>> = None;
@@ -73,8 +76,15 @@ fn read(text: &str) -> Reading {
             table = Some(Table { line: at, columns, runs: Vec::new() });
         } else if let Some((_, mean, hops)) = &mut open {
             // Further addresses of a hop follow below it without a number.
-            hops.extend(hop(line, *mean));
-        } else if let Some(table) = table.as_mut().filter(|_| !line.trim().is_empty())
+            match hop(line, *mean) {
+                Some((_, loss)) if !lost(loss) => {
+                    reading.refuse(at, format!("{loss} is no share of lost echoes: '{}'", line.trim()));
+                }
+                Some(one) => hops.push(one),
+                None if line.contains(".|--") => reading.refuse(at, format!("not a hop: '{}'", line.trim())),
+                None => {}
+            }
+        } else if let Some(table) = table.as_mut().filter(|_| line.split(',').count() >= CUT_COLUMNS)
             && let Err(reason) = table.add(line)
         {
             reading.refuse(at, format!("{reason}: '{}'", line.trim()));
@@ -84,6 +94,9 @@ fn read(text: &str) -> Reading {
     close_table(table, &mut reading);
     reading
 }
+
+/// The fewest columns of a line that is cut; others are not of the CSV.
+const CUT_COLUMNS: usize = 4;
 
 /// mtr --csv: `Mtr_Version,Start_Time,Status,Host,Hop,Ip,Loss%,Snt, ,Last,Avg,Best,Wrst,StDev,`, and a line for each hop.
 struct Table<'a> {
@@ -112,6 +125,9 @@ impl<'a> Table<'a> {
         let one = averaged(hop, cell("Ip")?, figure("Avg")?);
         let run = (cell("Host")?, cell("Start_Time")?);
         let loss = cell("Loss%")?;
+        if !lost(loss) {
+            return Err(format!("{loss} is no share of lost echoes"));
+        }
         match self.runs.iter_mut().find(|(known, _)| *known == run) {
             Some((_, hops)) => hops.push((one, loss)),
             None => self.runs.push((run, vec![(one, loss)])),
@@ -126,29 +142,44 @@ fn close_table(table: Option<Table<'_>>, reading: &mut Reading) {
         return reading.refuse(table.line, "mtr has no hop");
     }
     for ((host, _), hops) in table.runs {
-        reading.imported.push(path(Some(host), hops));
+        add(Some(host), hops, table.line, reading);
     }
 }
 
-/// mtr --json.
-fn document(text: &str) -> Option<Value> {
-    let document: Value = serde_json::from_str(text.trim()).ok()?;
-    document["report"]["hubs"].is_array().then_some(document)
+/// Whether a text has a document of mtr --json.
+fn is_json(text: &str) -> bool {
+    may_have_documents(text) && text.contains("\"report\"") && text.contains("\"hubs\"")
 }
 
-fn of_document(document: &Value, reading: &mut Reading) {
+fn of_document(document: &Value, line: u32, reading: &mut Reading) {
     let report = &document["report"];
     let one = |hub: &Value| {
         // Older versions write the number as a string.
         let hop = hub["count"].as_u64().or_else(|| hub["count"].as_str()?.parse().ok())?;
         let mean = hub["Avg"].as_f64().filter(|mean| *mean >= 0.0)?;
-        Some((averaged(u8::try_from(hop).ok()?, hub["host"].as_str()?, mean), hub["Loss%"].to_string()))
+        let loss = hub["Loss%"].as_str().map_or_else(|| hub["Loss%"].to_string(), str::to_owned);
+        lost(&loss).then_some(())?;
+        Some((averaged(u8::try_from(hop).ok()?, hub["host"].as_str()?, mean), loss))
     };
     let hops: Vec<Option<(Hop, String)>> = report["hubs"].as_array().into_iter().flatten().map(one).collect();
     if hops.is_empty() || hops.iter().any(Option::is_none) {
-        return reading.refuse(1, "mtr has no hop, or one without its number, host and Avg");
+        return reading.refuse(line, "mtr has no hop, or one without its number, host, Loss% and Avg");
     }
-    reading.imported.push(path(report["mtr"]["dst"].as_str(), hops.into_iter().flatten().collect()));
+    add(report["mtr"]["dst"].as_str(), hops.into_iter().flatten().collect(), line, reading);
+}
+
+/// Whether a share of lost echoes can be one, in percent.
+fn lost(percent: &str) -> bool {
+    number(percent.trim_end_matches('%')).is_some_and(|percent| percent <= 100.0)
+}
+
+/// Adds a path unless its hops are out of order.
+fn add<Loss: AsRef<str>>(peer: Option<&str>, hops: Vec<(Hop, Loss)>, line: u32, reading: &mut Reading) {
+    if hops.windows(2).any(|pair| pair[1].0.hop <= pair[0].0.hop) {
+        return reading
+            .refuse(line, "the numbers of the hops are not in order: several reports, or one that is broken");
+    }
+    reading.imported.push(path(peer, hops));
 }
 
 /// A hop with the mean of its round trips, ms; `???` did not answer.
@@ -168,7 +199,7 @@ fn close(open: Option<Report<'_>>, reading: &mut Reading) {
     if hops.is_empty() {
         return reading.refuse(line, "mtr has no hop");
     }
-    reading.imported.push(path(None, hops));
+    add(None, hops, line, reading);
 }
 
 /// The path with these hops and their losses in percent; without a peer, to the last of them.

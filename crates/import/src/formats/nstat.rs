@@ -10,6 +10,7 @@ use model::{EndPass, Observed, Pass};
 use serde_json::Value;
 
 use super::Format;
+use crate::json::{documents, may_have_documents};
 use crate::listing::{Confidence, Imported, Reading};
 use crate::text::lines;
 
@@ -66,8 +67,8 @@ fn entry(line: &str) -> Result<(String, i64), String> {
 }
 
 fn detect(text: &str) -> Confidence {
-    if text.trim_start().starts_with('{') && text.contains("\"kernel\"") && document(text).is_ok() {
-        return Confidence::WholeText;
+    if is_json(text) && documents(text).any(|(_, found)| found.is_ok_and(|document| document["kernel"].is_object())) {
+        return Confidence::Certain;
     }
     let mut after = lines(text).skip_while(|(_, line)| !is_head(line)).skip(1);
     let first = after.next();
@@ -76,35 +77,42 @@ fn detect(text: &str) -> Confidence {
     if alone || first.is_some_and(|(_, line)| entry(line).is_ok()) { Confidence::Certain } else { Confidence::No }
 }
 
-fn document(text: &str) -> Result<serde_json::Map<String, Value>, String> {
-    let mut document: Value = serde_json::from_str(text).map_err(|error| format!("not valid JSON: {error}"))?;
-    match document["kernel"].take() {
-        Value::Object(counters) => Ok(counters),
-        _ => Err("no object 'kernel'".into()),
-    }
+fn is_json(text: &str) -> bool {
+    may_have_documents(text) && text.contains("\"kernel\"")
 }
 
 fn read(text: &str) -> Reading {
     let mut reading = Reading::default();
-    if text.trim_start().starts_with('{') {
-        match document(text) {
-            Ok(all) => of_document(&all, &mut reading),
-            Err(reason) => reading.refuse(1, reason),
+    if is_json(text) {
+        for (line, found) in documents(text) {
+            match found {
+                // Documents of other programs are theirs.
+                Ok(document) => {
+                    if let Some(counters) = document["kernel"].as_object() {
+                        of_document(counters, line, &mut reading);
+                    }
+                }
+                Err((at, reason)) => reading.refuse(at, reason),
+            }
         }
         return reading;
     }
     let mut open: Option<Counters> = None;
+    let mut after_gap = false;
     for (at, line) in lines(text) {
         if is_head(line) {
             reading.imported.extend(open.take().map(imported));
-            open = Some(Counters::new());
+            (open, after_gap) = (Some(Counters::new()), false);
             continue;
         }
         let Some(counters) = &mut open else { continue };
         if line.trim().is_empty() {
+            after_gap = true;
             continue;
         }
         match entry(line) {
+            // Other lines after an empty one are of something else.
+            Err(_) if after_gap => reading.imported.extend(open.take().map(imported)),
             Ok(_) if counters.len() >= MOST => {
                 reading.refuse(at, format!("more than {MOST} counters; the others were not imported"));
                 break;
@@ -133,18 +141,18 @@ fn add(counters: &mut Counters, name: String, value: i64) -> Result<(), String> 
     }
 }
 
-fn of_document(all: &serde_json::Map<String, Value>, reading: &mut Reading) {
+fn of_document(all: &serde_json::Map<String, Value>, line: u32, reading: &mut Reading) {
     let mut counters = Counters::new();
     if all.len() > MOST {
-        reading.refuse(1, format!("more than {MOST} counters; the others were not imported"));
+        reading.refuse(line, format!("more than {MOST} counters; the others were not imported"));
     }
     for (name, value) in all.iter().take(MOST) {
         match (counter(name), value.as_i64()) {
             (Some(name), Some(value)) => {
                 counters.insert(name, value);
             }
-            (None, _) => reading.refuse(1, format!("'{name}' is no counter of the kernel's protocols")),
-            (_, None) => reading.refuse(1, format!("{name}: {value} is not an integer")),
+            (None, _) => reading.refuse(line, format!("'{name}' is no counter of the kernel's protocols")),
+            (_, None) => reading.refuse(line, format!("{name}: {value} is not an integer")),
         }
     }
     reading.imported.push(imported(counters));

@@ -1,9 +1,12 @@
 //! Runs of this program: the JSON documents that `thru show --json` and `thru export --format json` write, one or an array.
 
+use std::collections::BTreeMap;
+
 use model::Run;
 use serde_json::Value;
 
 use super::Format;
+use crate::json::{documents, may_have_documents};
 use crate::listing::{Confidence, Imported, Reading};
 
 /// Runs of this program.
@@ -19,33 +22,50 @@ fn detect(text: &str) -> Confidence {
         let value = after.trim_start().strip_prefix(':').map(str::trim_start);
         value.is_some_and(|value| value.starts_with(SCHEMAS))
     };
-    let json = text.trim_start().starts_with(['{', '[']);
-    if json && text.split("\"schema\"").skip(1).any(names_schema) { Confidence::WholeText } else { Confidence::No }
+    let whole = text.trim_start().starts_with(['{', '[']);
+    match (whole || may_have_documents(text)) && text.split("\"schema\"").skip(1).any(names_schema) {
+        true if whole => Confidence::WholeText,
+        true => Confidence::Certain,
+        false => Confidence::No,
+    }
 }
 
 fn read(text: &str) -> Reading {
     let mut reading = Reading::default();
-    let documents = match serde_json::from_str(text) {
-        Ok(Value::Array(documents)) => documents,
-        Ok(document) => vec![document],
+    let mut known = BTreeMap::new();
+    match serde_json::from_str(text) {
+        Ok(Value::Array(all)) => all.iter().for_each(|document| take(document, 1, &mut known, &mut reading)),
+        Ok(document) => take(&document, 1, &mut known, &mut reading),
+        // Several documents, or other lines around them.
         Err(error) => {
-            reading.refuse(u32::try_from(error.line()).unwrap_or(0), format!("not valid JSON: {error}"));
-            return reading;
-        }
-    };
-    for document in documents {
-        match run(&document) {
-            Ok(run) => {
-                reading.imported.push(Imported {
-                    tool: "thru".into(),
-                    run: Some(Box::new(run)),
-                    ..Imported::default()
-                });
+            for (line, found) in documents(text) {
+                match found {
+                    Ok(document) if document["schema"].is_string() => take(&document, line, &mut known, &mut reading),
+                    Ok(_) => {}
+                    Err((at, reason)) => reading.refuse(at, reason),
+                }
             }
-            Err(reason) => reading.refuse(1, reason),
+            if reading == Reading::default() {
+                reading.refuse(u32::try_from(error.line()).unwrap_or(0), format!("not valid JSON: {error}"));
+            }
         }
     }
     reading
+}
+
+/// Takes a document that begins in `line`; `known` are the lines of the runs so far.
+fn take(document: &Value, line: u32, known: &mut BTreeMap<String, u32>, reading: &mut Reading) {
+    match run(document) {
+        Ok(run) => {
+            if let Some(first) = known.get(&run.header.id) {
+                let id = model::plain(&run.header.id);
+                return reading.refuse(line, format!("run {id} is in line {first} already: it is imported once"));
+            }
+            known.insert(run.header.id.clone(), line);
+            reading.imported.push(Imported { tool: "thru".into(), run: Some(Box::new(run)), ..Imported::default() });
+        }
+        Err(reason) => reading.refuse(line, reason),
+    }
 }
 
 fn run(document: &Value) -> Result<Run, String> {
