@@ -8,6 +8,7 @@ mod assemble;
 mod formats;
 mod json;
 mod listing;
+mod repeats;
 mod sketch;
 mod text;
 
@@ -52,6 +53,7 @@ pub fn read(bytes: &[u8], only: Option<&Format>) -> Result<Reading, Refused> {
         all.imported.extend(reading.imported);
         all.refused.extend(reading.refused);
     }
+    repeats::leave_out(&mut all.imported);
     if all.imported.len() > MAX_LISTINGS {
         all.imported.truncate(MAX_LISTINGS);
         all.refused.push(Refused {

@@ -3,22 +3,26 @@
 //! The keys are those of the program's own output: `start.test_start` is the request, `end` has the counts of each side
 //! ([`ways`]). A server's file begins with the connection that it accepted; the server is then the near end.
 
+mod connections;
 mod ways;
+
+use std::collections::BTreeMap;
 
 use model::{Count, Direction, Interval, Spec, Stop, Verdict};
 use serde_json::Value;
 
 use self::ways::{Way, ways};
 use super::Format;
+use crate::json::{documents, may_have_documents};
 use crate::listing::{Confidence, Imported, Reading, Row};
-use crate::text::{MAX_NUMBER, block, ns};
+use crate::text::{MAX_NUMBER, block, lines, ns};
 
 /// iperf3's JSON.
 pub(super) const FORMAT: Format =
     Format { name: "iperf3-json", help: "iperf3 -J, whole or as events, 3.1 to 3.21", detect, read };
 
 fn detect(text: &str) -> Confidence {
-    let shaped = text.trim_start().starts_with('{') && text.contains("\"start\"");
+    let shaped = may_have_documents(text) && text.contains("\"start\"");
     if shaped && (text.contains("\"test_start\"") || text.contains("iperf 3")) {
         Confidence::Certain
     } else {
@@ -28,33 +32,25 @@ fn detect(text: &str) -> Confidence {
 
 fn read(text: &str) -> Reading {
     let mut reading = Reading::default();
-    let mut rest = text;
-    let mut line = 1;
+    let mut tests = Tests::default();
     let mut streamed: Option<(u32, Value)> = None;
-    while !rest.trim().is_empty() {
-        let mut documents = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
-        let document = documents.next();
-        let used = documents.byte_offset();
-        match document {
-            Some(Ok(document)) => {
-                match event(document, line, &mut streamed) {
-                    Ok(Some((begun, document))) => take(&document, begun, &mut reading),
-                    Ok(None) => {}
-                    Err(cut) => reading.refuse(cut, CUT),
-                }
-                line += newlines(&rest[..used]);
-                rest = &rest[used..];
-            }
-            Some(Err(error)) => {
-                let at = line + u32::try_from(error.line().saturating_sub(1)).unwrap_or(0);
-                reading.refuse(at, format!("not valid JSON: {error}"));
-                break;
-            }
-            None => break,
+    for (line, found) in documents(text) {
+        match found {
+            Ok(document) => match event(document, line, &mut streamed) {
+                Ok(Some((begun, document))) => tests.take(&document, begun, &mut reading),
+                Ok(None) => {}
+                Err(cut) => reading.refuse(cut, CUT),
+            },
+            Err((at, reason)) => reading.refuse(at, reason),
         }
     }
     if let Some((begun, _)) = streamed {
         reading.refuse(begun, CUT);
+    }
+    for (at, line) in lines(text) {
+        if let Some(error) = line.strip_prefix("iperf3: ") {
+            reading.refuse(at, format!("iperf3's own error: {}", error.trim()));
+        }
     }
     reading
 }
@@ -62,10 +58,54 @@ fn read(text: &str) -> Reading {
 /// The reason for a stream of events that does not end.
 const CUT: &str = "the events end without an end of the test";
 
-fn take(document: &Value, line: u32, reading: &mut Reading) {
-    match of_document(document, line) {
-        Ok(imported) => reading.imported.push(imported),
-        Err(reason) => reading.refuse(line, reason),
+/// The tests so far by their cookies, which both ends of a test and each of its outputs have.
+#[derive(Default)]
+struct Tests(BTreeMap<String, Test>);
+
+/// A test that was imported: its line, its place among what was imported, and whether it is the server's document.
+struct Test {
+    line: u32,
+    at: usize,
+    by_server: bool,
+}
+
+impl Tests {
+    /// Takes a document. One that is not of iperf3 is passed over.
+    fn take(&mut self, document: &Value, line: u32, reading: &mut Reading) {
+        if ["start", "end", "error"].iter().all(|key| document.get(*key).is_none()) {
+            return;
+        }
+        let imported = match of_document(document, line) {
+            Ok(imported) => imported,
+            Err(reason) => return reading.refuse(line, reason),
+        };
+        let by_server = is_by_server(document);
+        let Some(cookie) = string(&document["start"], "cookie") else { return reading.imported.push(imported) };
+        let Some(known) = self.0.get_mut(&cookie) else {
+            self.0.insert(cookie, Test { line, at: reading.imported.len(), by_server });
+            return reading.imported.push(imported);
+        };
+        let earlier = &mut reading.imported[known.at];
+        match (known.by_server, by_server) {
+            (false, true) => {
+                earlier.notes.push(format!("line {line} has its server's document of the same test: not imported"));
+            }
+            // The client's document has the figures of both ends.
+            (true, false) => {
+                let notes =
+                    vec![format!("line {} has its server's document of the same test: not imported", known.line)];
+                *earlier = Imported { notes, ..imported };
+                (known.line, known.by_server) = (line, by_server);
+            }
+            _ if earlier.rows.iter().map(|row| &row.figures).eq(imported.rows.iter().map(|row| &row.figures)) => {
+                earlier.notes.push(format!("line {line} has the same test again: it is imported once"));
+            }
+            _ => {
+                let first = known.line;
+                reading
+                    .refuse(line, format!("the same test as that of line {first}, by its cookie, with other figures"));
+            }
+        }
     }
 }
 
@@ -101,10 +141,6 @@ fn event(mut document: Value, line: u32, streamed: &mut Option<(u32, Value)>) ->
     Ok(None)
 }
 
-fn newlines(text: &str) -> u32 {
-    u32::try_from(text.matches('\n').count()).unwrap_or(u32::MAX)
-}
-
 fn float(value: &Value, key: &str) -> Option<f64> {
     value.get(key)?.as_f64().filter(|value| (0.0..=MAX_NUMBER).contains(value))
 }
@@ -117,20 +153,29 @@ fn string(value: &Value, key: &str) -> Option<String> {
     value.get(key)?.as_str().map(str::to_owned)
 }
 
+/// Whether a server wrote the document.
+fn is_by_server(document: &Value) -> bool {
+    let start = &document["start"];
+    start.get("connecting_to").is_none() && start.get("accepted_connection").is_some()
+}
+
 fn of_document(document: &Value, line: u32) -> Result<Imported, String> {
     let (start, end) = (&document["start"], &document["end"]);
     let error = string(document, "error");
-    let by_server = start.get("connecting_to").is_none() && start.get("accepted_connection").is_some();
+    let by_server = is_by_server(document);
     let requested = match (start.get("test_start"), &error) {
         (Some(requested), _) => requested,
         (None, Some(error)) => return Err(format!("iperf3 ended with an error: {error}")),
         (None, None) => return Err("no start.test_start: the test did not start".into()),
     };
-    let mut spec = spec(requested, by_server)?;
+    let lasted = ["sum_sent", "sum", "sum_received"].into_iter().find_map(|key| float(&end[key], "seconds"));
+    let mut spec = spec(requested, by_server, lasted)?;
+    connections::request(&mut spec, start);
     // 3.7 to 3.12 do not report --bidir in test_start.
     if end.get("sum_received_bidir_reverse").is_some() || sends_and_receives(end) {
         spec.direction = Direction::Both;
     }
+    connections::congestion(&mut spec, end, by_server);
     let ways = ways(end, &spec, by_server)?;
     let nothing = ways.iter().all(|way| way.sent.or(way.received).is_none_or(|sum| sum.bytes == 0));
     if let Some(error) = error.as_ref().filter(|_| nothing) {
@@ -171,9 +216,13 @@ fn of_document(document: &Value, line: u32) -> Result<Imported, String> {
             }
         }
     }
-    if let Some(retransmits) = float(&end["sum_sent"], "retransmits").filter(|_| ways.len() == 1) {
-        row.figure("retransmits", retransmits);
+    if let Some(retransmits) = end["sum_sent"].get("retransmits").filter(|count| ways.len() == 1 && count.is_number()) {
+        match connections::counted(retransmits) {
+            Some(count) => row.figure("retransmits", count as f64),
+            None => row.remarks.push(format!("{retransmits} retransmits are no count: it is not imported")),
+        }
     }
+    connections::flows(&mut row, document, by_server);
     let client = if by_server { &start["accepted_connection"] } else { &start["connecting_to"] };
     let mut imported = Imported {
         tool: "iperf3".into(),
@@ -209,8 +258,8 @@ fn lost_everything(way: &Way) -> bool {
     way.sent.is_some_and(|sum| sum.bytes > 0) && way.received.is_some_and(|sum| sum.bytes == 0) && !counted
 }
 
-/// The requested measurement, as the client or as the server.
-fn spec(requested: &Value, by_server: bool) -> Result<Spec, String> {
+/// The requested measurement, as the client or as the server. A test without a limit ran for the seconds that it `lasted`.
+fn spec(requested: &Value, by_server: bool, lasted: Option<f64>) -> Result<Spec, String> {
     let protocol = string(requested, "protocol").unwrap_or_default();
     let transport = match protocol.as_str() {
         "TCP" => "tcp",
@@ -226,13 +275,18 @@ fn spec(requested: &Value, by_server: bool) -> Result<Spec, String> {
     let mut spec = Spec { direction, ..Spec::new(transport, "stream") };
     spec.block = float(requested, "blksize").and_then(block).ok_or("no block size")?;
     spec.flows = count(requested, "num_streams").and_then(|flows| u32::try_from(flows).ok()).unwrap_or(1).max(1);
-    spec.rate_bps = count(requested, "target_bitrate").filter(|rate| *rate > 0);
+    // The rate of iperf3 is that of each stream.
+    let rate = count(requested, "target_bitrate").filter(|rate| *rate > 0);
+    spec.rate_bps = rate.and_then(|rate| rate.checked_mul(u64::from(spec.flows)));
     spec.warmup_ns = float(requested, "omit").map_or(0, ns);
     let more = |key: &str| count(requested, key).filter(|count| *count > 0);
     spec.stop = match (more("bytes"), more("blocks"), float(requested, "duration").map_or(0, ns)) {
         (Some(bytes), ..) => Stop::Bytes(bytes),
         (_, Some(blocks), _) => Stop::Blocks(blocks),
-        (_, _, 0) => return Err("no duration, bytes or blocks to end the test".into()),
+        (_, _, 0) => match lasted.map_or(0, ns) {
+            0 => return Err("no duration, bytes or blocks to end the test".into()),
+            ns => Stop::TimeNs(ns),
+        },
         (.., ns) => Stop::TimeNs(ns),
     };
     Ok(spec)
@@ -252,8 +306,10 @@ fn tally(row: &mut Row, way: &Way) {
     }
     if let Some((packets, lost)) = way.datagrams.filter(|_| row.spec.transport == "udp") {
         sender.datagrams.get_or_insert_default().sent = packets;
-        receiver.datagrams.get_or_insert_default().received = packets - lost;
+        let arrived = receiver.datagrams.get_or_insert_default();
+        (arrived.received, arrived.reordered) = (packets - lost, way.out_of_order.unwrap_or(0));
     }
+    row.remarks.extend(way.remarks.iter().cloned());
     for (name, sum) in [("sum_sent", way.sent), ("sum_received", way.received)] {
         if let Some(sum) = sum {
             row.figure(&format!("{name}{}_bytes", way.suffix), sum.bytes as f64);
@@ -262,6 +318,9 @@ fn tally(row: &mut Row, way: &Way) {
     }
     if let Some((packets, lost)) = way.datagrams.filter(|_| row.spec.transport == "udp") {
         row.figure(&format!("lost_packets{}", way.suffix), lost as f64);
+        if let Some(count) = way.out_of_order {
+            row.figure(&format!("out_of_order_packets{}", way.suffix), count as f64);
+        }
         if let Some(jitter) = way.jitter_ms {
             row.figure(&format!("jitter{}_ns", way.suffix), jitter * 1e6);
         }
@@ -280,7 +339,7 @@ fn intervals(row: &mut Row, document: &Value, direction: Direction, by_server: b
             continue;
         }
         let figures = float(sum, "start").zip(float(sum, "end")).zip(count(sum, "bytes"));
-        let Some(((start, end), bytes)) = figures else { continue };
+        let Some(((start, end), bytes)) = figures.filter(|((start, end), _)| start < end) else { continue };
         let returned = interval.get("sum_bidir_reverse").and_then(|sum| count(sum, "bytes"));
         let (bytes_sent, bytes_received) = match (direction, returned) {
             (Direction::Reverse, _) => (0, bytes),
@@ -314,6 +373,11 @@ const KNOWN: &[(&str, &[&str])] = &[
             "accepted_connection",
             "test_start",
             "target_bitrate",
+            "sock_bufsize",
+            "sndbuf_actual",
+            "rcvbuf_actual",
+            "tcp_mss",
+            "tcp_mss_default",
         ],
     ),
     (
@@ -326,6 +390,8 @@ const KNOWN: &[(&str, &[&str])] = &[
             "sum_sent_bidir_reverse",
             "sum_received_bidir_reverse",
             "cpu_utilization_percent",
+            "sender_tcp_congestion",
+            "receiver_tcp_congestion",
         ],
     ),
 ];

@@ -23,7 +23,11 @@ pub(super) struct Way {
     pub(super) received: Option<Sum>,
     /// Datagrams sent and lost, as the receiver counted them.
     pub(super) datagrams: Option<(u64, u64)>,
+    /// Datagrams that others had overtaken.
+    pub(super) out_of_order: Option<u64>,
     pub(super) jitter_ms: Option<f64>,
+    /// Why figures of the file are left out.
+    pub(super) remarks: Vec<String>,
 }
 
 /// Bytes, nanoseconds and bit/s.
@@ -43,13 +47,18 @@ impl Sum {
     /// That of a key, if it is there.
     ///
     /// # Errors
-    /// A rate that the bytes and the time contradict.
+    /// Figures that are none, such as negative ones, and a rate that the bytes and the time contradict.
     fn of(end: &Value, key: &str) -> Result<Option<Self>, String> {
-        let Some(sum) = end.get(key) else { return Ok(None) };
-        let Some((bytes, seconds)) = count(sum, "bytes").zip(float(sum, "seconds")) else { return Ok(None) };
+        let some = |sum: &&Value| sum.as_object().is_some_and(|figures| !figures.is_empty());
+        let Some(sum) = end.get(key).filter(some) else { return Ok(None) };
+        let printed = sum.get("bits_per_second").map(|_| float(sum, "bits_per_second"));
+        let figures = count(sum, "bytes").zip(float(sum, "seconds"));
+        let Some((bytes, seconds)) = figures.filter(|_| printed != Some(None)) else {
+            return Err(format!("end.{key} has no valid bytes, seconds and rate"));
+        };
         let derived = (seconds > 0.0).then(|| bytes as f64 * 8.0 / seconds);
         // A missing rate follows from bytes and time.
-        let Some(bps) = float(sum, "bits_per_second").or(derived) else { return Ok(None) };
+        let Some(bps) = printed.flatten().or(derived) else { return Ok(None) };
         match derived.filter(|derived| (derived - bps).abs() > ROUNDING * derived.max(bps)) {
             Some(_) => Err(format!("end.{key}: {bytes} bytes in {seconds} s contradict {bps} bit/s")),
             None => Ok(Some(Self { bytes, ns: ns(seconds), bps })),
@@ -86,9 +95,64 @@ pub(super) fn ways(end: &Value, spec: &Spec, by_server: bool) -> Result<Vec<Way>
         if way.outbound { (way.received, way.datagrams) = (None, None) } else { way.sent = None }
     }
     let contradicts = |way: &&Way| way.datagrams.is_some_and(|(sent, lost)| lost > sent);
-    match all.iter().find(contradicts).and_then(|way| way.datagrams) {
-        Some((sent, lost)) => Err(format!("{lost} of {sent} datagrams lost: more than were sent")),
-        None => Ok(all),
+    if let Some((sent, lost)) = all.iter().find(contradicts).and_then(|way| way.datagrams) {
+        return Err(format!("{lost} of {sent} datagrams lost: more than were sent"));
+    }
+    for way in &mut all {
+        way.check_streams(end, both)?;
+        way.leave_out(end, spec, both);
+    }
+    Ok(all)
+}
+
+impl Way {
+    /// The streams of this direction. Before 3.7 a stream does not say which one that is.
+    fn streams<'a>(&self, end: &'a Value, both: bool) -> impl Iterator<Item = &'a Value> {
+        let outbound = Value::Bool(self.outbound);
+        let all = end.get("streams").and_then(Value::as_array).into_iter().flatten();
+        all.filter(move |stream| !both || ["sender", "udp"].iter().any(|side| stream[*side]["sender"] == outbound))
+    }
+
+    /// Refuses bytes that those of the streams contradict.
+    fn check_streams(&self, end: &Value, both: bool) -> Result<(), String> {
+        for (side, name, sum) in [("sender", "sum_sent", self.sent), ("receiver", "sum_received", self.received)] {
+            let each: Option<Vec<u64>> =
+                self.streams(end, both).map(|stream| count(stream.get(side)?, "bytes")).collect();
+            let (Some(sum), Some(each)) = (sum, each.filter(|each| !each.is_empty())) else { continue };
+            let total = each.into_iter().fold(0, u64::saturating_add);
+            if total.abs_diff(sum.bytes) as f64 > ROUNDING * total.max(sum.bytes) as f64 {
+                let suffix = self.suffix;
+                return Err(format!("end.{name}{suffix}: {} bytes contradict the {total} of its streams", sum.bytes));
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves out figures that cannot be: datagrams of no test, a jitter longer than the test, and a negative count of losses.
+    fn leave_out(&mut self, end: &Value, spec: &Spec, both: bool) {
+        if spec.transport != "udp" {
+            return;
+        }
+        let seconds = self.received.or(self.sent).map_or(0.0, |sum| sum.ns as f64 / 1e9);
+        if let Some(jitter) = self.jitter_ms.filter(|jitter| jitter / 1e3 > seconds) {
+            self.jitter_ms = None;
+            self.remarks.push(format!("a jitter of {jitter} ms is longer than the test: it is not imported"));
+        }
+        if self.datagrams == Some((0, 0)) && self.received.is_some_and(|sum| sum.bytes > 0) {
+            self.datagrams = None;
+            self.remarks.push("bytes arrived in 0 datagrams: how many were lost is not known".into());
+        }
+        let names = [format!("sum_received{}", self.suffix), "sum".to_owned()];
+        let printed = names
+            .iter()
+            .filter(|name| !both || name.as_str() != "sum")
+            .find_map(|name| end[name.as_str()]["lost_packets"].as_f64());
+        if let Some(lost) = printed.filter(|lost| *lost < 0.0) {
+            self.remarks.push(format!("{lost} lost datagrams are no count: how many were lost is not known"));
+        }
+        let each = self.streams(end, both).map(|stream| count(stream.get("udp")?, "out_of_order"));
+        let sum = each.collect::<Option<Vec<u64>>>().filter(|each| !each.is_empty());
+        self.out_of_order = sum.map(|each| each.into_iter().fold(0, u64::saturating_add));
     }
 }
 
@@ -101,7 +165,9 @@ fn of_sums(end: &Value, suffix: &'static str, outbound: bool) -> Result<Way, Str
         sent: Sum::of(end, &format!("sum_sent{suffix}"))?,
         received: Sum::of(end, &name)?,
         datagrams: count(own, "packets").zip(count(own, "lost_packets")),
+        out_of_order: None,
         jitter_ms: float(own, "jitter_ms"),
+        remarks: Vec::new(),
     })
 }
 
@@ -131,7 +197,9 @@ fn of_streams(end: &Value) -> Result<Vec<Way>, String> {
         sent: None,
         received: None,
         datagrams: None,
+        out_of_order: None,
         jitter_ms: None,
+        remarks: Vec::new(),
     });
     for stream in end.get("streams").and_then(Value::as_array).into_iter().flatten() {
         let side = |name: &str| {
