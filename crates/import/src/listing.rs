@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use model::{EndTally, Inventory, Pass, Path, Plan, Run, Spec, Trial, Verdict};
 
+use crate::text::COARSE;
+
 /// How certain it is that a text is in a format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
@@ -121,6 +123,17 @@ impl Row {
     pub(crate) fn figure(&mut self, name: &str, value: f64) {
         if value.is_finite() {
             self.figures.insert(name.to_owned(), value);
+        }
+    }
+
+    /// Takes the relative rounding error of the value, by its printed digits: a coarse value is flagged, and one that is printed as zero
+    /// is not known.
+    pub(crate) fn rounded(&mut self, rounding: f64) {
+        if rounding.is_infinite() {
+            self.trial.value = None;
+            self.flag(Verdict::ResolutionLimited, "the value is printed as zero: it is below the last digit");
+        } else if rounding > COARSE {
+            self.flag(Verdict::ResolutionLimited, "the value has too few digits for an accuracy of 5 %");
         }
     }
 

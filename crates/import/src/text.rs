@@ -38,6 +38,8 @@ pub(crate) fn uncoloured(text: &str) -> Cow<'_, str> {
 
 /// The largest number that is read: the largest up to which a float holds every integer. It is the bytes of 80 days at 10 Gbit/s.
 pub(crate) const MAX_NUMBER: f64 = 9_007_199_254_740_992.0;
+/// A value with a larger relative rounding error is flagged.
+pub(crate) const COARSE: f64 = 0.05;
 /// The largest number of rows of one listing.
 pub(crate) const MAX_ROWS: usize = 100_000;
 
@@ -46,6 +48,14 @@ pub(crate) fn number(word: &str) -> Option<f64> {
     // `inf`, `nan` and signs are not read.
     word.starts_with(|c: char| c.is_ascii_digit() || c == '.').then_some(())?;
     word.parse().ok().filter(|value: &f64| *value <= MAX_NUMBER)
+}
+
+/// The number after `label`; `None` for one with a decimal comma, which is no number of these programs.
+pub(crate) fn after(line: &str, label: &str) -> Option<f64> {
+    let rest = line.split_once(label)?.1.trim_start();
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+    let comma = rest[end..].strip_prefix(',').is_some_and(|more| more.starts_with(|c: char| c.is_ascii_digit()));
+    if comma { None } else { number(rest[..end].trim_end_matches('.')) }
 }
 
 /// The numbers of a line that consists of numbers; `None` for any other line, and for an empty one.
@@ -140,6 +150,8 @@ mod tests {
         assert!(resolution("0.00").is_infinite());
         assert!((half_digit("20134.6727") - 0.000_05).abs() < 1e-12);
         assert_eq!([block(0.0), block(1.5), block(8.0)], [None, None, Some(8)]);
+        let found = ["a = 1.5 us", "a = 2.", "a = 1,5", "a = 3, b", "b = 1"].map(|line| after(line, "a ="));
+        assert_eq!(found, [Some(1.5), Some(2.0), None, Some(3.0), None]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 use import::{Imported, Reading, read};
-use model::Direction;
+use model::{Direction, Verdict};
 use serde_json::{Value, json};
 
 fn of(text: &str) -> Reading {
@@ -152,6 +152,117 @@ fn connections_of_iperf3_have_their_sockets_and_retransmits() {
     let text = recorded("iperf312_udp.json").replace("\"num_streams\":\t1", "\"num_streams\":\t2");
     let rate = only(&text).rows[0].spec.rate_bps;
     assert_eq!(rate, Some(2_000_000));
+}
+
+const HEAD: &str = "Connecting to host 192.0.2.2, port 5201\n";
+
+#[test]
+fn the_servers_output_is_no_second_test() {
+    let one = only(&recorded("iperf312_server_output.txt"));
+    assert_eq!((values(&one), one.unknown.clone()), (vec![Some(4.19e6)], vec!["Server output".to_owned()]));
+    assert_eq!(one.rows[0].trial.near.intervals.len(), 2);
+    let socket = &one.rows[0].trial.near.flows[0].socket;
+    assert_eq!((socket.local.as_deref(), socket.retransmits), (Some("127.0.0.1:44698"), Some(0)));
+    // The ports tell a copy from another test with the same figures.
+    let text = recorded("iperf312_server_output.txt");
+    let twice = only(&format!("{text}\n{text}"));
+    assert!(twice.notes[0].contains("again in line"), "{:?}", twice.notes);
+    assert_eq!(of(&format!("{text}\n{}", text.replace("44698", "44700"))).imported.len(), 2);
+}
+
+#[test]
+fn connections_of_iperf3_without_their_sum_are_added_up() {
+    let lines = "[  5]   0.00-1.00   sec  1.25 MBytes  10.5 Mbits/sec    0             sender
+[  5]   0.00-1.00   sec  1.12 MBytes  9.42 Mbits/sec                  receiver
+[  7]   0.00-1.00   sec  2.50 MBytes  21.0 Mbits/sec    3             sender
+[  7]   0.00-1.00   sec  2.38 MBytes  19.9 Mbits/sec                  receiver
+";
+    let one = only(&format!("{HEAD}{lines}"));
+    assert_eq!((values(&one), one.rows[0].spec.flows), (vec![Some(29.32e6)], 2));
+    assert_eq!(one.rows[0].figures["retransmits"], 3.0);
+    let interval = "[  7]   0.00-1.00   sec  2.50 MBytes  21.0 Mbits/sec    3   1.19 MBytes\n";
+    let cut = format!("{HEAD}{interval}{}", lines.lines().take(2).map(|line| format!("{line}\n")).collect::<String>());
+    assert!(refused(&cut).contains("lacks lines of some connections"));
+    let sum = "[SUM]   0.00-1.00   sec  9.38 MBytes  78.7 Mbits/sec                  receiver\n";
+    assert!(refused(&format!("{HEAD}{lines}{sum}")).contains("contradicts its connections'"));
+}
+
+#[test]
+fn digits_of_iperf_that_do_not_suffice_are_flagged_or_no_value() {
+    let line = |figures: &str| format!("{HEAD}[  5]   0.00-2.00   sec  {figures}                  receiver\n");
+    let one = only(&line("0.02 GBytes  0.08 Gbits/sec"));
+    assert_eq!((values(&one), &one.rows[0].trial.verdicts[..]), (vec![Some(80e6)], &[Verdict::ResolutionLimited][..]));
+    let none = only(&line("0.00 GBytes  0.00 Gbits/sec"));
+    assert_eq!((values(&none), &none.rows[0].trial.verdicts[..]), (vec![None], &[Verdict::ResolutionLimited][..]));
+    assert_eq!(only(&line("20.0 MBytes  84.0 Mbits/sec")).rows[0].trial.verdicts, []);
+}
+
+#[test]
+fn datagrams_of_iperf_that_cannot_be_have_no_count() {
+    let line = |counts: &str| {
+        format!(
+            "{HEAD}[ ID] Interval           Transfer     Bitrate         Jitter    Lost/Total Datagrams\n\
+                 [  5]   0.00-2.00   sec  2.50 MBytes  10.5 Mbits/sec  0.100 ms  {counts}  receiver\n"
+        )
+    };
+    assert!(refused(&line("200/100 (200%)")).contains("200 of 100 datagrams lost"));
+    let none = only(&line("0/0 (-nan%)"));
+    assert_eq!((values(&none), none.rows[0].figures.get("packets")), (vec![Some(10.5e6)], None));
+    assert!(remarks(&none).contains("in 0 datagrams"), "{}", remarks(&none));
+    assert!(remarks(&only(&line("-5/100 (-5%)"))).contains("negative"));
+}
+
+#[test]
+fn a_server_that_was_ended_has_what_its_intervals_received() {
+    let reading = of(&recorded("iperf3-server-terminated.txt"));
+    let [one] = reading.imported.as_slice() else { panic!("{reading:?}") };
+    // 46.05 MiB in 5 s, and the datagrams until then.
+    let bps = one.rows[0].trial.value.unwrap();
+    assert!((bps / (46.05 * 1_048_576.0 * 8.0 / 5.0) - 1.0).abs() < 0.001, "{bps}");
+    assert_eq!((one.rows[0].figures["packets"], one.rows[0].figures["lost_packets"]), (5_907.0, 14.0));
+    assert!(one.rows[0].trial.verdicts.contains(&Verdict::CutShort), "{:?}", one.rows[0].trial.verdicts);
+    assert!(remarks(one).contains("counts 6999 datagrams, the intervals 5907"), "{}", remarks(one));
+    assert!(reading.refused.len() == 1 && reading.refused[0].reason.contains("the client has terminated"));
+}
+
+const IPERF2: &str = "Client connecting to 192.0.2.2, TCP port 5001\n\
+                      [  1] local 192.0.2.1 port 40000 connected with 192.0.2.2 port 5001\n";
+
+#[test]
+fn a_test_of_iperf_2_without_its_total_is_none() {
+    let intervals =
+        "[  1] 0.0000-1.0000 sec  2.50 MBytes  21.0 Mbits/sec\n[  1] 1.0000-2.0000 sec  2.38 MBytes  19.9 Mbits/sec\n";
+    assert!(refused(&format!("{IPERF2}{intervals}")).contains("connection 1 has no line of the whole test"));
+    let whole = "[  1] 0.0000-2.0600 sec  5.00 MBytes  20.4 Mbits/sec\n";
+    assert_eq!(values(&only(&format!("{IPERF2}{intervals}{whole}"))), [Some(20.4e6)]);
+    let second = "[  2] local 192.0.2.1 port 40002 connected with 192.0.2.2 port 5001\n";
+    assert!(refused(&format!("{IPERF2}{second}{whole}")).contains("2 connections, of which 1 have a total"));
+    let sum =
+        "[  2] 0.0000-2.0600 sec  5.00 MBytes  20.4 Mbits/sec\n[SUM] 0.0000-2.0600 sec  20.0 MBytes  81.4 Mbits/sec\n";
+    let reading = of(&format!("{IPERF2}{second}{whole}{sum}"));
+    assert_eq!(values(&reading.imported[0]), [Some(40.8e6)]);
+    assert!(reading.refused[0].reason.contains("contradicts its connections'"), "{:?}", reading.refused);
+    let csv = recorded("iperf2.csv");
+    let cut: String = csv.lines().take(2).map(|line| format!("{line}\n")).collect();
+    assert!(refused(&cut).contains("no line of the whole test"));
+}
+
+#[test]
+fn round_trips_of_iperf_2_2_are_round_trips() {
+    let text = "Client connecting to 192.0.2.2, TCP port 5001 with pid 63480 (1/0 flows/load)
+Bounceback test (req/reply size =1000 Byte/ 500 Byte) (server hold req=0 usecs & tcp_quickack)
+[  1] local 192.0.2.1%lo port 47210 connected with 192.0.2.2 port 5001 (bb w/quickack req/reply/hold=1000/500/0) (icwnd/mss/irtt=162/16640/32)
+[ ID] Interval        Transfer    Bandwidth         BB cnt=avg/min/max/stdev         Rtry  Cwnd(pkts)/RTT(var)   Tx/Rx bytes  RPS(avg)
+[  1] 0.00-1.00 sec  15.0 KBytes   123 Kbits/sec    10=0.105/0.080/0.190/0.030 ms    0   14K/(1)/95(5) us  Tx=9.77 KBytes Rx=4.88 KBytes  RPS=9556
+[  1] 0.00-1.00 sec  OWD Delays (ms) Cnt=10 To=0.050/0.040/0.090/0.010 From=0.050/0.040/0.090/0.010 Asymmetry=0.001/0.001/0.001/0.001    9556 rps
+[  1] 0.00-2.00 sec  30.0 KBytes   123 Kbits/sec    20=0.105/0.080/0.190/0.030 ms    0   -(-)/-(-)    Tx=19.5 KBytes Rx=9.77 KBytes  RPS=9524
+";
+    let one = only(text);
+    let row = &one.rows[0];
+    assert_eq!((one.kind.as_str(), row.spec.pattern.as_str(), row.trial.value), ("rr", "rr", Some(9_524.0)));
+    assert_eq!((row.spec.block, row.spec.reply, row.figures["rtt_mean_ns"]), (1_000, Some(500), 105_000.0));
+    let broken = text.replace("20=0.105/0.080/0.190/0.030 ms", "20=nan/0.080/0.190/0.030 ms");
+    assert!(refused(&broken).contains("round trips without round trips"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! Sizes are powers of 1024, rates powers of 1000 (both manuals, option -f).
 
+use crate::listing::Row;
 use crate::text::{binary_size, half_digit, number, rate_unit, resolution, whole};
 
 /// Whose line it is.
@@ -24,6 +25,8 @@ pub(super) struct Line<'a> {
     /// Bytes as printed; three digits are exact to at most 0.5 %.
     pub bytes: f64,
     pub bps: f64,
+    /// Half of the last digit of the bytes, and of the rate.
+    pub errors: [f64; 2],
     /// The words after the rate.
     pub rest: Vec<&'a str>,
 }
@@ -81,15 +84,42 @@ impl<'a> Line<'a> {
     ) -> Result<Self, String> {
         let [bytes, size, rate, unit, rest @ ..] = words else { return Err("no bytes and no rate".into()) };
         let scaled = |word: &str, unit: Option<f64>| Some(number(word)? * unit?);
+        let errors = [(bytes, binary_size(size)), (rate, rate_unit(unit))];
+        let errors = errors.map(|(word, unit)| half_digit(word) * unit.unwrap_or(1.0));
         let (bytes_rounding, rate_rounding) = (resolution(bytes), resolution(rate));
         let bytes = scaled(bytes, binary_size(size)).ok_or_else(|| format!("'{bytes} {size}' is not a size"))?;
         let bps = scaled(rate, rate_unit(unit)).ok_or_else(|| format!("'{rate} {unit}' is not a rate"))?;
         let seconds = end_s - start_s;
-        let rounding = bytes_rounding + rate_rounding + 2.0 * half_digit(end) / seconds;
-        if seconds > 0.0 && rounding.is_finite() && (bytes * 8.0 / seconds / bps).ln().abs() > 1.5 * rounding + 0.02 {
+        if seconds < 0.0 {
+            return Err(format!("it ends at {end_s} s, before it begins at {start_s} s"));
+        }
+        let rounding = 1.5 * (bytes_rounding + rate_rounding) + 0.02;
+        // Both times are rounded, which for a short interval is most of it.
+        let (exact, most) = (bytes * 8.0 / bps, 3.0 * half_digit(end));
+        let shortest = (seconds - most) * (1.0 - rounding);
+        let is_other = match (bytes > 0.0, bps > 0.0) {
+            (true, true) => !(shortest..=(seconds + most) * (1.0 + rounding)).contains(&exact),
+            // What is printed as zero is below its last digit.
+            (true, false) => bytes * 8.0 / (seconds + most) > 4.0 * errors[1],
+            (false, true) => bps * (seconds - most) / 8.0 > 4.0 * errors[0],
+            (false, false) => false,
+        };
+        if seconds > 0.0 && is_other {
             return Err(format!("{bytes} bytes in {seconds:.4} s contradict {bps} bit/s"));
         }
-        Ok(Self { who, role, start_s, end_s, bytes, bps, rest: rest.to_vec() })
+        Ok(Self { who, role, start_s, end_s, bytes, bps, errors, rest: rest.to_vec() })
+    }
+
+    /// Why [`Self::lost`] has nothing.
+    pub(super) fn no_loss(&self) -> &'static str {
+        let counts = || self.rest.iter().filter(|word| word.contains('/'));
+        if counts().next().is_none() {
+            "the line has no count of datagrams: how many were lost is not known"
+        } else if counts().any(|word| word.starts_with('-')) {
+            "a count of datagrams is negative: how many were lost is not known"
+        } else {
+            "the count of datagrams stands at its limit: how many were lost is not known"
+        }
     }
 
     /// Datagrams lost and all of them: `0/416`; `None` where a counter stands at its limit.
@@ -111,6 +141,33 @@ impl<'a> Line<'a> {
     pub(super) fn jitter_ns(&self) -> Option<f64> {
         self.rest.windows(2).find(|pair| pair[1] == "ms").and_then(|pair| number(pair[0])).map(|ms| ms * 1e6)
     }
+}
+
+/// Rates below this are as good as zero, bit/s.
+const NOTHING_BPS: f64 = 1e3;
+
+/// Flags a row whose value adds up rates with these rounding errors, bit/s, if they are too coarse. Of a rate that is printed as zero in
+/// a large unit nothing is known.
+pub(super) fn flag_rounding(row: &mut Row, error_bps: f64) {
+    let Some(value) = row.trial.value else { return };
+    if value > 0.0 || error_bps >= NOTHING_BPS {
+        row.rounded(if value > 0.0 { error_bps / value } else { f64::INFINITY });
+    }
+}
+
+/// Refuses a sum that the lines of its connections contradict, in bytes.
+pub(super) fn check_sum(sum: &Line<'_>, connections: &[&Line<'_>]) -> Result<(), String> {
+    let own: f64 = connections.iter().map(|line| line.bytes).sum();
+    let rounding = connections.iter().map(|line| line.errors[0]).sum::<f64>() + sum.errors[0];
+    if !connections.is_empty() && (own - sum.bytes).abs() > 1.5 * rounding + 0.02 * own.max(sum.bytes) {
+        return Err(format!("the [SUM] of {:.0} bytes contradicts its connections' {own:.0} bytes", sum.bytes));
+    }
+    Ok(())
+}
+
+/// Refuses more datagrams lost than were sent.
+pub(super) fn check_loss((lost, all): (u64, u64)) -> Result<(), String> {
+    if lost > all { Err(format!("{lost} of {all} datagrams lost: more than were sent")) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -139,7 +196,11 @@ mod tests {
         assert_eq!(out_of_order("[  1] 0.0000-2.0253 sec  1 datagrams received out-of-order"), Some((false, 1)));
         assert_eq!(out_of_order("[  5]   0.00-1.00   sec  2.50 MBytes  21 Mbits/sec"), None);
         let full = Line::of("[  5]   0.00-2.00 sec  250 MBytes  1.05 Gbits/sec  0.007 ms  0/2147483647 (0%)");
-        assert_eq!(full.unwrap().unwrap().lost(), None, "a counter at its limit");
+        let full = full.unwrap().unwrap();
+        assert!(full.lost().is_none() && full.no_loss().contains("at its limit"));
+        let negative = Line::of("[  5]   0.00-2.00 sec  250 MBytes  1.05 Gbits/sec  0.007 ms  -3/100 (-3%)");
+        let negative = negative.unwrap().unwrap();
+        assert!(negative.lost().is_none() && negative.no_loss().contains("negative"));
     }
 
     #[test]
@@ -147,6 +208,11 @@ mod tests {
         let line = Line::of("[  5]   0.00-1.00   sec  2.50 MBytes  210 Mbits/sec").unwrap();
         assert!(line.unwrap_err().contains("contradict"));
         assert!(Line::of("[  5]   0.00-1.00   sec  0.00 Bytes  0.00 bits/sec").unwrap().is_ok());
+        // The last interval of 1.6 ms, as printed by this program.
+        assert!(Line::of("[  5]   2.00-2.01   sec   128 KBytes   651 Mbits/sec").unwrap().is_ok());
+        assert!(Line::of("[  5]   0.00-1.00   sec  2.50 MBytes  0.00 bits/sec").unwrap().is_err());
+        assert!(Line::of("[  5]   0.00-1.00   sec  0.00 GBytes  0.01 Gbits/sec").unwrap().is_ok());
         assert!(Line::of("[  5]   0.00-1.00   sec  2.50 Apples  21 Mbits/sec").unwrap().is_err());
+        assert!(Line::of("[  5]   2.00-1.00   sec  2.50 MBytes  21 Mbits/sec").unwrap().is_err());
     }
 }

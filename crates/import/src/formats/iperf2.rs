@@ -6,10 +6,10 @@ mod bounces;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Count, DatagramTally, Direction, Interval, Spec, Stop, Verdict};
+use model::{Count, DatagramTally, Direction, FlowTally, Interval, SocketFacts, Spec, Stop, Verdict};
 
 use super::Format;
-use super::iperf::{Line, REVERSE, Who};
+use super::iperf::{Line, REVERSE, Who, check_loss, check_sum, flag_rounding};
 use crate::listing::{Confidence, Imported, Reading, Row, unless_reported};
 use crate::text::{MAX_ROWS, block, lines, ns, number};
 
@@ -48,17 +48,28 @@ struct Connected<'a> {
     reverse: bool,
     local_port: Option<u16>,
     peer: &'a str,
+    /// The addresses of both ends.
+    ends: Option<[String; 2]>,
+    /// Bytes of a request and of its reply (--bounceback).
+    bounces: Option<[u64; 2]>,
 }
 
 fn connected(line: &str) -> Option<Connected<'_>> {
     let (name, rest) = line.trim_start().strip_prefix('[')?.split_once("] local ")?;
     let (local, peer) = rest.split_once(" connected with ")?;
     let name = name.trim();
+    let address = |text: &str| {
+        let (host, port) = text.split_once(" port ")?;
+        let (host, port) = (host.split('%').next()?, port.split_whitespace().next()?);
+        Some(if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") })
+    };
     Some(Connected {
         number: name.trim_start_matches('*').parse().ok(),
         reverse: name.starts_with('*'),
         local_port: local.split_whitespace().next_back().and_then(|port| port.parse().ok()),
         peer: peer.split_whitespace().next()?,
+        ends: address(local).zip(address(peer)).map(|(local, peer)| [local, peer]),
+        bounces: bounces::sizes(peer),
     })
 }
 
@@ -93,8 +104,8 @@ impl Setting {
     }
 }
 
-/// Largest difference of a sum and what it adds up, which are printed with three digits.
-const SUM_ROUNDING: f64 = 0.05;
+/// A sum is of the whole test if it is at least this share of its longest connection.
+const WHOLE: f64 = 0.9;
 
 /// Connections that were measured together, and their lines.
 #[derive(Default)]
@@ -103,6 +114,10 @@ struct Group<'a> {
     lines: Vec<(u32, &'a str, Line<'a>)>,
     /// The server's reports to a client, by connection.
     reported: Vec<(u32, &'a str, Line<'a>)>,
+    sockets: Vec<[String; 2]>,
+    /// The connections that were opened, by line and number.
+    opened: Vec<(u32, u32)>,
+    bounces: Option<[u64; 2]>,
     unknown: BTreeSet<String>,
 }
 
@@ -114,7 +129,8 @@ fn read(text: &str) -> Reading {
         let trimmed = line.trim();
         if let Some(Banner { host, datagrams, port }) = banner(line) {
             if !group.lines.is_empty() {
-                close(std::mem::take(&mut group), &setting, &mut reading);
+                let open = close(&std::mem::take(&mut group), &setting, &mut reading);
+                incomplete(&open, &mut reading);
             }
             // A server that has accepted a client calls that client back.
             let calls_back = host.is_some() && setting.server && !setting.receiving.is_empty();
@@ -125,10 +141,15 @@ fn read(text: &str) -> Reading {
             }
         } else if let Some(connected) = connected(line) {
             if !group.lines.is_empty() {
-                close(std::mem::take(&mut group), &setting, &mut reading);
+                // A server's connection may end after the next one has begun.
+                let opened = close(&std::mem::take(&mut group), &setting, &mut reading);
+                group = Group { opened, ..Group::default() };
             }
             setting.note(&connected);
+            group.opened.extend(connected.number.map(|number| (at, number)));
             group.peer = Some(connected.peer.to_owned());
+            group.bounces = connected.bounces.or(group.bounces);
+            group.sockets.extend(connected.ends);
         } else if let Some(rest) =
             trimmed.strip_prefix("Write buffer size:").or_else(|| trimmed.strip_prefix("Sending "))
         {
@@ -140,8 +161,8 @@ fn read(text: &str) -> Reading {
         if trimmed.ends_with("Server Report:") {
             report = true;
         }
-        // Histograms.
-        if trimmed.contains("-PDF:") {
+        // Histograms, and the delays of each direction.
+        if trimmed.contains("-PDF:") || trimmed.contains(" OWD Delays ") {
             continue;
         }
         match Line::of(line) {
@@ -158,50 +179,145 @@ fn read(text: &str) -> Reading {
             None => {}
         }
     }
-    if !group.lines.is_empty() {
-        close(group, &setting, &mut reading);
-    }
+    let open = if group.lines.is_empty() { group.opened } else { close(&group, &setting, &mut reading) };
+    incomplete(&open, &mut reading);
     reading
 }
 
-fn close(group: Group<'_>, setting: &Setting, reading: &mut Reading) {
-    // The line of a connection with the longest interval is its total.
-    let mut totals: BTreeMap<(Who, bool), &(u32, &str, Line<'_>)> = BTreeMap::new();
+/// Refuses connections without a total.
+fn incomplete(open: &[(u32, u32)], reading: &mut Reading) {
+    for (at, number) in open {
+        reading.refuse(*at, format!("connection {number} has no line of the whole test: it did not complete"));
+    }
+}
+
+/// A line of figures with its number and its text.
+type Stated<'g, 'a> = &'g (u32, &'a str, Line<'a>);
+
+/// The total of a connection in one direction: the line that covers the others.
+///
+/// # Errors
+/// The last line of a connection that has intervals only.
+fn total<'g, 'a>(lines: &[Stated<'g, 'a>]) -> Result<Stated<'g, 'a>, u32> {
     let length = |line: &Line<'_>| line.end_s - line.start_s;
+    let longest = lines.iter().max_by(|a, b| length(&a.2).total_cmp(&length(&b.2))).ok_or(0_u32)?;
+    let covers = |one: &Stated<'_, '_>| longest.2.start_s <= one.2.start_s && one.2.start_s < longest.2.end_s;
+    if lines.iter().all(|one| covers(one) || one.2 == longest.2) { Ok(*longest) } else { Err(longest.0) }
+}
+
+/// What the connections of a group add up to, their totals, and the line of their sum.
+struct Totals<'g, 'a> {
+    flows: Vec<Stated<'g, 'a>>,
+    sum: Option<Stated<'g, 'a>>,
+}
+
+/// # Errors
+/// The line and the reason if a connection has no total.
+fn totals<'g, 'a>(group: &'g Group<'a>, setting: &Setting) -> Result<Totals<'g, 'a>, (u32, String)> {
+    let mut all: BTreeMap<(Who, bool), Vec<Stated<'g, 'a>>> = BTreeMap::new();
     for one in &group.lines {
-        let kept = totals.entry((one.2.who, setting.receives(&one.2))).or_insert(one);
-        if length(&one.2) >= length(&kept.2) {
-            *kept = one;
+        all.entry((one.2.who, setting.receives(&one.2))).or_default().push(one);
+    }
+    let (mut flows, mut sum) = (Vec::new(), None);
+    for ((who, _), lines) in &all {
+        match (who, total(lines)) {
+            (Who::Sum, own) => sum = own.ok(),
+            (Who::Flow(_), Ok(own)) => flows.push(own),
+            (Who::Flow(number), Err(at)) => {
+                return Err((at, format!("connection {number} has no line of the whole test: it did not complete")));
+            }
         }
     }
-    let flows: Vec<_> = totals.iter().filter(|((who, _), _)| *who != Who::Sum).map(|(_, one)| *one).collect();
-    let sum = totals.iter().find(|((who, _), _)| *who == Who::Sum).map(|(_, one)| *one);
+    let (connections, known) = (group.opened.len(), flows.len());
+    if !setting.server && known > 0 && connections > known {
+        return Err((flows[0].0, format!("{connections} connections, of which {known} have a total: the text is cut")));
+    }
+    let length = |one: &Stated<'_, '_>| one.2.end_s - one.2.start_s;
+    let longest = flows.iter().map(length).fold(0.0, f64::max);
+    Ok(Totals { sum: sum.filter(|sum| length(sum) >= WHOLE * longest), flows })
+}
+
+/// Ends a group. Returns the connections of a server that have no total yet.
+fn close(group: &Group<'_>, setting: &Setting, reading: &mut Reading) -> Vec<(u32, u32)> {
+    match totals(group, setting) {
+        Ok(totals) => {
+            let ended = |number: u32| totals.flows.iter().any(|(.., line)| line.who == Who::Flow(number));
+            let open = group.opened.iter().copied().filter(|(_, number)| setting.server && !ended(*number)).collect();
+            take(group, totals, setting, reading);
+            open
+        }
+        Err((at, reason)) => {
+            reading.refuse(at, reason);
+            Vec::new()
+        }
+    }
+}
+
+/// Takes the measurement of a group.
+fn take(group: &Group<'_>, totals: Totals<'_, '_>, setting: &Setting, reading: &mut Reading) {
+    let Totals { flows, mut sum } = totals;
     // After a test in both directions a server adds connections of several tests up.
-    let own: f64 = flows.iter().map(|(.., line)| line.bytes).sum();
-    let sum = sum.filter(|(.., line)| flows.is_empty() || (line.bytes / own - 1.0).abs() < SUM_ROUNDING);
+    let both_ways = [true, false].into_iter().all(|receives| setting.receiving.values().any(|own| *own == receives));
+    let lines: Vec<&Line<'_>> = flows.iter().map(|(.., line)| line).collect();
+    if let Some((at, text, line)) = sum
+        && let Err(reason) = check_sum(line, &lines)
+    {
+        sum = None;
+        if !both_ways {
+            reading.refuse(*at, format!("{reason}: '{}'", text.trim()));
+        }
+    }
     let Some((at, text, total)) = sum.or_else(|| flows.first().copied()) else { return };
-    if let Some(row) = bounces::row(*at, text, total, setting.block) {
-        reading.imported.push(imported("rr", row, group, setting));
-        return;
+    if let Some(row) = bounces::row(*at, text, total, group.bounces, setting.block) {
+        return reading.imported.push(imported("rr", row, group, setting));
+    }
+    if group.bounces.is_some() {
+        return reading.refuse(*at, format!("a test of round trips without round trips: '{}'", text.trim()));
     }
     let receives = flows.first().is_some_and(|(.., line)| setting.receives(line));
-    if flows.iter().any(|(.., line)| setting.receives(line) != receives) {
-        let row = both(&flows, setting, *at, text);
-        reading.imported.push(imported("stream", row, group, setting));
-        return;
+    let row = if flows.iter().any(|(.., line)| setting.receives(line) != receives) {
+        Ok(both(&flows, setting, *at, text))
+    } else {
+        one_way(group, setting, &flows, sum, receives)
+    };
+    match row {
+        Ok(row) => reading.imported.push(imported("stream", row, group, setting)),
+        Err(reason) => reading.refuse(*at, format!("{reason}: '{}'", text.trim())),
     }
-    let server_rate: Option<f64> =
-        (group.reported.len() == flows.len()).then(|| group.reported.iter().map(|(.., line)| line.bps).sum());
-    let summed = sum.is_some();
-    let own = if summed { total.bps } else { flows.iter().map(|(.., line)| line.bps).sum() };
+}
+
+/// A test in one direction.
+///
+/// # Errors
+/// Counts that contradict each other.
+fn one_way<'a>(
+    group: &Group<'a>,
+    setting: &Setting,
+    flows: &[Stated<'_, 'a>],
+    sum: Option<Stated<'_, 'a>>,
+    receives: bool,
+) -> Result<Row, String> {
+    let (at, text, total) = sum.or_else(|| flows.first().copied()).ok_or("no line of figures")?;
+    let server_rate: Option<f64> = (!flows.is_empty() && group.reported.len() == flows.len())
+        .then(|| group.reported.iter().map(|(.., line)| line.bps).sum());
+    let own = match sum {
+        Some((.., line)) => line.bps,
+        None => flows.iter().map(|(.., line)| line.bps).sum(),
+    };
     let transport = if setting.datagrams { "udp" } else { "tcp" };
     let direction = if receives { Direction::Reverse } else { Direction::Send };
     let mut spec = Spec { direction, ..Spec::new(transport, "stream") };
     spec.block = setting.block.unwrap_or(spec.block);
     spec.flows = u32::try_from(flows.len()).unwrap_or(u32::MAX).clamp(1, Spec::MAX_FLOWS);
-    spec.stop = Stop::TimeNs(ns(length(total)).max(1));
+    let elapsed = ns(total.end_s - total.start_s);
+    spec.stop = Stop::TimeNs(elapsed.max(1));
     let mut row = Row::new(spec, server_rate.unwrap_or(own), *at, text);
-    let elapsed = ns(length(total));
+    let printed: Vec<&Line<'_>> = match (server_rate, sum) {
+        (Some(_), _) => group.reported.iter().map(|(.., line)| line).collect(),
+        (None, Some((.., line))) => vec![line],
+        (None, None) => flows.iter().map(|(.., line)| line).collect(),
+    };
+    flag_rounding(&mut row, printed.iter().map(|line| line.errors[1]).sum());
     if receives {
         row.trial.near.report(Count::ReceivingNs, elapsed);
         row.figure("receiver_rate_bps", own);
@@ -210,36 +326,49 @@ fn close(group: Group<'_>, setting: &Setting, reading: &mut Reading) {
         row.figure("sender_rate_bps", own);
         match server_rate {
             Some(rate) => row.figure("receiver_rate_bps", rate),
+            // What was sent says nothing of the datagrams that arrived.
+            None if setting.datagrams => {
+                row.trial.value = None;
+                row.flag(Verdict::ByteCountMismatch, "the server's report is missing, so there is no goodput");
+            }
             None => row.remarks.push("counted by the client: a sender's rate, not a receiver's".into()),
         }
     }
     row.figure("bytes_as_printed", total.bytes);
     if server_rate.is_some() || group.reported.is_empty() {
-        losses(&mut row, setting, if setting.server { &flows } else { &[] }, &group.reported);
+        losses(&mut row, setting, if setting.server { flows } else { &[] }, &group.reported)?;
     } else {
         let (some, all) = (group.reported.len(), flows.len());
         row.remarks
             .push(format!("{some} of {all} reports of the server arrived: what was received and lost is not known"));
     }
-    series(&mut row, &group, total, summed, receives);
-    reading.imported.push(imported("stream", row, group, setting));
+    series(&mut row, group, total, sum.is_some(), receives);
+    Ok(row)
 }
 
-fn imported(kind: &str, row: Row, group: Group<'_>, setting: &Setting) -> Imported {
+fn imported(kind: &str, mut row: Row, group: &Group<'_>, setting: &Setting) -> Imported {
+    row.trial.near.flows = (0..)
+        .zip(group.sockets.iter().cloned())
+        .map(|(flow, [local, peer])| FlowTally {
+            flow,
+            socket: SocketFacts { local: Some(local), peer: Some(peer), ..SocketFacts::default() },
+            ..FlowTally::default()
+        })
+        .collect();
     Imported {
         tool: "iperf".into(),
         version: Some("2.x".into()),
         kind: kind.into(),
-        target: setting.target.clone().or(group.peer),
+        target: setting.target.clone().or(group.peer.clone()),
         rows: vec![row],
-        assumed: unless_reported(setting.block),
-        unknown: group.unknown.into_iter().collect(),
+        assumed: unless_reported(group.bounces.map(|[request, _]| request).or(setting.block)),
+        unknown: group.unknown.iter().cloned().collect(),
         ..Imported::default()
     }
 }
 
 /// Both directions over the same connections (--full-duplex): each end counted what it sent, and what it received.
-fn both(flows: &[&(u32, &str, Line<'_>)], setting: &Setting, at: u32, text: &str) -> Row {
+fn both(flows: &[Stated<'_, '_>], setting: &Setting, at: u32, text: &str) -> Row {
     let of =
         |receives: bool| flows.iter().map(|(.., line)| line).filter(move |line| setting.receives(line) == receives);
     let rate = |receives: bool| of(receives).map(|line| line.bps).sum::<f64>();
@@ -255,16 +384,33 @@ fn both(flows: &[&(u32, &str, Line<'_>)], setting: &Setting, at: u32, text: &str
     row.figure("outbound_sender_rate_bps", rate(false));
     row.figure("reverse_receiver_rate_bps", rate(true));
     row.remarks.push("outbound it is the sender's rate, not the receiver's".into());
+    flag_rounding(&mut row, flows.iter().map(|(.., line)| line.errors[1]).sum());
     row
 }
 
 /// Datagrams as the receiving end reported them.
-fn losses(row: &mut Row, setting: &Setting, own: &[&(u32, &str, Line<'_>)], reported: &[(u32, &str, Line<'_>)]) {
+///
+/// # Errors
+/// More lost than sent.
+fn losses(
+    row: &mut Row,
+    setting: &Setting,
+    own: &[Stated<'_, '_>],
+    reported: &[(u32, &str, Line<'_>)],
+) -> Result<(), String> {
     let printed: Vec<&Line<'_>> =
         own.iter().map(|(.., line)| line).chain(reported.iter().map(|(.., line)| line)).collect();
-    let counts: Vec<(u64, u64)> = printed.iter().filter_map(|line| line.lost()).collect();
-    if counts.is_empty() || !setting.datagrams {
-        return;
+    if printed.is_empty() || !setting.datagrams {
+        return Ok(());
+    }
+    let counts: Option<Vec<(u64, u64)>> = printed.iter().map(|line| line.lost()).collect();
+    let Some(counts) = counts else {
+        let without = printed.iter().find(|line| line.lost().is_none());
+        row.remarks.extend(without.map(|line| line.no_loss().to_owned()));
+        return Ok(());
+    };
+    for count in &counts {
+        check_loss(*count)?;
     }
     let (lost, all) =
         counts.iter().fold((0, 0), |sum: (u64, u64), one| (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1)));
@@ -280,6 +426,7 @@ fn losses(row: &mut Row, setting: &Setting, own: &[&(u32, &str, Line<'_>)], repo
     if lost > 0 {
         row.flag(Verdict::Loss, format!("{lost} of {all} datagrams were lost"));
     }
+    Ok(())
 }
 
 /// The near end's series: the lines other than totals.

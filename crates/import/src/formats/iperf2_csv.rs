@@ -1,11 +1,13 @@
 //! iperf 2's CSV (`-y C`): time, local address and port, remote address and port, connection, interval, bytes, bit/s; over UDP jitter
 //! in ms, lost, all, percentage lost and reordered datagrams too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use model::{Count, DatagramTally, Direction, Interval, Spec, Stop, Verdict};
 
 use super::Format;
+use super::iperf::check_loss;
 use crate::listing::{Confidence, Imported, Reading, Row};
 use crate::text::{MAX_ROWS, half_digit, lines, ns, number, whole};
 
@@ -47,20 +49,30 @@ impl Line {
         };
         let digits = stamp.get(..14).is_some_and(|stamp| stamp.bytes().all(|byte| byte.is_ascii_digit()));
         let (start, end) = interval.split_once('-')?;
-        let flow = flow.parse().ok()?;
-        digits.then_some(())?;
+        let numbered = |host: &str, port: &str| host.parse::<IpAddr>().is_ok() && port.parse::<u16>().is_ok();
+        let (ports, flow) = (numbered(near, port) && numbered(far, far_port), flow.parse::<i64>());
+        // A line with one of these broken is one of the CSV still.
+        let shaped = [digits, ports && flow.is_ok(), number(start).is_some() && number(end).is_some()];
+        (shaped.into_iter().filter(|own| *own).count() >= 2).then_some(())?;
         let read = || -> Result<Self, String> {
+            let (true, true, Ok(flow)) = (digits, ports, flow) else {
+                return Err("its time, an address or the number of its connection is none".into());
+            };
             let figure = |word: &str| number(word).ok_or_else(|| format!("'{word}' is not a number"));
             let (start_s, end_s, bps) = (figure(start)?, figure(end)?, figure(bps)?);
             let bytes = whole(figure(bytes)?).ok_or("the count of bytes is not an integer")?;
             let seconds = end_s - start_s;
             let rounding = 2.0 * half_digit(end) / seconds;
             let error = (bytes as f64 * 8.0 / seconds / bps).ln().abs();
-            if bytes > 0 && bps > 0.0 && rounding.is_finite() && rounding < 0.5 && error > 1.5 * rounding + 0.02 {
+            let coarse = !(rounding.is_finite() && rounding < 0.5);
+            if seconds < 0.0 || (bytes > 0 && !coarse && error > 1.5 * rounding + 0.02) {
                 return Err(format!("{bytes} bytes in {seconds:.1} s contradict {bps} bit/s"));
             }
             // A count that failed is printed as -1.
             let count = |index: usize| more.get(index).and_then(|word| whole(number(word)?));
+            if let Some((lost, all)) = count(1).zip(count(2)) {
+                check_loss((lost, all))?;
+            }
             Ok(Self {
                 stamp: (*stamp).to_owned(),
                 near: ((*near).to_owned(), (*port).to_owned()),
@@ -92,6 +104,9 @@ impl Line {
     }
 }
 
+/// The fewest columns of a line that is cut.
+const CUT_COLUMNS: usize = 4;
+
 /// The lines of one connection, or of the sums of several.
 type Lines<'a> = Vec<(u32, &'a str, Line)>;
 
@@ -99,6 +114,7 @@ fn read(text: &str) -> Reading {
     let mut reading = Reading::default();
     let (mut connections, mut sums): (Vec<Lines<'_>>, Lines<'_>) = Default::default();
     let mut indices: BTreeMap<(Address, Address, i64), usize> = BTreeMap::new();
+    let (mut seen, mut repeated): (BTreeSet<&str>, Vec<u32>) = Default::default();
     let mut count = 0;
     for (at, line) in lines(text) {
         match Line::of(line) {
@@ -106,6 +122,8 @@ fn read(text: &str) -> Reading {
                 reading.refuse(at, format!("more than {MAX_ROWS} lines; the others were not imported"));
                 break;
             }
+            // A line has the ports of its connection, so that the same one again is its copy.
+            Some(Ok(_)) if !seen.insert(line.trim()) => repeated.push(at),
             Some(Ok(figures)) => {
                 count += 1;
                 if figures.flow == -1 {
@@ -120,8 +138,11 @@ fn read(text: &str) -> Reading {
                 connections[index].push((at, line, figures));
             }
             Some(Err(reason)) => reading.refuse(at, format!("{reason}: '{}'", line.trim())),
-            None if line.trim().is_empty() || count == 0 => {}
-            None => reading.refuse(at, format!("not a line of iperf's CSV: '{}'", line.trim())),
+            // A line that is cut; others are not of the CSV.
+            None if line.split(',').count() >= CUT_COLUMNS && count > 0 => {
+                reading.refuse(at, format!("not a line of iperf's CSV: '{}'", line.trim()));
+            }
+            None => {}
         }
     }
     let mut groups: Vec<Vec<Lines<'_>>> = Vec::new();
@@ -136,6 +157,10 @@ fn read(text: &str) -> Reading {
         let until = starts.get(index + 1).copied().unwrap_or(u32::MAX);
         let own = sums.iter().filter(|(at, ..)| (starts[index]..until).contains(at)).cloned().collect();
         close(&group, own, &mut reading);
+    }
+    if let (Some(last), false) = (reading.imported.last_mut(), repeated.is_empty()) {
+        let lines = repeated.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        last.notes.push(format!("copies of earlier lines are counted once: {lines}"));
     }
     reading
 }
@@ -156,6 +181,14 @@ fn returns(first: &Lines<'_>, second: &Lines<'_>) -> bool {
     second.near == first.far && (second.far == first.near || unknown)
 }
 
+/// A sum is of the whole test if it is at least this share of its longest connection.
+const WHOLE: f64 = 0.9;
+
+/// Whether a sum of bytes is another than what its connections add up to.
+fn is_other(sum: u64, own: u64) -> bool {
+    sum.abs_diff(own) as f64 > 0.02 * sum.max(own) as f64
+}
+
 /// Whether two connections ran at the same time: their lines are interleaved, or were printed within half of their duration. Without the
 /// time of printing their intervals must be about the same.
 fn together(first: &Lines<'_>, second: &Lines<'_>) -> bool {
@@ -171,12 +204,17 @@ fn together(first: &Lines<'_>, second: &Lines<'_>) -> bool {
     }
 }
 
-/// The line with the longest interval.
+/// The line with the longest interval, if it covers the others: it is the total.
 fn longest<'a>(lines: &Lines<'a>) -> Option<(u32, &'a str, Line)> {
-    lines.iter().max_by(|a, b| a.2.seconds().total_cmp(&b.2.seconds())).cloned()
+    let longest = lines.iter().max_by(|a, b| a.2.seconds().total_cmp(&b.2.seconds()))?;
+    let covers = |one: &Line| longest.2.start_s <= one.start_s && one.start_s < longest.2.end_s;
+    lines.iter().all(|(.., one)| covers(one) || *one == longest.2).then(|| longest.clone())
 }
 
 fn close(group: &[Lines<'_>], sums: Lines<'_>, reading: &mut Reading) {
+    if let Some((at, ..)) = group.iter().filter(|lines| longest(lines).is_none()).find_map(|lines| lines.last()) {
+        return reading.refuse(*at, "a connection has no line of the whole test: it did not complete");
+    }
     let (back, group): (Vec<Lines<'_>>, Vec<Lines<'_>>) =
         group.iter().cloned().partition(|one| group.iter().any(|other| returns(other, one) && is_before(other, one)));
     if !back.is_empty() {
@@ -185,7 +223,13 @@ fn close(group: &[Lines<'_>], sums: Lines<'_>, reading: &mut Reading) {
     }
     let totals: Vec<_> = group.iter().filter_map(longest).collect();
     let flows = totals.len();
-    let summed = longest(&sums);
+    let length = totals.iter().map(|(.., line)| line.seconds()).fold(0.0, f64::max);
+    let summed = longest(&sums).filter(|(.., sum)| sum.seconds() >= WHOLE * length);
+    let own = totals.iter().map(|(.., line)| line.bytes).fold(0, u64::saturating_add);
+    if let Some((at, text, sum)) = summed.as_ref().filter(|(.., sum)| is_other(sum.bytes, own)) {
+        reading.refuse(*at, format!("the sum of {} bytes contradicts its connections' {own}: '{text}'", sum.bytes));
+        return;
+    }
     let Some((at, text, total)) = summed.clone().or_else(|| totals.first().cloned()) else { return };
     let all: Vec<&Line> =
         summed.iter().chain(if summed.is_some() { &[][..] } else { &totals }).map(|(.., line)| line).collect();
