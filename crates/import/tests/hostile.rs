@@ -266,6 +266,55 @@ Bounceback test (req/reply size =1000 Byte/ 500 Byte) (server hold req=0 usecs &
 }
 
 #[test]
+fn several_results_of_sockperf_are_one_run() {
+    let tp = recorded("sockperf_tp.txt");
+    let reading = of(&format!("{tp}\n{tp}\n{}", tp.replace("45.786 Mbps", "45.700 Mbps")));
+    let [one] = reading.imported.as_slice() else { panic!("{reading:?}") };
+    assert_eq!((one.rows.len(), reading.refused.len()), (3, 0));
+    assert!(one.rows.iter().all(|row| row.spec == one.rows[0].spec && row.levels.is_empty()));
+    // The sizes of messages are not printed with latencies.
+    let pp = recorded("sockperf_pp.txt");
+    let twice = only(&format!("{pp}\n{pp}"));
+    assert_eq!((twice.rows.len(), twice.rows[0].levels == twice.rows[1].levels), (2, false));
+    assert!(twice.notes.iter().any(|note| note.contains("may be of several sizes")), "{:?}", twice.notes);
+    // Without the line of its version the next test begins with its server.
+    let unversioned: String =
+        pp.lines().filter(|line| !line.contains("version")).map(|line| format!("{line}\n")).collect();
+    assert_eq!(only(&format!("{unversioned}{unversioned}")).rows.len(), 2);
+    let logged: String = pp.lines().map(|line| format!("[STDOUT] {line}\n")).collect();
+    assert_eq!(values(&only(&format!("starting\n{logged}ERROR: unrelated\n"))), values(&only(&pp)));
+}
+
+#[test]
+fn results_of_sockperf_that_contradict_themselves_are_refused() {
+    let pp = recorded("sockperf_pp.txt");
+    assert!(
+        refused(&pp.replace("percentile 50.000 =    4.819", "percentile 50.000 =   48.190")).contains("not in order")
+    );
+    assert!(refused(&pp.replace("Latency is 5.047", "Latency is 6.047")).contains("a mean of 5.047 us contradicts"));
+    let tp = recorded("sockperf_tp.txt");
+    assert!(refused(&tp.replace("Message Rate is 5001", "Message Rate is 6001")).contains("contradict"));
+    // The size follows from both rates.
+    let quiet: String = tp.lines().filter(|line| !line.contains("NOTE")).map(|line| format!("{line}\n")).collect();
+    assert_eq!(only(&quiet).rows[0].spec.block, 1_200);
+}
+
+#[test]
+fn results_of_qperf_without_their_sizes_are_no_trials_of_one_size() {
+    let loop_of = |values: [f64; 3]| values.map(|us| format!("tcp_lat:\n    latency  =  {us} us\n")).concat();
+    let one = only(&loop_of([20.1, 29.5, 45.1]));
+    assert_eq!(values(&one), [Some(40_200.0), Some(59_000.0), Some(90_200.0)]);
+    let levels: std::collections::BTreeSet<_> = one.rows.iter().map(|row| row.levels.clone()).collect();
+    assert_eq!((levels.len(), one.assumed.clone()), (3, vec!["block"]));
+    let sized = "tcp_lat:\n    latency  =  20.1 us\n    msg_size  =  1 bytes\n";
+    assert!(only(&sized.repeat(3)).rows.iter().all(|row| row.levels.is_empty() && row.spec.block == 1));
+    let with = |value: &str| format!("tcp_bw:\n    bw  =  {value} MB/sec\n");
+    assert_eq!(values(&only(&with("1,024"))), [Some(8_192e6)]);
+    assert!(refused(&with("20,5")).contains("no bandwidth"));
+    assert!(refused(&format!("{}    bw  =  3 MB/sec\n", with("2"))).contains("two values of bw"));
+}
+
+#[test]
 fn values_of_flent_that_cannot_be_are_refused() {
     let file = |values: &str, times: &str| {
         format!(

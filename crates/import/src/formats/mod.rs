@@ -23,6 +23,7 @@ mod nuttcp;
 mod ping;
 mod qperf;
 mod rapid;
+mod repetitions;
 mod sar;
 mod sockperf;
 mod ss;

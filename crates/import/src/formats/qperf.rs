@@ -5,15 +5,13 @@
 use model::{Count, Spec, Stop};
 
 use super::Format;
+use super::repetitions::{self, Listed};
 use crate::listing::{Confidence, Imported, Reading, Row};
 use crate::text::{MAX_ROWS, block, lines, ns, number, resolution, time_unit};
 
 /// qperf.
 pub(super) const FORMAT: Format =
     Format { name: "qperf", help: "qperf's latencies and bandwidths, as printed and with -v", detect, read };
-
-/// Values with a larger relative rounding error are flagged.
-const COARSE: f64 = 0.05;
 
 fn detect(text: &str) -> Confidence {
     let mut all = lines(text).map(|(_, line)| line).peekable();
@@ -40,12 +38,19 @@ fn key(line: &str) -> Option<(&str, &str)> {
     Some((name.trim(), value.trim()))
 }
 
+/// The digits of a number, whose thousands may have commas: `65,536`. A decimal comma is none of qperf's.
+fn digits(word: &str) -> Option<String> {
+    let (whole, decimals) = word.split_once('.').unwrap_or((word, ""));
+    let mut groups = whole.split(',');
+    let first = groups.next().is_some_and(|first| !whole.contains(',') || (1..=3).contains(&first.len()));
+    (first && groups.all(|group| group.len() == 3) && !decimals.contains(',')).then(|| word.replace(',', ""))
+}
+
 /// A value of qperf in ns, bytes, bit/s, per second or without a unit; the unit is appended to the name.
 fn figure(name: &str, value: &str) -> Option<(String, f64)> {
-    let exact =
-        value.split_once('(').and_then(|(_, rest)| rest.split_once(')')).map(|(exact, _)| exact.replace(',', ""));
+    let exact = value.split_once('(').and_then(|(_, rest)| rest.split_once(')')).and_then(|(exact, _)| digits(exact));
     let mut words = value.split_whitespace();
-    let plain = words.next()?.replace(',', "");
+    let plain = digits(words.next()?)?;
     let unit = words.next().unwrap_or_default();
     let value = number(&plain)?;
     if let Some(scale) = time_unit(unit) {
@@ -85,14 +90,14 @@ fn read(text: &str) -> Reading {
         }
         if let Some(name) = test(line) {
             tests.push(Test { line: at, name, keys: Vec::new(), texts: vec![line] });
-        } else if let Some((pair, test)) = key(line).zip(tests.last_mut()) {
+        } else if let Some((pair, test)) = key(line).filter(|_| line.starts_with(' ')).zip(tests.last_mut()) {
             test.keys.push(pair);
             test.texts.push(line.trim());
         } else if line.contains("failed to") || line.contains("server not responding") {
             errors.push((at, line.trim()));
         }
     }
-    let mut listing: Vec<Imported> = Vec::new();
+    let mut found: Vec<Listed> = Vec::new();
     let mut hosts = None;
     for test in tests {
         if test.name == "conf" {
@@ -101,24 +106,7 @@ fn read(text: &str) -> Reading {
             continue;
         }
         match row(&test) {
-            Ok((kind, row)) => {
-                let cell = |imported: &&mut Imported| {
-                    imported.kind == kind && imported.rows[0].spec.transport == row.spec.transport
-                };
-                match listing.iter_mut().find(cell) {
-                    Some(imported) => imported.rows.push(row),
-                    None => listing.push(Imported {
-                        tool: "qperf".into(),
-                        kind: kind.into(),
-                        rows: vec![row],
-                        notes: vec![match kind {
-                            "rr" => "qperf's latency is half a round trip: values are twice the printed ones".into(),
-                            _ => "qperf's rates are decimal; the value is the receiver's".into(),
-                        }],
-                        ..Imported::default()
-                    }),
-                }
-            }
+            Ok((kind, row)) => found.push(listed(kind, row)),
             Err(reason) => {
                 let own_error = errors
                     .iter()
@@ -128,26 +116,37 @@ fn read(text: &str) -> Reading {
             }
         }
     }
-    for mut imported in listing {
-        if imported.rows.iter().any(|row| !row.figures.contains_key("msg_size_bytes")) {
-            imported.notes.push("msg_size is printed only with -vu; qperf's default is used".into());
-            imported.assumed.push("block");
-        }
-        let first = imported.rows[0].spec.block;
-        if imported.rows.iter().any(|row| row.spec.block != first) {
-            imported.kind = "curve".into();
-        }
+    reading.imported = repetitions::gathered(found);
+    for imported in &mut reading.imported {
         if let Some((node, os)) = &hosts {
             imported.near.hostname.clone_from(node);
             imported.near.kernel = os.as_ref().and_then(|os| os.strip_prefix("Linux ")).map(str::to_owned);
         }
-        reading.imported.push(imported);
     }
     reading
 }
 
+fn listed(kind: &str, row: Row) -> Listed {
+    let sized = row.figures.contains_key("msg_size_bytes");
+    let mut notes = vec![match kind {
+        "rr" => "qperf's latency is half a round trip: values are twice the printed ones".to_owned(),
+        _ => "qperf's rates are decimal; the value is the receiver's".to_owned(),
+    }];
+    if !sized {
+        notes.push("msg_size is printed only with -vu; qperf's default is used".into());
+    }
+    let assumed = if sized { Vec::new() } else { vec!["block"] };
+    let imported =
+        Imported { tool: "qperf".into(), kind: kind.into(), rows: vec![row], notes, assumed, ..Imported::default() };
+    Listed { imported, sized }
+}
+
 fn row(test: &Test<'_>) -> Result<(&'static str, Row), String> {
     let (transport, measure) = test.name.rsplit_once('_').ok_or("unknown test")?;
+    let twice = |name: &str| test.keys.iter().filter(|(known, _)| *known == name).count() > 1;
+    if let Some((name, _)) = test.keys.iter().find(|(name, _)| twice(name)) {
+        return Err(format!("two values of {name}"));
+    }
     let figures: Vec<(String, f64)> = test.keys.iter().filter_map(|(name, value)| figure(name, value)).collect();
     let get = |name: &str| figures.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
     let raw = |name: &str| test.keys.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
@@ -179,9 +178,15 @@ fn row(test: &Test<'_>) -> Result<(&'static str, Row), String> {
     for (name, value) in &figures {
         row.figure(name, *value);
     }
-    let rounding = shown.and_then(|shown| shown.split_whitespace().next()).map_or(0.0, resolution);
-    if rounding > COARSE {
-        row.flag(model::Verdict::ResolutionLimited, "the value has too few digits for an accuracy of 5 %");
+    if value > 0.0 {
+        let printed = shown.and_then(|shown| digits(shown.split_whitespace().next()?));
+        row.rounded(printed.map_or(0.0, |printed| resolution(&printed)));
+    }
+    if let Some((sent, lost)) = get("send_bw_bps").map(|sent| (sent, sent - value))
+        && measure == "bw"
+        && lost < -0.05 * sent
+    {
+        return Err(format!("{value} bit/s received contradict {sent} bit/s sent"));
     }
     Ok((kind, row))
 }

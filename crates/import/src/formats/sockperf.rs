@@ -1,12 +1,14 @@
-//! sockperf: ping-pong and under-load latencies, and throughput.
+//! sockperf: ping-pong and under-load latencies, and throughput, also of several runs of the program.
 //!
-//! Times are half a round trip unless the output reports --full-rtt; MBps and Mbps are 2^20 (both from its source).
+//! Times are half a round trip unless the output reports --full-rtt; MBps and Mbps are 2^20 (both from its source). The size of messages
+//! is printed with a throughput alone.
 
 use model::{Count, RttTally, Spec, Stop, Verdict};
 
 use super::Format;
+use super::repetitions::{self, Listed};
 use crate::listing::{Confidence, Imported, Reading, Row, unless_reported};
-use crate::text::{block, lines, ns, number, whole};
+use crate::text::{after, block, lines, ns, number, resolution, whole};
 
 /// sockperf.
 pub(super) const FORMAT: Format =
@@ -20,7 +22,7 @@ fn detect(text: &str) -> Confidence {
     if lines(text).any(|(_, line)| line.contains("sockperf: ")) { Confidence::Certain } else { Confidence::No }
 }
 
-/// A line without colours and without the program's name.
+/// A line without colours and without the program's name, before which a log may have words of its own.
 fn plain(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     let mut rest = line;
@@ -29,13 +31,13 @@ fn plain(line: &str) -> String {
         rest = after.split_once('m').map_or("", |(_, rest)| rest);
     }
     text.push_str(rest);
-    text.trim_start_matches("sockperf: ").trim().to_owned()
+    text.split_once("sockperf: ").map_or(text.as_str(), |(_, rest)| rest).trim().to_owned()
 }
 
-/// The number after `label`.
-fn after(line: &str, label: &str) -> Option<f64> {
-    let (_, rest) = line.split_once(label)?;
-    number(rest.trim_start().split(|c: char| !c.is_ascii_digit() && c != '.').next()?.trim_end_matches('.'))
+/// Whether the line belongs to the beginning of a test.
+fn begins(line: &str) -> bool {
+    let starts = ["== version #", "Warmup stage", "Starting test", "[Total Run]", "Total of "];
+    starts.iter().any(|words| line.starts_with(words)) || line.contains("IP = ")
 }
 
 /// One test.
@@ -43,7 +45,9 @@ fn after(line: &str, label: &str) -> Option<f64> {
 struct Session {
     line: u32,
     version: Option<String>,
-    target: Option<String>,
+    /// The servers, and which of them the statistics are of.
+    targets: Vec<String>,
+    server: usize,
     tcp: bool,
     block: Option<u64>,
     rate: Option<f64>,
@@ -53,6 +57,8 @@ struct Session {
     /// Times are full round trips.
     full_rtt: bool,
     mean_us: Option<f64>,
+    /// The mean again, in the summary.
+    summary_us: Option<f64>,
     min_us: Option<f64>,
     max_us: Option<f64>,
     quantiles_us: Vec<(String, f64)>,
@@ -60,6 +66,8 @@ struct Session {
     messages_per_s: Option<f64>,
     /// Mbps as printed.
     rate_mbps: Option<f64>,
+    /// The relative rounding error of the value.
+    rounding: f64,
     text: String,
     error: Option<(u32, String)>,
 }
@@ -67,27 +75,40 @@ struct Session {
 fn read(text: &str) -> Reading {
     let mut reading = Reading::default();
     let mut open: Option<Session> = None;
-    for (at, line) in lines(text) {
-        let line = plain(line);
-        if let Some(version) = line.strip_prefix("== version #") {
-            close(open.take(), &mut reading);
-            let version = Some(version.trim_end_matches('=').trim().to_owned());
-            open = Some(Session { line: at, version, ..Session::default() });
+    let mut found: Vec<Listed> = Vec::new();
+    for (at, raw) in lines(text) {
+        let line = plain(raw);
+        let version = line.strip_prefix("== version #").map(|rest| rest.trim_end_matches('=').trim().to_owned());
+        // The next test; without its first line it has the version of the one before. A test over several servers has statistics of each.
+        let next = open.as_ref().is_some_and(|session| !session.text.is_empty());
+        let server = line.contains("Printing statistics for Server No: ");
+        if version.is_some() || (next && (begins(&line) || server)) {
+            let before = open.take();
+            let version = version.or(before.as_ref().and_then(|session| session.version.clone()));
+            let targets = before.as_ref().filter(|_| server).map_or(Vec::new(), |session| session.targets.clone());
+            let tcp = server && before.as_ref().is_some_and(|session| session.tcp);
+            close(before, &mut found, &mut reading);
+            open = Some(Session { line: at, version, targets, tcp, ..Session::default() });
+        }
+        if open.is_none() && !(raw.contains("sockperf: ") || begins(&line)) {
             continue;
         }
         let session = open.get_or_insert_with(|| Session { line: at, ..Session::default() });
         session.read_line(at, &line);
     }
-    close(open, &mut reading);
+    close(open, &mut found, &mut reading);
+    reading.imported = repetitions::gathered(found);
     reading
 }
 
 impl Session {
     fn read_line(&mut self, at: u32, line: &str) {
         if let Some(rest) = line.split_once("IP = ").map(|(_, rest)| rest) {
-            self.target = rest.split_whitespace().next().map(str::to_owned);
+            self.targets.extend(rest.split_whitespace().next().map(str::to_owned));
             self.tcp = line.contains("# TCP");
-        } else if let Some(rest) = line.strip_prefix("ERROR:") {
+        } else if let Some(number) = after(line, "Printing statistics for Server No:") {
+            self.server = number as usize;
+        } else if let Some(rest) = line.strip_prefix("ERROR:").filter(|_| self.text.is_empty()) {
             self.error = Some((at, rest.trim().to_owned()));
         } else if line.contains("RunTime=") {
             // The line is printed first for the whole run, then without the warm-up.
@@ -103,6 +124,9 @@ impl Session {
             self.min_us = after(line, "=");
         } else if let Some((name, _)) = line.strip_prefix("---> percentile ").and_then(|rest| rest.split_once('=')) {
             self.quantiles_us.extend(after(line, "=").map(|value| (name.trim().to_owned(), value)));
+            if name.trim().parse() == Ok(50.0) {
+                self.rounding = last_resolution(line);
+            }
         } else if line.starts_with("# dropped messages") {
             self.dropped = after(line, "=");
         } else if line.contains("msg-size=") && line.contains("NOTE") {
@@ -112,8 +136,11 @@ impl Session {
             self.messages_per_s = after(line, "is");
         } else if line.starts_with("Summary: BandWidth is") {
             self.rate_mbps = after(line, "(");
+            self.rounding =
+                line.split_once('(').map_or(0.0, |(_, rest)| last_resolution(rest.trim_end_matches(" Mbps)")));
             self.text = line.to_owned();
         } else if line.starts_with("Summary: ") {
+            self.summary_us = after(line, " is ");
             self.text = line.to_owned();
         } else if line.starts_with("Total of ") && line.contains(" messages sent in ") {
             self.sent = after(line, "Total of").and_then(whole);
@@ -123,7 +150,10 @@ impl Session {
 
     fn row(&self) -> Result<(&'static str, Row), String> {
         let transport = if self.tcp { "tcp" } else { "udp" };
-        let bytes = self.block.unwrap_or(DEFAULT_BLOCK);
+        // The size follows from the two rates where it is not printed.
+        let carried = self.rate_mbps.zip(self.messages_per_s).map(|(mbps, per_s)| mbps * MBPS / 8.0 / per_s);
+        let derived = carried.filter(|bytes| bytes.is_finite()).and_then(|bytes| block(bytes.round()));
+        let bytes = self.block.or(derived).unwrap_or(DEFAULT_BLOCK);
         let mut spec = Spec { block: bytes, ..Spec::new(transport, "pingpong") };
         let elapsed = self.seconds.map(ns).filter(|ns| *ns > 0);
         spec.stop = elapsed.map_or(spec.stop, Stop::TimeNs);
@@ -134,8 +164,15 @@ impl Session {
             if self.block.is_some() && (value - computed).abs() > 0.01 * computed {
                 return Err(format!("{printed} Mbps contradicts {per_s} messages/s of {bytes} bytes"));
             }
+            if let Some((sent, seconds)) = self.sent.zip(self.seconds).filter(|(_, seconds)| *seconds > 0.0) {
+                let own = sent as f64 / seconds;
+                if (own - per_s).abs() > 0.02 * own.max(per_s) {
+                    return Err(format!("{sent} messages in {seconds} s contradict {per_s} messages/s"));
+                }
+            }
             spec.rate_bps = self.rate.and_then(|per_s| whole(per_s * bytes as f64 * 8.0)).filter(|bps| *bps > 0);
             let mut row = Row::new(spec, value, self.line, &self.text);
+            row.rounded(self.rounding);
             row.remarks.push("counted by the client: a sender's rate, not a receiver's".into());
             row.figure("sender_rate_bps", value);
             row.figure("messages_per_s", per_s);
@@ -153,7 +190,9 @@ impl Session {
         let (Some(mean), Some(middle)) = (self.mean_us, middle) else {
             return Err("no latency with percentiles, and no throughput: the test did not complete".into());
         };
+        self.check(mean)?;
         let mut row = Row::new(spec, rtt_ns(middle), self.line, &self.text);
+        row.rounded(self.rounding);
         let (min, max) = (self.min_us.unwrap_or(middle), self.max_us.unwrap_or(middle));
         if let Some(count) = self.received {
             let p99 = self.quantiles_us.iter().find(|(name, _)| name.parse() == Ok(99.0));
@@ -189,9 +228,34 @@ impl Session {
         }
         Ok(("rr", row))
     }
+
+    /// Refuses latencies that contradict each other, and more replies than messages.
+    fn check(&self, mean: f64) -> Result<(), String> {
+        let mut ranked: Vec<(f64, f64)> =
+            self.quantiles_us.iter().filter_map(|(name, value)| Some((number(name)?, *value))).collect();
+        ranked.extend(self.min_us.map(|min| (0.0, min)));
+        ranked.extend(self.max_us.map(|max| (100.0, max)));
+        ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+        if ranked.windows(2).any(|pair| pair[0].1 > pair[1].1) {
+            return Err("its percentiles are not in order".into());
+        }
+        let outside = |us: f64| self.min_us.is_some_and(|min| us < min) || self.max_us.is_some_and(|max| us > max);
+        if outside(mean) || self.summary_us.is_some_and(|again| (again - mean).abs() > 0.01 * mean) {
+            return Err(format!("a mean of {mean} us contradicts its other figures"));
+        }
+        match self.sent.zip(self.received) {
+            Some((sent, received)) if received > sent => Err(format!("{received} replies to {sent} messages")),
+            _ => Ok(()),
+        }
+    }
 }
 
-fn close(session: Option<Session>, reading: &mut Reading) {
+/// The relative rounding error of the last word of a line.
+fn last_resolution(line: &str) -> f64 {
+    line.split_whitespace().next_back().map_or(0.0, resolution)
+}
+
+fn close(session: Option<Session>, found: &mut Vec<Listed>, reading: &mut Reading) {
     let Some(session) = session else { return };
     if let Some((line, error)) = &session.error {
         reading.refuse(*line, format!("sockperf's own error: {error}"));
@@ -208,21 +272,23 @@ fn close(session: Option<Session>, reading: &mut Reading) {
             } else {
                 notes.push("rates are in units of 2^20 bit/s".to_owned());
             }
-            if session.block.is_none() {
+            let sized = session.block.is_some() || kind == "stream";
+            if !sized {
                 notes.push(format!(
                     "the message size is not in the file: sockperf's default of {DEFAULT_BLOCK} bytes is assumed"
                 ));
             }
-            reading.imported.push(Imported {
+            let imported = Imported {
                 tool: "sockperf".into(),
                 version: session.version,
                 kind: kind.into(),
-                target: session.target,
+                target: session.targets.get(session.server).or(session.targets.last()).cloned(),
                 rows: vec![row],
                 notes,
-                assumed: unless_reported(session.block),
+                assumed: unless_reported(sized.then_some(DEFAULT_BLOCK)),
                 ..Imported::default()
-            });
+            };
+            found.push(Listed { imported, sized });
         }
         Err(reason) => reading.refuse(session.line, reason),
     }
