@@ -86,6 +86,57 @@ fn several_tables_at_once_each_core_and_mpstat() {
 }
 
 #[test]
+fn mpstat_without_an_interval_is_one_reading() {
+    for name in ["mpstat_once.txt", "mpstat_once.json"] {
+        let once = only(name);
+        is_near(series(&once, "cpu.all.user"), &[0.3257]);
+        let seen = observed(&once);
+        assert_eq!((seen.window_ns, &seen.series.as_ref().unwrap().at_ns[..]), (0, &[0][..]), "{name}");
+        assert!(once.notes.iter().any(|note| note.contains("means since the host started")), "{:?}", once.notes);
+        assert!(once.notes[0].contains("the only reading: user 33 %"), "{:?}", once.notes);
+    }
+}
+
+#[test]
+fn mpstats_json_has_the_series_of_its_text() {
+    let json = only("mpstat.json");
+    assert_eq!((json.near.hostname.as_deref(), json.near.cores), (Some("host"), Some(2)));
+    assert_eq!(observed(&json).series.as_ref().unwrap().at_ns, [1_000_000_000, 2_000_000_000]);
+    let text = std::fs::read_to_string(format!("{}/tests/data/mpstat.json", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let readings = document["sysstat"]["hosts"][0]["statistics"].as_array().unwrap();
+    let idle: Vec<f64> = readings.iter().map(|one| one["cpu-load"][2]["idle"].as_f64().unwrap() * 0.01).collect();
+    is_near(series(&json, "cpu.1.idle"), &idle);
+    let refused = |text: &str| read(text.as_bytes(), None).unwrap().refused.remove(0).reason;
+    let share = readings[0]["cpu-load"][0]["idle"].as_f64().unwrap();
+    let printed = format!("\"idle\": {share:.2}}}");
+    assert!(refused(&text.replacen(&printed, "\"idle\": 150.00}", 1)).contains("of all add up to"), "{printed}");
+    assert!(refused(&text.replacen(&printed, "\"idle\": -1.00}", 1)).contains("idle of all is -1"));
+    let at = |second: usize| readings[second]["timestamp"].as_str().unwrap();
+    assert!(refused(&text.replace(at(1), at(0))).contains("is not after the reading before it"));
+}
+
+#[test]
+fn sadf_states_its_intervals_and_has_interfaces() {
+    let text = r#"{"sysstat": {"hosts": [{"nodename": "host", "release": "6.1.0", "machine": "x86_64", "number-of-cpus": 2,
+        "file-date": "2026-07-11", "statistics": [
+        {"timestamp": {"date": "2026-07-11", "time": "10:00:01", "utc": 1, "interval": 60},
+         "cpu-load": [{"cpu": "all", "user": 1.5, "nice": 0.0, "system": 0.5, "iowait": 0.0, "steal": 0.0, "idle": 98.0}],
+         "memory": {"memfree": 1000},
+         "network": {"net-dev": [{"iface": "eth0", "rxpck": 10.5, "txpck": 5.25, "rxkB": 2.0, "txkB": 1.0}]}},
+        {"timestamp": {"date": "2026-07-11", "time": "10:01:01", "utc": 1, "interval": 60},
+         "cpu-load": [{"cpu": "all", "user": 2.5, "nice": 0.0, "system": 0.7, "iowait": 0.0, "steal": 0.0, "idle": 96.8}],
+         "network": {"net-dev": [{"iface": "eth0", "rxpck": 11.5, "txpck": 5.25, "rxkB": 3.0, "txkB": 1.0}]}}]}]}}"#;
+    let reading = read(text.as_bytes(), None).unwrap();
+    assert_eq!(reading.refused, []);
+    let one = &reading.imported[0];
+    assert_eq!(observed(one).series.as_ref().unwrap().at_ns, [60_000_000_000, 120_000_000_000]);
+    is_near(series(one, "dev.eth0.rx_bytes"), &[2_048.0, 3_072.0]);
+    is_near(series(one, "cpu.all.system"), &[0.005, 0.007]);
+    assert_eq!(one.unknown, ["memory"]);
+}
+
+#[test]
 fn clocks_of_twelve_hours_midnight_and_a_restart() {
     let head = "Linux 5.4.0 (host)  03/04/20  _x86_64_  (8 CPU)\n\n";
     let table = |rows: &str| {

@@ -1,7 +1,9 @@
-//! sar and mpstat (sysstat): host activity, as a series.
+//! sar and mpstat (sysstat): host activity, as a series. [`json`] reads the same as JSON.
 //!
 //! A table begins with a clock and the names of its columns; its rows are a clock, for some tables a core or a device, and numbers. The
 //! names of the series are those of this program's observers. kB are 1024 bytes (sar's manual). Rows of `Average:` end a listing.
+
+mod json;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -98,18 +100,19 @@ struct Table<'a> {
     last: u64,
 }
 
-impl Table<'_> {
-    fn known(&self) -> &'static [Column] {
-        match self.of {
-            Of::Host => &PROTOCOLS,
-            Of::Core => &CORES,
-            Of::Device => &DEVICES,
-        }
+/// The columns that are imported.
+fn columns(of: Of) -> &'static [Column] {
+    match of {
+        Of::Host => &PROTOCOLS,
+        Of::Core => &CORES,
+        Of::Device => &DEVICES,
     }
+}
 
+impl Table<'_> {
     /// The column below `head`, if it is imported.
     fn column(&self, head: &str) -> Option<&'static Column> {
-        self.known().iter().find(|(known, ..)| *known == head)
+        columns(self.of).iter().find(|(known, ..)| *known == head)
     }
 }
 
@@ -146,7 +149,7 @@ fn head(line: &str) -> Option<(u64, Table<'_>)> {
 fn detect(text: &str) -> Confidence {
     let known =
         |line: &str| head(line).is_some_and(|(_, table)| table.heads.iter().any(|head| table.column(head).is_some()));
-    if lines(text).any(|(_, line)| known(line)) { Confidence::Certain } else { Confidence::No }
+    if json::is_json(text) || lines(text).any(|(_, line)| known(line)) { Confidence::Certain } else { Confidence::No }
 }
 
 /// `Linux 6.1.0 (host)  2026-11-25  _x86_64_  (2 CPU)`.
@@ -174,10 +177,14 @@ struct Listing {
     rows: usize,
     last_line: u32,
     averaged: bool,
+    note: Option<String>,
 }
 
 fn read(text: &str) -> Reading {
     let mut reading = Reading::default();
+    if json::is_json(text) {
+        json::read(text, &mut reading);
+    }
     let mut listing = Listing::default();
     let mut table: Option<Table<'_>> = None;
     for (at, line) in lines(text) {
@@ -249,6 +256,13 @@ impl Listing {
                 return Err(format!("the shares of the time add up to {percent:.2} %"));
             }
         }
+        self.insert(at, values)?;
+        table.last = at;
+        Ok(())
+    }
+
+    /// Takes the values of a row by their series.
+    fn insert(&mut self, at: u64, values: Vec<(String, &'static str, f64)>) -> Result<(), String> {
         let known = |(name, _, value): &&(String, &str, f64)| {
             self.series.get(name).and_then(|(_, _, all)| all.get(&at)).is_some_and(|own| own != value)
         };
@@ -259,7 +273,6 @@ impl Listing {
             let next = self.series.len();
             self.series.entry(name).or_insert((next, unit, BTreeMap::new())).2.insert(at, value);
         }
-        table.last = at;
         self.rows += 1;
         Ok(())
     }
@@ -274,7 +287,9 @@ impl Listing {
             }
             return;
         }
-        if !self.averaged {
+        // Without an interval the only rows have the time of their head, and there are no averages.
+        let alone = !self.averaged && times.iter().eq(&[0]);
+        if !self.averaged && !alone {
             reading.refuse(self.last_line, "the listing ends without its averages: it is cut, or still runs");
         }
         let mut series: Vec<_> = self.series.into_iter().collect();
@@ -289,7 +304,9 @@ impl Listing {
             .collect();
         let at_ns: Vec<u64> = times.iter().map(|second| second * 1_000_000_000).collect();
         let window_ns = at_ns.last().copied().unwrap_or(0);
-        let notes = means(&lines, at_ns.len());
+        let mut notes = means(&lines, at_ns.len());
+        let since_start = || "no interval: these are means since the host started".to_owned();
+        notes.extend(self.note.or_else(|| alone.then(since_start)));
         let series = Some(HostSeries { at_ns, lines });
         let observed = Observed { window_ns, sources: vec!["sar".into()], series, ..Observed::default() };
         let near = EndPass { observed: Some(observed), ..EndPass::default() };
