@@ -314,6 +314,86 @@ fn results_of_qperf_without_their_sizes_are_no_trials_of_one_size() {
     assert!(refused(&format!("{}    bw  =  3 MB/sec\n", with("2"))).contains("two values of bw"));
 }
 
+const PING: &str = "PING h (192.0.2.1) 56(84) bytes of data.\n";
+
+fn ping(replies: &[&str], counts: &str, summary: &str) -> String {
+    let reply = |(at, ms): (usize, &&str)| format!("64 bytes from 192.0.2.1: icmp_seq={} ttl=64 time={ms}\n", at + 1);
+    let replies: String = replies.iter().enumerate().map(reply).collect();
+    format!("{PING}{replies}\n--- h ping statistics ---\n{counts}\nrtt min/avg/max/mdev = {summary} ms\n")
+}
+
+#[test]
+fn further_replies_to_an_echo_are_no_echoes() {
+    let counts = "2 packets transmitted, 2 received, +1 duplicates, 0% packet loss, time 1001ms";
+    let text = ping(&["0.020 ms", "0.030 ms"], counts, "0.020/0.350/1.000/0.008");
+    for again in ["icmp_seq=2 ttl=64 time=1.00 ms (DUP!)", "icmp_seq=2 ttl=64 time=1.00 ms"] {
+        let one = only(&text.replace("\n---", &format!("64 bytes from 192.0.2.9: {again}\n\n---")));
+        assert_eq!((values(&one), one.rows[0].figures["duplicates"]), (vec![Some(25_000.0)], 1.0), "{again}");
+        assert_eq!(one.path.unwrap().ping.unwrap().max_ns, Some(30_000));
+    }
+}
+
+#[test]
+fn pings_that_contradict_their_summary_are_refused() {
+    let counts = "2 packets transmitted, 2 received, 0% packet loss, time 1001ms";
+    let sound = ping(&["0.020 ms", "0.030 ms"], counts, "0.020/0.025/0.030/0.005");
+    assert_eq!(values(&only(&sound)), [Some(25_000.0)]);
+    assert!(refused(&sound.replace("/0.025/", "/0.028/")).contains("contradicts the replies, whose mean is 0.025 ms"));
+    assert!(refused(&sound.replace("/0.025/", "/0.250/")).contains("is not between 0.02 and 0.03 ms"));
+    assert!(refused(&sound.replace("2 received", "3 received")).contains("3 answers to 2 echo requests"));
+    assert!(refused(&sound.replace("2 received", "1 received")).contains("2 replies contradict the 1"));
+    assert!(refused(&sound.replace("time=0.020", "time=0,020")).contains("LC_ALL=C"));
+    let quiet =
+        format!("{PING}\n--- h ping statistics ---\n{counts}\nrtt min/avg/max/mdev = 0,020/0,025/0,030/0,005 ms\n");
+    assert!(refused(&quiet).contains("is no number"));
+    // Words of another program's log are no round trips.
+    assert_eq!(values(&only(&sound.replace("\n---", "level=info time=99\n\n---"))), [Some(25_000.0)]);
+    assert!(refused("192.0.2.1 : xmt/rcv/%loss = 5/6/0%, min/avg/max = 0.03/0.05/0.07\n").contains("6 answers to 5"));
+    assert!(refused("192.0.2.1 : xmt/rcv/%loss = 5/5/0%, min/avg/max = 0.06/0.05/0.07\n").contains("is not between"));
+}
+
+#[test]
+fn hops_after_a_foreign_line_or_a_gap_are_kept() {
+    let trace = "traceroute to h (192.0.2.9), 30 hops max, 60 byte packets\n 1  a (192.0.2.1)  0.3 ms\ntraceroute: a warning\n 2  * * *\n \
+                 3  192.0.2.9  0.9 ms\n64 bytes from 192.0.2.9: icmp_seq=1 ttl=64 time=0.020 ms\n";
+    let hops = |imported: &Imported| -> Vec<u8> {
+        imported.path.as_ref().unwrap().hops.iter().flatten().map(|hop| hop.hop).collect()
+    };
+    assert_eq!(hops(&only(trace)), [1, 2, 3]);
+    let gap = of(&trace.replace(" 2  * * *\n", ""));
+    assert!(hops(&gap.imported[0]) == [1, 3] && gap.refused[0].reason.contains("those between are missing"), "{gap:?}");
+    let broken = of(&trace.replace("0.9 ms", "0,9 ms"));
+    assert!(hops(&broken.imported[0]) == [1, 2] && broken.refused[0].reason.contains("not a hop"), "{broken:?}");
+    let numbered = trace.replace(" 1  a (192.0.2.1)", " 1  [AS64500] a (192.0.2.1)");
+    let path = only(&numbered).path.unwrap();
+    assert_eq!(path.hops.unwrap()[0].address.as_deref(), Some("192.0.2.1"));
+    let later = trace.replace(" 1  a (192.0.2.1)  0.3 ms\n", "").replace(" 2  * * *\n", " 2  b (192.0.2.2)  0.4 ms\n");
+    assert_eq!(hops(&only(&later)), [2, 3]);
+    let mtr = recorded("mtr.csv");
+    let impossible = of(&mtr.replacen("0.00,", "120.00,", 1));
+    assert!(impossible.refused.iter().any(|one| one.reason.contains("no share of lost echoes")), "{impossible:?}");
+}
+
+#[test]
+fn two_runs_of_vmstat_are_two() {
+    let text = recorded("vmstat.txt");
+    let twice = of(&format!("{text}{text}"));
+    assert_eq!((twice.imported.len(), twice.refused.len()), (2, 0));
+    let readings =
+        |imported: &Imported| imported.passes[0].near.observed.as_ref().unwrap().series.as_ref().unwrap().at_ns.len();
+    assert_eq!(twice.imported.iter().map(readings).collect::<Vec<_>>(), [2, 2]);
+    // A screen of 21 lines, then its head again.
+    let lines: Vec<&str> = text.lines().collect();
+    let screen = format!("{}\n{}\n{}", lines[0], lines[1], format!("{}\n", lines[3]).repeat(21));
+    let short = format!("{}\n{}\n{}", lines[0], lines[1], format!("{}\n", lines[3]).repeat(5));
+    assert_eq!(readings(&only(&format!("{screen}{screen}{short}"))), 46);
+    let wrong = of(&text.replace(" 83  4  0  0 13", " 83 40  0  0 13"));
+    assert!(wrong.refused[0].reason.contains("add up to 136 %"), "{wrong:?}");
+    let back = recorded("vmstat_tw.txt").replace("13:57:34", "13:57:33");
+    let back = format!("{back}{}", back.lines().last().unwrap().replace("13:57:33", "13:57:32"));
+    assert!(of(&back).refused.iter().any(|one| one.reason.contains("go back")), "{back}");
+}
+
 #[test]
 fn values_of_flent_that_cannot_be_are_refused() {
     let file = |values: &str, times: &str| {

@@ -4,7 +4,7 @@ use model::{Path, Ping, Spec, Verdict};
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
-use crate::text::{MAX_ROWS, lines, ns, number, whole};
+use crate::text::{MAX_ROWS, lines, ns, number, resolution, whole};
 
 /// fping.
 pub(super) const FORMAT: Format = Format { name: "fping", help: "fping's summaries, as round trips", detect, read };
@@ -29,10 +29,33 @@ fn summary(line: &str) -> Option<Summary<'_>> {
     Some((host.trim(), counts, times))
 }
 
+/// Refuses counts and times that contradict each other.
+fn check([sent, received]: [u32; 2], times: Option<[f64; 3]>) -> Result<(), String> {
+    if received > sent {
+        return Err(format!("{received} answers to {sent} echo requests"));
+    }
+    match times {
+        Some([min, mean, max]) if !(min..=max).contains(&mean) => {
+            Err(format!("a mean of {mean} ms is not between {min} and {max} ms"))
+        }
+        Some(_) if received == 0 => Err("round trips without an answer".into()),
+        _ => Ok(()),
+    }
+}
+
 fn read(text: &str) -> Reading {
     let mut reading = Reading::default();
     for (at, line) in lines(text) {
-        let Some((host, [sent, received], times)) = summary(line) else { continue };
+        let Some((host, [sent, received], times)) = summary(line) else {
+            if line.contains(" : xmt/rcv/%loss = ") {
+                reading.refuse(at, format!("counts or times that are no numbers: '{}'", line.trim()));
+            }
+            continue;
+        };
+        if let Err(reason) = check([sent, received], times) {
+            reading.refuse(at, format!("{reason}: '{}'", line.trim()));
+            continue;
+        }
         if reading.imported.len() >= MAX_ROWS {
             reading.refuse(at, format!("more than {MAX_ROWS} hosts; the others were not imported"));
             break;
@@ -41,6 +64,9 @@ fn read(text: &str) -> Reading {
         let spec = Spec { block: BYTES, ..Spec::new("icmp", "pingpong") };
         let mut row = Row::new(spec, times.map_or(0.0, |[_, mean, _]| mean * 1e6), at, line);
         row.trial.value = row.trial.value.filter(|_| times.is_some());
+        if let Some(word) = line.rsplit('/').nth(1).filter(|_| times.is_some_and(|[_, mean, _]| mean > 0.0)) {
+            row.rounded(resolution(word));
+        }
         row.figure("echoes_sent", f64::from(sent));
         row.figure("echoes_received", f64::from(received));
         if let Some([min, mean, max]) = times {

@@ -1,10 +1,12 @@
 //! ping of Linux, BSD and Windows: each printed round trip is a sample of one trial.
 
+use std::collections::BTreeSet;
+
 use model::{Path, Ping, RttTally, Spec, Verdict};
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
-use crate::text::{MAX_ROWS, lines, ns, number, whole};
+use crate::text::{MAX_ROWS, after, half_digit, lines, ns, number, whole};
 
 /// ping.
 pub(super) const FORMAT: Format =
@@ -27,6 +29,14 @@ struct Session {
     times_ms: Vec<f64>,
     below: bool,
     unread: usize,
+    /// Further replies to an echo that was answered, which some systems mark (`DUP!`).
+    duplicates: usize,
+    /// Numbers of the echoes that were answered since they last began again.
+    answered: BTreeSet<u64>,
+    /// Half of the last digit of the coarsest round trip, ms.
+    rounding_ms: f64,
+    /// A round trip that is no number.
+    unreadable: Option<(u32, String)>,
     sent: Option<u32>,
     received: Option<u32>,
     /// Min, mean and max of ping's summary, ms.
@@ -57,17 +67,12 @@ fn head(line: &str) -> Option<(&str, u64)> {
     Some((peer, payload))
 }
 
-/// The round trip of a reply, ms: `time=0.12 ms` or `time=12ms`; 0 for `time<1ms`.
-fn round_trip(line: &str) -> Option<f64> {
-    let word = |sign: &str| line.split_once(sign)?.1.split_whitespace().next()?.trim_end_matches("ms").into();
-    let known: Option<&str> = word(" time=");
-    known.and_then(number).or_else(|| word(" time<").and_then(number).map(|_| 0.0))
-}
-
-/// The first number after `label`.
-fn after(line: &str, label: &str) -> Option<f64> {
-    let rest = line.split_once(label)?.1.trim_start();
-    number(rest.split(|c: char| !c.is_ascii_digit() && c != '.').next()?)
+/// The words of a reply's round trip: `0.12` of `time=0.12 ms` or `time=0.12ms`, `<1` of `time<1ms`.
+fn round_trip(line: &str) -> Option<&str> {
+    (line.contains(" bytes from ") || line.starts_with("Reply from ")).then_some(())?;
+    let exact = line.split_once(" time=").map(|(_, rest)| rest);
+    let below = || line.find(" time<").map(|at| &line[at + " time".len()..]);
+    Some(exact.or_else(below)?.split_whitespace().next()?.trim_end_matches("ms"))
 }
 
 fn read(text: &str) -> Reading {
@@ -87,13 +92,8 @@ fn read(text: &str) -> Reading {
             continue;
         }
         let Some(session) = &mut open else { continue };
-        if let Some(ms) = round_trip(line) {
-            session.below |= ms == 0.0;
-            if session.times_ms.len() < MAX_ROWS {
-                session.times_ms.push(ms);
-            } else {
-                session.unread += 1;
-            }
+        if let Some(word) = round_trip(line.trim_start()) {
+            session.reply(number_of_line, line, word);
         } else if line.contains(" transmitted, ") {
             let count = |part: &str| whole(number(part.split_whitespace().next()?)?)?.try_into().ok();
             let mut parts = line.split(',');
@@ -110,10 +110,76 @@ fn read(text: &str) -> Reading {
             let figures: Vec<f64> =
                 line.split('=').nth(1).into_iter().flat_map(|rest| rest.split(['/', ' '])).filter_map(number).collect();
             session.summary = figures.get(..3).and_then(|three| three.try_into().ok());
+            if let (None, Some((_, printed))) = (session.summary, line.split_once('=')) {
+                session.unreadable.get_or_insert((number_of_line, printed.trim().to_owned()));
+            }
         }
     }
     close(open, &mut reading);
     reading
+}
+
+/// Half of the echoes whose numbers differ: the numbers begin again after 65,535.
+const HALF_RANGE: u64 = 32_768;
+
+impl Session {
+    /// Takes the round trip of a reply.
+    fn reply(&mut self, at: u32, line: &str, word: &str) {
+        if line.contains("(DUP!)") || self.is_answered(line) {
+            self.duplicates += 1;
+            return;
+        }
+        let below = word.starts_with('<');
+        match number(word.trim_start_matches('<')) {
+            None => {
+                self.unreadable.get_or_insert((at, word.to_owned()));
+            }
+            Some(_) if self.times_ms.len() >= MAX_ROWS => self.unread += 1,
+            Some(ms) => {
+                self.below |= below;
+                self.rounding_ms = self.rounding_ms.max(half_digit(word));
+                self.times_ms.push(if below { 0.0 } else { ms });
+            }
+        }
+    }
+
+    /// Whether the echo of a reply has an answer. Windows does not number them.
+    fn is_answered(&mut self, line: &str) -> bool {
+        let Some(echo) = after(line, "seq=").and_then(whole) else { return false };
+        if self.answered.last().is_some_and(|last| echo + HALF_RANGE < *last) {
+            self.answered.clear();
+        }
+        !self.answered.insert(echo)
+    }
+
+    /// Refuses what cannot be: more answers than echoes or than the summary counts, and a summary of other round trips.
+    fn check(&self) -> Result<(), String> {
+        if let Some((at, word)) = &self.unreadable {
+            return Err(format!("line {at}: a round trip of '{word}' is no number: run ping with LC_ALL=C"));
+        }
+        let (replies, counted) = (self.times_ms.len() + self.unread, self.received.map(|count| count as usize));
+        if let Some((sent, received)) = self.sent.zip(self.received).filter(|(sent, received)| received > sent) {
+            return Err(format!("{received} answers to {sent} echo requests"));
+        }
+        if let Some(counted) = counted.filter(|counted| replies > *counted) {
+            return Err(format!("{replies} replies contradict the {counted} of the summary"));
+        }
+        let Some([min, mean, max]) = self.summary else { return Ok(()) };
+        if !(min..=max).contains(&mean) {
+            return Err(format!("a mean of {mean} ms is not between {min} and {max} ms"));
+        }
+        // Without a summary of the same replies nothing can be compared.
+        if counted != Some(replies) || replies == 0 || self.duplicates + self.unread > 0 || self.below || self.windows {
+            return Ok(());
+        }
+        let own = self.times_ms.iter().sum::<f64>() / replies as f64;
+        // The summary has three decimals, and is cut there.
+        let tolerance = self.rounding_ms + 0.0011 + 0.001 * mean;
+        if (own - mean).abs() > tolerance {
+            return Err(format!("a mean of {mean} ms contradicts the replies, whose mean is {own:.3} ms"));
+        }
+        Ok(())
+    }
 }
 
 /// The shortest median of which whole milliseconds are within 5 %, ms.
@@ -121,7 +187,12 @@ const COARSE_BELOW_MS: f64 = 10.0;
 
 fn close(session: Option<Session>, reading: &mut Reading) {
     let Some(session) = session else { return };
-    let Session { line, text, peer, bytes, windows, times_ms, below, unread, sent, received, summary } = session;
+    if let Err(reason) = session.check() {
+        return reading.refuse(session.line, reason);
+    }
+    let Session {
+        line, text, peer, bytes, windows, times_ms, below, unread, duplicates, sent, received, summary, ..
+    } = session;
     if unread > 0 {
         reading.refuse(line, format!("more than {MAX_ROWS} replies; the other {unread} were not imported"));
     }
@@ -192,6 +263,14 @@ fn close(session: Option<Session>, reading: &mut Reading) {
     for row in &mut rows {
         row.figure("echoes_sent", f64::from(ping.sent));
         row.figure("echoes_received", f64::from(ping.received));
+        if duplicates > 0 {
+            row.figure("duplicates", duplicates as f64);
+            row.remarks.push(format!("{duplicates} further replies to answered echoes are left out"));
+        }
+        let seen = u32::try_from(times_ms.len() + unread).unwrap_or(u32::MAX);
+        if seen > 0 && seen < ping.received && !windows {
+            row.remarks.push(format!("the text has {seen} of {} replies: the value is theirs", ping.received));
+        }
         if ping.received < ping.sent {
             row.flag(Verdict::Loss, format!("{} of {} echoes were lost", ping.sent - ping.received, ping.sent));
         }

@@ -50,7 +50,7 @@ fn answers(line: &str, hop: &mut Hop) -> bool {
     if probes == 0 || (rtts.is_empty() && !below && !silent) {
         return false;
     }
-    let bracketed = || words.iter().filter_map(|word| within(word, '(', ')').or_else(|| within(word, '[', ']')));
+    let bracketed = || words.iter().filter_map(|word| address_in(word));
     let bare = || words.iter().copied().filter(|word| word.parse::<IpAddr>().is_ok());
     let mut addresses: Vec<&str> = bracketed().collect();
     if addresses.is_empty() {
@@ -74,6 +74,11 @@ fn answers(line: &str, hop: &mut Hop) -> bool {
     true
 }
 
+/// The address in `(192.0.2.1)`, or Windows' `[192.0.2.1]`; the number of a network is in square brackets, too (-A, -a).
+fn address_in(word: &str) -> Option<&str> {
+    within(word, '(', ')').or_else(|| within(word, '[', ']').filter(|inner| inner.parse::<IpAddr>().is_ok()))
+}
+
 fn within(word: &str, open: char, close: char) -> Option<&str> {
     word.strip_prefix(open)?.strip_suffix(close)
 }
@@ -83,22 +88,42 @@ fn count(words: &[&str]) -> Option<u32> {
     u32::try_from(words.iter().filter(|word| ["ms", "*"].contains(*word)).count()).ok()
 }
 
+/// The number of a line that has the shape of a hop: after it comes a probe's time or star, an address, or a name with its address.
+fn numbered(line: &str) -> Option<u8> {
+    let mut words = line.split_whitespace().filter(|word| !word.starts_with("[AS"));
+    let (hop, first, second) = (words.next()?.parse().ok()?, words.next()?, words.next());
+    let probe = first == "*" || first.starts_with('<') || second == Some("ms");
+    let named = first.parse::<IpAddr>().is_ok() || second.is_some_and(|word| within(word, '(', ')').is_some());
+    (probe || named).then_some(hop)
+}
+
 fn read(text: &str) -> Reading {
     let mut reading = Reading::default();
     let mut open: Option<(u32, Path)> = None;
-    for (number, line) in lines(text) {
+    for (at, line) in lines(text) {
         if let Some(peer) = head(line) {
             close(open.take(), &mut reading);
-            open = Some((number, Path { peer: peer.to_owned(), hops: Some(Vec::new()), ..Path::default() }));
+            open = Some((at, Path { peer: peer.to_owned(), hops: Some(Vec::new()), ..Path::default() }));
         } else if let Some((_, path)) = &mut open {
             let hops = path.hops.get_or_insert_default();
-            match hop(line) {
-                // Hops are numbered from 1 without gaps; any other line ends the listing.
-                Some(hop) if usize::from(hop.hop) == hops.len() + 1 => hops.push(hop),
-                None if line.starts_with(char::is_whitespace)
-                    && hops.last_mut().is_some_and(|last| answers(line, last)) => {}
-                _ if line.trim().is_empty() || line.starts_with("over a maximum of ") => {}
-                _ => close(open.take(), &mut reading),
+            let next = hops.last().map_or(1, |last| u16::from(last.hop) + 1);
+            match (numbered(line), hop(line)) {
+                // The first hop may be a later one (-f).
+                (Some(number), Some(hop)) if u16::from(number) >= next => {
+                    if u16::from(number) > next && !hops.is_empty() {
+                        reading.refuse(at, format!("hop {number} follows hop {}: those between are missing", next - 1));
+                    }
+                    hops.push(hop);
+                }
+                (Some(_), Some(_)) => {
+                    reading.refuse(at, format!("a hop that is not after hop {}: '{}'", next - 1, line.trim()));
+                }
+                (Some(_), None) => reading.refuse(at, format!("not a hop: '{}'", line.trim())),
+                (None, _) => {
+                    if let Some(last) = hops.last_mut().filter(|_| line.starts_with(char::is_whitespace)) {
+                        answers(line, last);
+                    }
+                }
             }
         }
     }

@@ -52,6 +52,32 @@ struct Listing<'a> {
     line: u32,
     names: Vec<&'a str>,
     rows: Vec<(Vec<f64>, Option<u64>)>,
+    /// Rows below the last head, and below the first one.
+    below: usize,
+    screen: Option<usize>,
+}
+
+/// The fewest lines of a screen, after which the head is repeated. A head after fewer lines is that of another run.
+const SCREEN: usize = 20;
+const DAY_S: u64 = 86_400;
+/// How far shares of the CPU's time may be from 100 %: each is a whole number.
+const ROUNDING_PERCENT: f64 = 3.0;
+
+impl Listing<'_> {
+    /// Whether a head is that of the next screen of this run.
+    fn continues(&mut self, names: &[&str]) -> bool {
+        let below = std::mem::take(&mut self.below);
+        self.names == names && below >= SCREEN && *self.screen.get_or_insert(below) == below
+    }
+
+    /// Refuses shares of the CPU's time that are not 100 % together; versions differ in whether a guest's is part of the user's.
+    fn check(&self, values: &[f64]) -> Result<(), String> {
+        let share = |name: &str| self.names.iter().position(|own| *own == name).and_then(|at| values.get(at)).copied();
+        let sum: f64 = ["us", "sy", "id", "wa", "st"].into_iter().filter_map(share).sum();
+        let guest = share("gu").unwrap_or(0.0);
+        let off = (sum - 100.0).abs().min((sum + guest - 100.0).abs());
+        if off > ROUNDING_PERCENT { Err(format!("the shares of the CPU's time add up to {sum} %")) } else { Ok(()) }
+    }
 }
 
 fn read(text: &str) -> Reading {
@@ -60,9 +86,9 @@ fn read(text: &str) -> Reading {
     for (at, line) in lines(text) {
         if let Some(names) = head(line) {
             // The head is repeated once per screen.
-            if open.as_ref().is_none_or(|listing| listing.names != names) {
+            if open.as_mut().is_none_or(|listing| !listing.continues(&names)) {
                 close(open.take(), &mut reading);
-                open = Some(Listing { line: at, names, rows: Vec::new() });
+                open = Some(Listing { line: at, names, rows: Vec::new(), below: 0, screen: None });
             }
             continue;
         }
@@ -80,7 +106,13 @@ fn read(text: &str) -> Reading {
                 reading.refuse(at, format!("more than {MAX_ROWS} lines; the others were not imported"));
                 break;
             }
-            Some(values) => listing.rows.push((values, words[numbers..].iter().find_map(|word| clock(word)))),
+            Some(values) => match listing.check(&values) {
+                Ok(()) => {
+                    listing.below += 1;
+                    listing.rows.push((values, words[numbers..].iter().find_map(|word| clock(word))));
+                }
+                Err(reason) => reading.refuse(at, format!("{reason}: '{}'", line.trim())),
+            },
             None if words.first().is_some_and(|word| number(word).is_some()) && words.len() + 3 > numbers => {
                 reading.refuse(at, format!("expected {numbers} numbers: '{}'", line.trim()));
             }
@@ -92,7 +124,7 @@ fn read(text: &str) -> Reading {
 }
 
 fn close(listing: Option<Listing<'_>>, reading: &mut Reading) {
-    let Some(Listing { line, names, rows }) = listing else { return };
+    let Some(Listing { line, names, rows, .. }) = listing else { return };
     let [(_, first), rest @ ..] = rows.as_slice() else {
         return reading.refuse(line, "vmstat's head has no lines");
     };
@@ -101,9 +133,23 @@ fn close(listing: Option<Listing<'_>>, reading: &mut Reading) {
         return reading.refuse(line, "only the mean since boot: run vmstat with a delay and a count");
     }
     let times: Option<Vec<u64>> = rest.iter().map(|(_, at)| *at).collect();
-    let at_ns: Vec<u64> = match first.zip(times) {
-        // The clock wraps at midnight.
-        Some((start, times)) => times.iter().map(|at| ((at + 86_400 - start) % 86_400) * 1_000_000_000).collect(),
+    // The clock wraps at midnight.
+    let steps = first.zip(times).map(|(start, times)| {
+        let before = std::iter::once(start).chain(times.iter().copied());
+        before.zip(&times).map(|(before, at)| (at + DAY_S - before) % DAY_S).collect::<Vec<u64>>()
+    });
+    if steps.iter().flatten().any(|step| *step == 0 || *step > DAY_S / 2) {
+        return reading.refuse(line, "the times of the lines go back, or a line has the time of another");
+    }
+    let at_ns: Vec<u64> = match steps {
+        Some(steps) => {
+            let mut since_start = 0;
+            let each = steps.iter().map(|step| {
+                since_start += step;
+                since_start * 1_000_000_000
+            });
+            each.collect()
+        }
         None => {
             notes.push("without -t vmstat does not print times: an interval of 1 s is assumed".to_owned());
             (1..).take(rest.len()).map(|second: u64| second * 1_000_000_000).collect()
