@@ -410,9 +410,53 @@ fn values_of_flent_that_cannot_be_are_refused() {
 }
 
 #[test]
+fn rows_of_netperf_that_contradict_themselves_are_refused() {
+    let udp = recorded("netperf27_UDP_STREAM.txt");
+    assert!(refused(&udp.replace("112609 ", "122609 ")).contains("122609 messages received of 112831"));
+    assert!(refused(&udp.replace("59010.06", "69010.06")).contains("of 65507 bytes in 1 s contradict"));
+    let stream = recorded("netperf27_TCP_STREAM.txt");
+    let unknown = stream.replace("29694.77", "-1.00");
+    assert!(refused(&unknown).contains("its rate is not known"));
+    let title = "OMNI Send TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to 127.0.0.1 () port 0 AF_INET\n";
+    let keys = |rate: &str| format!("THROUGHPUT={rate}\nTHROUGHPUT_UNITS=10^6bits/s\n");
+    let twice = of(&format!("{title}{}{}", keys("1000.50"), keys("2000.50")));
+    let found: Vec<_> = twice.imported.iter().flat_map(values).collect();
+    assert_eq!(found, [Some(1_000.5e6), Some(2_000.5e6)]);
+    assert!(refused(&format!("{title}{}", keys("nan"))).contains("'nan', which is no figure"));
+}
+
+#[test]
+fn sums_of_nuttcp_that_contradict_themselves_are_refused() {
+    let line = |counts: &str| format!("    2.3750 MB /   1.00 sec =   19.9223 Mbps 84 %TX 0 %RX {counts}\n");
+    assert!(refused(&line("5 / 2 drop/pkt 250.00 %loss")).contains("5 of 2 datagrams lost"));
+    let interval = "    4.0000 MB /   1.00 sec =   33.5544 Mbps\n";
+    assert!(refused(&format!("{interval}{}", line("0 retrans"))).contains("intervals of 4.0000 MB contradict"));
+    let one = only(&line("0 retrans"));
+    assert!(one.assumed.contains(&"direction"), "{:?}", one.assumed);
+    let verbose = recorded("nuttcp_verbose.txt");
+    let cut: String = verbose
+        .lines()
+        .filter(|line| !(line.contains("nuttcp-r") && line.contains("real seconds")))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let one = only(&cut);
+    assert!(remarks(&one).contains("the receiver's line is missing"), "{}", remarks(&one));
+}
+
+#[test]
 fn runs_of_this_program_stand_among_other_lines_once() {
     let text = recorded("throughline_run2.json");
     let reading = of(&format!("host$ thru show --json\n{text}\ndone\n{text}\n"));
     assert_eq!(reading.imported.len(), 1);
     assert!(reading.refused.len() == 1 && reading.refused[0].reason.contains("it is imported once"), "{reading:?}");
+}
+
+#[test]
+fn interfaces_beyond_the_limit_are_named() {
+    let head =
+        "Kernel Interface table\nIface      MTU    RX-OK RX-ERR RX-DRP RX-OVR    TX-OK TX-ERR TX-DRP TX-OVR Flg\n";
+    let rows: String = (0..10_001).map(|at| format!("if{at} 1500 1 0 0 0 1 0 0 0 BMRU\n")).collect();
+    let reading = of(&format!("{head}{rows}"));
+    assert_eq!(reading.imported[0].near.interfaces.len(), 10_000);
+    assert!(reading.refused[0].reason.contains("more than 10000 interfaces"), "{:?}", reading.refused);
 }

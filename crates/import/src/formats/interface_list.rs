@@ -9,7 +9,11 @@ use crate::listing::{Imported, Reading};
 
 /// The interfaces of listings, in their order; the last listing is open.
 #[derive(Debug, Default)]
-pub(super) struct Interfaces(Vec<Vec<Interface>>);
+pub(super) struct Interfaces {
+    listings: Vec<Vec<Interface>>,
+    /// One that a listing has no place for.
+    beyond: Option<Interface>,
+}
 
 /// Most interfaces of a listing.
 const MOST: usize = 10_000;
@@ -17,22 +21,22 @@ const MOST: usize = 10_000;
 impl Interfaces {
     /// An interface that a listing shows once: one that is there begins another listing, of another host or time.
     pub(super) fn begin(&mut self, name: &str) -> &mut Interface {
-        if self.0.last().is_some_and(|listing| listing.iter().any(|known| known.name == name)) {
-            self.0.push(Vec::new());
+        if self.listings.last().is_some_and(|listing| listing.iter().any(|known| known.name == name)) {
+            self.listings.push(Vec::new());
         }
         self.of(name)
     }
 
     /// The interface of that name in the open listing, a new one if there is none.
     pub(super) fn of(&mut self, name: &str) -> &mut Interface {
-        if self.0.is_empty() {
-            self.0.push(Vec::new());
+        if self.listings.is_empty() {
+            self.listings.push(Vec::new());
         }
-        let last = self.0.len() - 1;
-        let listing = &mut self.0[last];
+        let last = self.listings.len() - 1;
+        let listing = &mut self.listings[last];
         let at = match listing.iter().position(|known| known.name == name) {
             Some(at) => at,
-            None if listing.len() == MOST => MOST - 1,
+            None if listing.len() == MOST => return self.beyond.get_or_insert_default(),
             None => {
                 listing.push(Interface { name: name.to_owned(), ..Interface::default() });
                 listing.len() - 1
@@ -43,12 +47,17 @@ impl Interfaces {
 
     /// The listings of `tool`; nothing without interfaces.
     pub(super) fn reading(self, tool: &str) -> Reading {
-        let imported = self.0.into_iter().map(|listing| {
+        let beyond = self.beyond.is_some();
+        let imported = self.listings.into_iter().map(|listing| {
             let mut imported = Imported { tool: tool.into(), kind: "environment".into(), ..Imported::default() };
             imported.near.interfaces = listing;
             imported
         });
-        Reading { imported: imported.collect(), ..Reading::default() }
+        let mut reading = Reading { imported: imported.collect(), ..Reading::default() };
+        if beyond {
+            reading.refuse(0, format!("more than {MOST} interfaces; the others were not imported"));
+        }
+        reading
     }
 }
 

@@ -11,7 +11,7 @@ use model::{Count, DatagramTally, Direction, FlowTally, SocketFacts, Spec, Stop,
 use self::omni::Omni;
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
-use crate::text::{MAX_ROWS, block, half_digit, lines, ns, number, whole};
+use crate::text::{MAX_ROWS, block, half_digit, lines, ns, number, resolution, whole};
 
 /// netperf.
 pub(super) const FORMAT: Format =
@@ -180,8 +180,13 @@ fn read(text: &str) -> Reading {
             }
             continue;
         }
-        if let Some(omni) = &mut omni {
-            omni.take(line);
+        if let Some(open) = &mut omni {
+            // The same test again, without a title (-P 0).
+            if open.has(line) {
+                let next = open.again(number_of_line);
+                Omni::close(omni.replace(next), &mut reading);
+            }
+            omni.iter_mut().for_each(|open| open.take(line));
             continue;
         }
         // A classic test with -k, -o or -O has the head of its selectors instead of its own.
@@ -357,6 +362,31 @@ fn lasted(row: &mut Row, ns: u64, count: Count) {
     if near { &mut row.trial.near } else { &mut row.trial.far }.report(count, ns);
 }
 
+/// Takes the digits of the value in `column`. An unknown value refuses the row.
+fn rounded(row: &mut Row, text: &str, column: usize) -> Result<(), String> {
+    match row.trial.value {
+        Some(value) if value.is_finite() => {
+            row.rounded(text.split_whitespace().nth(column).map_or(0.0, resolution));
+            Ok(())
+        }
+        _ => Err("its rate is not known".into()),
+    }
+}
+
+/// Refuses more datagrams received than were sent, and a rate that the received ones contradict.
+fn check_datagrams([sent, okay]: [f64; 2], bps: f64, block: u64, seconds: f64, text: &str) -> Result<(), String> {
+    if okay > sent {
+        return Err(format!("{okay} messages received of {sent}"));
+    }
+    let own = okay * block as f64 * 8.0 / seconds;
+    let digits = |column: usize| text.split_whitespace().nth(column).map_or(0.0, resolution);
+    let rounding = 1.5 * (digits(1) + digits(3)) + 0.02;
+    if own.is_finite() && rounding.is_finite() && (own - bps).abs() > rounding * own.max(bps) {
+        return Err(format!("{okay} messages of {block} bytes in {seconds} s contradict {bps} bit/s"));
+    }
+    Ok(())
+}
+
 /// A row of a table with its socket sizes; `None` if it continues in the next line, or belongs to the previous one.
 fn row(
     title: &Title,
@@ -390,6 +420,8 @@ fn row(
             {
                 cpu(&mut row, STREAM_CPU, &[*send_percent, *receive_percent, *send_us, *receive_us]);
             }
+            check_datagrams([sent[3], *okay], throughput * units, row.spec.block, *seconds, text)?;
+            rounded(&mut row, text, 3)?;
             let counts = [sent[3], *okay].map(whole);
             lasted(&mut row, elapsed(text, 1, *seconds)?, Count::ReceivingNs);
             if ns(sent[2]) > 0 {
@@ -422,6 +454,7 @@ fn row(
             spec.block = size(*message)?;
             let reverse = spec.direction == Direction::Reverse;
             let mut row = Row::new(spec, throughput * units, line, text);
+            rounded(&mut row, text, 4)?;
             lasted(&mut row, elapsed(text, 3, *seconds)?, Count::ReceivingNs);
             row.figure("throughput_bps", throughput * units);
             row.figure("receive_socket_bytes", *receive);
@@ -435,6 +468,7 @@ fn row(
             spec.block = size(*request)?;
             spec.reply = Some(size(*response)?).filter(|reply| *reply != spec.block);
             let mut row = Row::new(spec, *rate, line, text);
+            rounded(&mut row, text, 5)?;
             lasted(&mut row, elapsed(text, 4, *seconds)?, Count::ReceivingNs);
             row.figure("transactions_per_s", *rate);
             row.figure("local_send_socket_bytes", *send);

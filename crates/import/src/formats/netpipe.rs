@@ -9,6 +9,8 @@
 //! Source: the programs' own sources; Mbps of 2.x and 3.x are 2^20 bit/s, units of 5.x are powers of 1000. Times are half a round trip,
 //! or (with -2, where bytes are those of both directions, and -s) the time of an exchange.
 
+use std::collections::BTreeMap;
+
 use model::{Direction, Spec, Verdict};
 
 use super::Format;
@@ -70,6 +72,7 @@ enum Mode {
 }
 
 /// One size, as printed.
+#[derive(Clone)]
 struct Point {
     /// Bytes as printed: with -2 the sum of both directions.
     bytes: u64,
@@ -211,6 +214,7 @@ fn read(text: &str) -> Reading {
     let mut reading = Reading::default();
     let mut mode = Mode::PingPong;
     let (mut file, mut screen): (Points<'_>, Points<'_>) = Default::default();
+    let (mut files, mut screens): (Vec<Points<'_>>, Vec<Points<'_>>) = Default::default();
     let known = detect(text);
     for (number, line) in lines(text) {
         if file.len().max(screen.len()) >= MAX_ROWS {
@@ -224,11 +228,11 @@ fn read(text: &str) -> Reading {
         } else if line.contains("times -->") && line.contains("Integrity check passed") {
             continue;
         } else if line.contains("times -->") {
-            match Point::of_screen(line, screen.is_empty(), &mut mode) {
+            match Point::of_screen(line, screen.is_empty() && screens.is_empty(), &mut mode) {
                 Ok(point) => {
                     // A smaller block begins a new listing.
                     if screen.last().is_some_and(|(_, _, last)| point.bytes < last.bytes) {
-                        reading.imported.extend(listing(&std::mem::take(&mut screen), mode));
+                        screens.push(std::mem::take(&mut screen));
                     }
                     screen.push((number, line, point));
                 }
@@ -236,24 +240,43 @@ fn read(text: &str) -> Reading {
             }
         } else if let Some(point) = Point::of_file(line) {
             if file.last().is_some_and(|(_, _, last)| point.bytes < last.bytes) {
-                reading.imported.extend(listing(&std::mem::take(&mut file), mode));
+                files.push(std::mem::take(&mut file));
             }
             file.push((number, line, point));
-        } else if screen.is_empty() && known == Confidence::Possible && !line.trim().is_empty() {
+        } else if screen.is_empty() && screens.is_empty() && known == Confidence::Possible && !line.trim().is_empty() {
             reading.refuse(
                 number,
                 format!("not a line of np.out, or its figures contradict each other: '{}'", line.trim()),
             );
         }
     }
-    // If both are present they are the same points, and the file has more digits.
-    let duplicate = !screen.is_empty() && screen.len() == file.len();
-    if !duplicate {
-        reading.imported.extend(listing(&screen, mode));
-    }
-    reading.imported.extend(listing(&file, mode));
+    // If both are present they are the same points, of which one may be cut; the file has more digits.
+    screens.push(screen);
+    files.push(file);
+    let copied = |points: &Points<'_>, others: &[Points<'_>]| others.iter().any(|other| repeats(points, other));
+    let all_screens = screens.clone();
+    screens.retain(|points| !copied(points, &files));
+    // Of two that are equal the file stays.
+    let whole = |points: &Points<'_>| all_screens.iter().any(|screen| repeats(screen, points));
+    files.retain(|points| whole(points) || !copied(points, &all_screens));
+    reading.imported.extend(screens.iter().chain(&files).filter_map(|points| listing(points, mode)));
     reading
 }
+
+/// Whether all points are among the other ones, within the digits of the screen.
+fn repeats(points: &Points<'_>, others: &Points<'_>) -> bool {
+    const ROUNDING: f64 = 0.05;
+    let mut rates: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    others.iter().for_each(|(.., other)| rates.entry(other.bytes).or_default().push(other.rate));
+    let known = |point: &Point| {
+        let alike = rates.get(&point.bytes).into_iter().flatten();
+        alike.take(MOST_ALIKE).any(|rate| (rate - point.rate).abs() <= ROUNDING * rate.max(point.rate))
+    };
+    !points.is_empty() && points.iter().all(|(.., point)| known(point))
+}
+
+/// Points of one size that are compared.
+const MOST_ALIKE: usize = 10;
 
 /// The points of a listing with their lines.
 type Points<'a> = Vec<(u32, &'a str, Point)>;

@@ -19,7 +19,9 @@ const MIB: f64 = 1_048_576.0;
 fn detect(text: &str) -> Confidence {
     let known = |line: &str| {
         let verbose = line.contains(" real seconds = ") && (line.contains("nuttcp-t:") || line.contains("nuttcp-r:"));
-        verbose || matches!(Sum::of(line), Some(Ok(sum)) if sum.whole) || matches!(Sum::parsed(line), Some(Ok(_)))
+        // A line that contradicts itself has the shape of one, too.
+        let of_test = |sum: Result<Sum, String>| sum.is_ok_and(|sum| sum.whole) || line.contains("%TX");
+        verbose || Sum::of(line).is_some_and(of_test) || matches!(Sum::parsed(line), Some(Ok(_)))
     };
     if lines(text).any(|(_, line)| known(line)) { Confidence::Certain } else { Confidence::No }
 }
@@ -33,6 +35,8 @@ struct Sum {
     figures: BTreeMap<&'static str, f64>,
     /// Of the whole test, not of an interval.
     whole: bool,
+    /// The relative rounding error of the rate.
+    rounding: f64,
 }
 
 impl Sum {
@@ -98,7 +102,20 @@ impl Sum {
         whole: bool,
     ) -> Result<Self, String> {
         let read = |word: &str| number(word).ok_or_else(|| format!("'{word}' is not a number"));
-        let sum = Self { bytes: read(size)? * MIB, seconds: read(seconds)?, bps: read(rate)? * 1e6, figures, whole };
+        let sum = Self {
+            bytes: read(size)? * MIB,
+            seconds: read(seconds)?,
+            bps: read(rate)? * 1e6,
+            figures,
+            whole,
+            rounding: resolution(rate),
+        };
+        if let Some((lost, all)) = sum.figures.get("lost_packets").zip(sum.figures.get("packets"))
+            && whole
+            && lost > all
+        {
+            return Err(format!("{lost} of {all} datagrams lost: more than were sent"));
+        }
         // The rate is computed from a finer time than the printed one.
         let rounding = resolution(size) + resolution(rate) + 2.0 * half_digit(seconds) / sum.seconds;
         if rounding.is_finite() && (sum.bytes * 8.0 / sum.seconds / sum.bps).ln().abs() > rounding + 1e-3 {
@@ -187,6 +204,7 @@ impl Session {
 
 fn close(session: Session, reading: &mut Reading) {
     let Session { version, target, block, flows, udp, rate_bps, reverse, sender, receiver, intervals } = session;
+    let unheard = receiver.is_none();
     let summary = receiver.or_else(|| sender.clone().map(|(at, sum)| (at, String::new(), sum)));
     let Some((at, text, sum)) = summary else {
         if !intervals.is_empty() {
@@ -194,6 +212,11 @@ fn close(session: Session, reading: &mut Reading) {
         }
         return;
     };
+    let parts: f64 = intervals.iter().map(|part| part.bytes).sum();
+    if parts > sum.bytes * 1.05 + MIB * 0.001 {
+        let (parts, bytes) = (parts / MIB, sum.bytes / MIB);
+        return reading.refuse(at, format!("intervals of {parts:.4} MB contradict a total of {bytes:.4} MB"));
+    }
     let packets = sum.figures.get("packets").copied().and_then(whole);
     let transport = if udp || packets.is_some() { "udp" } else { "tcp" };
     let direction = if reverse { Direction::Reverse } else { Direction::Send };
@@ -202,9 +225,14 @@ fn close(session: Session, reading: &mut Reading) {
     spec.flows = flows.unwrap_or(1).clamp(1, Spec::MAX_FLOWS);
     spec.stop = Stop::TimeNs(ns(sum.seconds).max(1));
     let mut row = Row::new(spec, sum.bps, at, &text);
+    if sum.bytes > 0.0 || sum.bps > 0.0 {
+        row.rounded(sum.rounding);
+    }
     let (near, far) = (&mut row.trial.near, &mut row.trial.far);
     let (from, to) = if reverse { (far, near) } else { (near, far) };
-    to.report(Count::ReceivingNs, ns(sum.seconds));
+    if !unheard {
+        to.report(Count::ReceivingNs, ns(sum.seconds));
+    }
     if let Some((_, sent)) = &sender {
         from.report(Count::SendingNs, ns(sent.seconds));
     }
@@ -224,7 +252,11 @@ fn close(session: Session, reading: &mut Reading) {
         receiver.intervals.push(Interval { start_ns, end_ns, bytes_received, ..Interval::default() });
         start_ns = end_ns;
     }
-    row.figure("receiver_rate_bps", sum.bps);
+    if unheard {
+        row.remarks.push("the receiver's line is missing: a sender's rate, not a receiver's".into());
+    } else {
+        row.figure("receiver_rate_bps", sum.bps);
+    }
     row.figure("bytes_as_printed", sum.bytes);
     for (name, value) in &sum.figures {
         row.figure(name, *value);
@@ -233,13 +265,15 @@ fn close(session: Session, reading: &mut Reading) {
         row.figure("sender_rate_bps", sent.bps);
     }
     let kind = "stream".into();
+    // Without its verbose lines nuttcp does not say which end sent.
+    let direction = if target.is_none() { vec!["direction"] } else { Vec::new() };
     reading.imported.push(Imported {
         tool: "nuttcp".into(),
         version,
         kind,
         target,
         rows: vec![row],
-        assumed: unless_reported(block),
+        assumed: [unless_reported(block), direction].concat(),
         ..Imported::default()
     });
 }

@@ -6,7 +6,7 @@ use model::{Count, Stop};
 
 use super::{Title, unit};
 use crate::listing::{Imported, Reading, Row, unless_reported};
-use crate::text::{block, ns, number};
+use crate::text::{block, ns, number, resolution};
 
 /// Keys of omni output that are imported.
 const KEYS: [&str; 9] = [
@@ -38,6 +38,17 @@ pub(super) fn is_key_value(line: &str) -> bool {
     line.trim().split_once('=').is_some_and(|(key, _)| {
         !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
     })
+}
+
+/// The head and its values: up to the first line below it of which half are numbers. What follows is of something else.
+fn with_values<'l, 'a>(lines: &'l [&'a str]) -> &'l [&'a str] {
+    let are_values = |line: &&str| {
+        let cells: Vec<&str> =
+            if line.contains(',') { line.split(',').collect() } else { line.split_whitespace().collect() };
+        cells.iter().filter(|cell| number(cell.trim()).is_some()).count() * 2 >= cells.len()
+    };
+    let values = lines.iter().skip(1).position(are_values);
+    values.map_or(lines, |at| &lines[..at + 2])
 }
 
 /// Names and values of a head and the line below it, between commas or in columns.
@@ -77,6 +88,16 @@ impl<'a> Omni<'a> {
         Self { line, title, keys: BTreeMap::new(), others: Vec::new() }
     }
 
+    /// Whether a line has a key that is known already: another test begins there.
+    pub(super) fn has(&self, line: &str) -> bool {
+        is_key_value(line) && line.trim().split_once('=').is_some_and(|(key, _)| self.keys.contains_key(key))
+    }
+
+    /// Another test of the same kind.
+    pub(super) fn again(&self, line: u32) -> Self {
+        Self::new(line, self.title.clone())
+    }
+
     /// Takes a line.
     pub(super) fn take(&mut self, line: &'a str) {
         if is_key_value(line) {
@@ -90,7 +111,13 @@ impl<'a> Omni<'a> {
     pub(super) fn close(omni: Option<Self>, reading: &mut Reading) {
         let Some(Self { line, title, mut keys, others }) = omni else { return };
         if keys.is_empty() {
-            keys.extend(by_columns(&others));
+            keys.extend(by_columns(with_values(&others)));
+        }
+        if let Some((key, value)) = ["THROUGHPUT", "ELAPSED_TIME"]
+            .iter()
+            .find_map(|key| keys.get_key_value(*key).filter(|(_, value)| number(value).is_none()))
+        {
+            return reading.refuse(line, format!("{key} is '{value}', which is no figure"));
         }
         let get = |key: &str| keys.get(key).and_then(|value| number(value));
         let rate = get("TRANSACTION_RATE");
@@ -115,6 +142,8 @@ impl<'a> Omni<'a> {
         spec.stop = elapsed.map_or(spec.stop, Stop::TimeNs);
         let kind = if transactions { "rr" } else { "stream" };
         let mut row = Row::new(spec, throughput * units, line, &format!("THROUGHPUT={throughput}"));
+        let printed = ["THROUGHPUT", "TRANSACTION_RATE"].iter().find_map(|key| keys.get(*key));
+        row.rounded(printed.map_or(0.0, |word| resolution(word)));
         if let Some(elapsed) = elapsed {
             row.trial.far.report(Count::ReceivingNs, elapsed);
             row.figure("elapsed_ns", elapsed as f64);
