@@ -5,7 +5,7 @@ use import::{FORMATS, Source, assemble, read};
 use proptest::prelude::*;
 
 /// Pieces that readers look for, so that arbitrary text gets past their first line.
-const PIECES: [&str; 41] = [
+const PIECES: [&str; 46] = [
     "TCP STREAM TEST to a\n",
     "OMNI Send TEST from a to b\nTHROUGHPUT=",
     " 10^6bits/sec\n",
@@ -45,6 +45,11 @@ const PIECES: [&str; 41] = [
     "ESTAB 0 0 127.0.0.1:1 127.0.0.1:2\n\t ts cubic wscale:7,7 rto:204 rtt:1/2 mss:1448 cwnd:10 ",
     "bytes_acked:5 pacing_rate 1.5Gbps skmem:(r0,rb5,",
     "nttcp-1: send window size = 16384\nnttcp-l: received 20 bytes\n",
+    "{\"sysstat\":{\"hosts\":[{\"statistics\":[{\"timestamp\":\"21:36:09\",\"cpu-load\":[{\"cpu\":\"all\",\"idle\":",
+    "{\"report\":{\"hubs\":[{\"count\":1,\"host\":\"a\",\"Loss%\":0,\"Avg\":",
+    "\n{\n",
+    "sockperf: ====> avg-latency=5.0\nsockperf: Summary: Latency is 5.0 usec\n",
+    "Server output:\n",
     "99999999999999999999 ",
     "0.00 ",
 ];
@@ -75,11 +80,11 @@ proptest! {
     }
 
     #[test]
-    fn cut_and_changed_records(name in 0..20usize, cut in any::<prop::sample::Index>(), place in any::<prop::sample::Index>(), byte: u8) {
+    fn cut_and_changed_records(name in 0..23usize, cut in any::<prop::sample::Index>(), place in any::<prop::sample::Index>(), byte: u8) {
         let names = ["1998-netperf.txt", "2012-nttcp.txt", "netpipe372_both.txt", "iperf312_udp.json",
             "2003-rapid-ping-traceroute.txt", "netperf27_UDP_STREAM.txt", "iperf312_bidir.txt", "iperf2_server.txt",
             "iperf2.csv", "nuttcp_verbose.txt", "qperf_loop.txt", "sockperf_pp.txt", "vmstat_tw.txt", "rrul.flent", "throughline_run2.json", "sar_multi.txt",
-            "mpstat.txt", "nstat.txt", "ss_tmi.txt", "2002-systems.csv"];
+            "mpstat.txt", "nstat.txt", "ss_tmi.txt", "2002-systems.csv", "mpstat.json", "mtr.json", "iperf312_server_output.txt"];
         let path = format!("{}/tests/data/{}", env!("CARGO_MANIFEST_DIR"), names[name]);
         let mut bytes = std::fs::read(path).unwrap();
         let place = place.index(bytes.len());
