@@ -257,13 +257,14 @@ fn close(group: &Group<'_>, setting: &Setting, reading: &mut Reading) -> Vec<(u3
 fn take(group: &Group<'_>, totals: Totals<'_, '_>, setting: &Setting, reading: &mut Reading) {
     let Totals { flows, mut sum } = totals;
     // After a test in both directions a server adds connections of several tests up.
-    let both_ways = [true, false].into_iter().all(|receives| setting.receiving.values().any(|own| *own == receives));
+    let both_directions =
+        [true, false].into_iter().all(|receives| setting.receiving.values().any(|own| *own == receives));
     let lines: Vec<&Line<'_>> = flows.iter().map(|(.., line)| line).collect();
     if let Some((at, text, line)) = sum
         && let Err(reason) = check_sum(line, &lines)
     {
         sum = None;
-        if !both_ways {
+        if !both_directions {
             reading.refuse(*at, format!("{reason}: '{}'", text.trim()));
         }
     }

@@ -74,8 +74,8 @@ impl Listing<'_> {
     fn check(&self, values: &[f64]) -> Result<(), String> {
         let share = |name: &str| self.names.iter().position(|own| *own == name).and_then(|at| values.get(at)).copied();
         let sum: f64 = ["us", "sy", "id", "wa", "st"].into_iter().filter_map(share).sum();
-        let guest = share("gu").unwrap_or(0.0);
-        let off = (sum - 100.0).abs().min((sum + guest - 100.0).abs());
+        let virtual_machines = share("gu").unwrap_or(0.0);
+        let off = (sum - 100.0).abs().min((sum + virtual_machines - 100.0).abs());
         if off > ROUNDING_PERCENT { Err(format!("the shares of the CPU's time add up to {sum} %")) } else { Ok(()) }
     }
 }
