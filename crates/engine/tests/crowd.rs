@@ -52,7 +52,7 @@ fn start(spec: &Spec) -> [(End, Arc<Signals>, Receiver<()>); 2] {
     engine::pattern::check(spec).expect("a valid spec");
     let transport = transport(spec.transport.as_str()).expect("known");
     let directory = tempfile::tempdir().expect("a directory");
-    let options = ListenOptions { address: [127, 0, 0, 1].into(), directory: directory.path().into(), cookie: COOKIE };
+    let options = ListenOptions::new([127, 0, 0, 1].into(), directory.path().into(), COOKIE);
     let mut listener = transport.listen(spec, &options).expect("listens");
     let to = listener.rendezvous();
     let (plans, flags) = ([Role::Passive, Role::Active].map(|role| plan(spec, role)), [Signals::new(), Signals::new()]);

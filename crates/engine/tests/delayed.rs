@@ -60,7 +60,7 @@ fn datagrams_shake_hands_and_open_a_leg_over_a_second_of_round_trip() {
     for pattern in ["stream", "rr"] {
         let spec = Spec { block: 200, stop: Stop::Transactions(3), ..Spec::new("udp", pattern) };
         let spec = if pattern == "stream" { Spec { stop: Stop::Blocks(20), ..spec } } else { spec };
-        let options = ListenOptions { address: [127, 0, 0, 1].into(), directory: std::env::temp_dir(), cookie: COOKIE };
+        let options = ListenOptions::new([127, 0, 0, 1].into(), std::env::temp_dir(), COOKIE);
         let mut listener = direction.listen(&spec, &options).unwrap();
         let over = Arc::new(AtomicBool::new(false));
         let address = Some(path(listener.rendezvous().address.unwrap(), over.clone()));

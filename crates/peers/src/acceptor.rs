@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use engine::transport::foreign;
+use engine::transport::{at_port, foreign};
 use model::EndOptions;
 use peer_wire::SpeakError;
 
@@ -120,7 +120,7 @@ pub(crate) fn open(service: &Service) -> Result<Vec<(TcpListener, SocketAddr)>, 
     for wanted in &service.addresses {
         // Port 0 means any free port; all addresses share the one that the first got.
         let port = listeners.first().map_or(0, |(_, address)| address.port());
-        let wanted = if wanted.port() == 0 { SocketAddr::new(wanted.ip(), port) } else { *wanted };
+        let wanted = if wanted.port() == 0 { at_port(*wanted, port) } else { *wanted };
         let listener = TcpListener::from(foreign::listen(wanted, &EndOptions::default())?);
         let address =
             listener.local_addr().map_err(|source| InteropError::socket("listen for clients on", wanted, source))?;

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use engine::EngineError;
-use engine::transport::foreign;
+use engine::transport::{foreign, lacks_scope, scope_hint};
 use model::{Family, Spec};
 use peer_wire::SpeakError;
 
@@ -278,7 +278,11 @@ pub(crate) fn resolve(host: &str, port: u16, family: Family) -> Result<Vec<Socke
         Family::V6 => address.is_ipv6(),
         Family::Any => true,
     };
-    Ok(found.filter(fits).collect())
+    let found: Vec<SocketAddr> = found.filter(fits).collect();
+    match found.iter().find(|address| lacks_scope(address)) {
+        Some(address) => Err(failed(scope_hint(address.ip()))),
+        None => Ok(found),
+    }
 }
 
 #[cfg(test)]
@@ -298,6 +302,7 @@ mod tests {
         ] {
             assert_eq!(of(host).unwrap(), address, "{host}");
         }
+        assert!(of("[fe80::1]:80").unwrap_err().to_string().contains("fe80::1%"));
         assert!(of("192.0.2.1:http").unwrap_err().to_string().contains("'http' is not a port"));
     }
 

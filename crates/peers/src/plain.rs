@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use engine::transport::{Link, foreign};
+use engine::transport::{Link, foreign, scoped};
 use engine::{EngineError, Leg, LegTally, Signals, TrialPlan};
 use model::{Direction, EndOptions, EndTally, Live, Role, Spec, Stop};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -152,7 +152,7 @@ fn first_free<T>(
 ) -> Result<T, InteropError> {
     let mut last = InteropError::socket("listen for data on", address, ErrorKind::AddrInUse);
     for port in ports {
-        match open(SocketAddr::new(address, port)) {
+        match open(scoped(address, port, 0)) {
             Ok(opened) => return Ok(opened),
             Err(error) => last = error,
         }

@@ -107,8 +107,7 @@ mod tests {
     fn silent_connections_delay_no_other() {
         for name in ["tcp", "tls"] {
             let (transport, spec, cookie) = (transport(name).unwrap(), Spec::new(name, "stream"), [7; 16]);
-            let options =
-                ListenOptions { address: Ipv4Addr::LOCALHOST.into(), directory: std::env::temp_dir(), cookie };
+            let options = ListenOptions::new(Ipv4Addr::LOCALHOST.into(), std::env::temp_dir(), cookie);
             let mut listener = transport.listen(&spec, &options).unwrap();
             let to = listener.rendezvous();
             let _silent: Vec<TcpStream> = (0..5).map(|_| TcpStream::connect(to.address.unwrap()).unwrap()).collect();

@@ -3,12 +3,14 @@
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use model::{NamedTransport, ReceiveBy, Role, SendBy, Spec, TransportFacts};
 
 use super::capabilities::Capabilities;
 use super::handshake::{Cookie, FlowHello};
 use super::link::Link;
+use super::scope::scoped;
 use crate::core::EngineError;
 
 /// The default block of a stream, bytes.
@@ -131,10 +133,31 @@ pub enum Launcher {
 pub struct ListenOptions {
     /// Address for IP transports.
     pub address: IpAddr,
+    /// The interface of a link-local address, as its number; 0 to find it by the address.
+    pub scope: u32,
     /// Directory for sockets of one machine.
     pub directory: PathBuf,
     /// The secret that an active side must prove.
     pub cookie: Cookie,
+    /// How much longer than usual the path may take for an answer.
+    pub patience: Duration,
+}
+
+impl ListenOptions {
+    /// For a path of usual length.
+    #[must_use]
+    pub fn new(address: IpAddr, directory: PathBuf, cookie: Cookie) -> Self {
+        Self { address, scope: 0, directory, cookie, patience: Duration::ZERO }
+    }
+
+    /// Where an IP transport's listener for `spec` is bound.
+    pub(crate) fn wanted(&self, spec: &Spec) -> SocketAddr {
+        let port = spec.far.port.unwrap_or(0);
+        match spec.far.data_addr {
+            Some(other) if other != self.address => scoped(other, port, 0),
+            _ => scoped(self.address, port, self.scope),
+        }
+    }
 }
 
 /// Where the active side finds the passive one.
@@ -148,6 +171,8 @@ pub struct Rendezvous {
     pub cookie: Cookie,
     /// What else the transport's passive side passes to its active side; nothing between the two reads it.
     pub blob: Vec<u8>,
+    /// How much longer than usual the path may take for an answer.
+    pub patience: Duration,
 }
 
 /// A passive side.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use model::{EndOptions, SocketFacts, Spec};
 use socket2::{SockRef, Socket, TcpKeepalive};
 
+use super::scope::{scope_of, scoped};
 use super::sys::sockopt::{self, Buffer};
 use super::tcp_info::TcpInfo;
 use crate::core::EngineError;
@@ -155,7 +156,8 @@ pub(crate) fn bind_near(
     let any =
         if target.is_ipv4() { std::net::Ipv4Addr::UNSPECIFIED.into() } else { std::net::Ipv6Addr::UNSPECIFIED.into() };
     let port = near.port.zip(link).map_or(0, |(first, link)| first.wrapping_add(link as u16));
-    let local = SocketAddr::new(near.data_addr.unwrap_or(any), port);
+    // A link-local address is on the link of the address that is connected to.
+    let local = scoped(near.data_addr.unwrap_or(any), port, scope_of(&target));
     socket
         .set_reuse_address(true)
         .and_then(|()| socket.bind(&local.into()))

@@ -384,7 +384,7 @@ fn a_paced_sender_does_not_wait_for_ever_for_a_receiver_that_has_ended() {
     let transport = transport("udp").unwrap();
     let directory = tempfile::tempdir().unwrap();
     let cookie = [4; 16];
-    let options = ListenOptions { address: "127.0.0.1".parse().unwrap(), directory: directory.path().into(), cookie };
+    let options = ListenOptions::new("127.0.0.1".parse().unwrap(), directory.path().into(), cookie);
     let mut listener = transport.listen(&spec, &options).unwrap();
     let to = listener.rendezvous();
     let far_plan = plan(&spec, Role::Passive, &one_leg(&spec));
@@ -485,7 +485,7 @@ fn a_peer_that_stops_reading_ends_the_trial_as_stalled() {
     let transport = transport("tcp").unwrap();
     let directory = tempfile::tempdir().unwrap();
     let cookie = [9; 16];
-    let options = ListenOptions { address: "127.0.0.1".parse().unwrap(), directory: directory.path().into(), cookie };
+    let options = ListenOptions::new("127.0.0.1".parse().unwrap(), directory.path().into(), cookie);
     spec.far.rcvbuf = Some(4_096);
     let mut listener = transport.listen(&spec, &options).unwrap();
     let to = listener.rendezvous();

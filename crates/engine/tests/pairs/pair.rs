@@ -42,7 +42,7 @@ fn missing(transport: &'static dyn Transport) -> Option<String> {
     }
     // The sockets exist as soon as the machine can reach another one; the loopback is a separate module.
     let spec = Spec::new(transport.name(), "stream");
-    let options = ListenOptions { address: [127, 0, 0, 1].into(), directory: std::env::temp_dir(), cookie: [5; 16] };
+    let options = ListenOptions::new([127, 0, 0, 1].into(), std::env::temp_dir(), [5; 16]);
     let mut listener = transport.listen(&spec, &options).expect("listens");
     let to = listener.rendezvous();
     let far = std::thread::spawn(move || listener.accept(now_ns() + 300_000_000).is_ok());
@@ -65,7 +65,7 @@ pub(crate) fn measure(spec: &Spec, legs: &[Leg], address: &str) -> Pair {
     let directory = tempfile::tempdir().expect("a directory");
     let cookie = std::array::from_fn(|index| (now_ns() >> (index % 8)) as u8);
     let options =
-        ListenOptions { address: address.parse::<IpAddr>().unwrap(), directory: directory.path().into(), cookie };
+        ListenOptions::new(address.parse::<IpAddr>().unwrap(), directory.path().into(), cookie);
     let near_plan = plan(spec, Role::Active, legs);
     let connect_and_run = |to: &Rendezvous| {
         let connect = |link: u32| transport.connect(spec, to, &hello(cookie, link)).expect("connects");

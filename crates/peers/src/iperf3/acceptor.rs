@@ -10,7 +10,7 @@ use std::sync::{
 };
 use std::time::Duration;
 
-use engine::transport::{foreign, udp};
+use engine::transport::{at_port, foreign, udp};
 use model::{EndOptions, Spec};
 use peer_wire::iperf3::{Cookie, datagram};
 use socket2::{Domain, Socket, Type};
@@ -148,7 +148,7 @@ impl Acceptor {
     pub(super) fn reopen(&self, options: &EndOptions, most: usize) -> Result<(), InteropError> {
         if *options != EndOptions::default() {
             // Invalid options must not interrupt the current listener.
-            listener(SocketAddr::new(self.address.ip(), 0), options)?;
+            listener(at_port(self.address, 0), options)?;
         }
         self.reopening.fetch_add(1, Ordering::SeqCst);
         let mut listen_queue = lock(&self.listen_queue);

@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use engine::transport::at_port;
 use peer_wire::iperf3::{Cookie, PEER, REFUSAL, StreamHello};
 
 use super::acceptor::{Acceptor, Arrival, lock};
@@ -20,7 +21,7 @@ pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
     for wanted in &service.addresses {
         // Port 0 means any free port; all addresses share the one that the first got.
         let port = acceptors.first().map_or(0, |acceptor| acceptor.address.port());
-        let wanted = if wanted.port() == 0 { SocketAddr::new(wanted.ip(), port) } else { *wanted };
+        let wanted = if wanted.port() == 0 { at_port(*wanted, port) } else { *wanted };
         acceptors.push(Acceptor::open(wanted)?);
     }
     std::thread::scope(|scope| {

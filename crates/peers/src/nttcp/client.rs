@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use engine::transport::at_port;
 use model::{Role, Spec};
 use peer_wire::nttcp::{FIRST_DATA_PORT, Local, LocalAction, Options, PEER, Statistics};
 use peer_wire::{SpeakError, Turn};
@@ -169,7 +170,7 @@ impl Session<'_> {
             }
             self.receive_next(ANSWER_LIMIT, "while its data port was expected")?;
         };
-        plain::dial(self.spec, SocketAddr::new(self.line.peer().ip(), port), 0)
+        plain::dial(self.spec, at_port(self.line.peer(), port), 0)
     }
 
     fn run(&mut self, socket: OwnedFd, observer: &mut dyn TrialObserver) -> Result<Moved, InteropError> {

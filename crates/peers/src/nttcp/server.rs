@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use engine::transport::at_port;
 use model::{Role, Spec};
 use peer_wire::nttcp::{FIRST_DATA_PORT, Options, PEER, Remote, RemoteAction, Statistics};
 use peer_wire::{SpeakError, Turn};
@@ -171,7 +172,7 @@ impl Session<'_, '_> {
                 break port;
             }
         };
-        let socket = plain::dial(spec, SocketAddr::new(self.client_session.line.peer().ip(), port), 0)?;
+        let socket = plain::dial(spec, at_port(self.client_session.line.peer(), port), 0)?;
         self.ready(requested, &socket, port)?;
         Ok(socket)
     }

@@ -1,11 +1,12 @@
 //! Our client at a server of nuttcp.
 
-use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, TcpListener, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use engine::transport::at_port;
 use model::{Role, Spec};
 use peer_wire::Turn;
 use peer_wire::nuttcp::{Client, ClientAction, Mark, PEER, Report};
@@ -146,8 +147,8 @@ impl Session<'_> {
     }
 
     fn dial(&mut self, port: u16) -> Result<Vec<OwnedFd>, InteropError> {
-        let (spec, host) = (self.spec, self.line.peer().ip());
-        (0..spec.flows).map(|flow| plain::dial(spec, SocketAddr::new(host, port + flow as u16), flow)).collect()
+        let (spec, host) = (self.spec, self.line.peer());
+        (0..spec.flows).map(|flow| plain::dial(spec, at_port(host, port + flow as u16), flow)).collect()
     }
 
     /// Waits until the server has connected, or sent its first datagram.

@@ -1,10 +1,11 @@
 //! One client at our server.
 
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use engine::transport::at_port;
 use model::{Live, Role, Spec};
 use peer_wire::nuttcp::{Mark, Options, PEER, Report, Server, ServerAction};
 use peer_wire::{SpeakError, Turn};
@@ -103,19 +104,19 @@ impl Session<'_, '_> {
 
     /// Accepts the client and its data connections; `None` if a port is not free.
     fn open(&mut self, requested: &Options, spec: &Spec) -> Result<Option<Vec<OwnedFd>>, InteropError> {
-        let (here, peer) = (self.client_session.here.ip(), self.client_session.line.peer().ip());
+        let (here, peer) = (self.client_session.here.ip(), self.client_session.line.peer());
         let ports = || (requested.port..).take(requested.streams as usize);
         // The receiver listens, unless the client requests the reverse.
         if requested.client_transmits == (requested.reverse && !requested.udp) {
             self.accept()?;
-            let dialled = ports().zip(0..).map(|(port, flow)| plain::dial(spec, SocketAddr::new(peer, port), flow));
+            let dialled = ports().zip(0..).map(|(port, flow)| plain::dial(spec, at_port(peer, port), flow));
             return dialled.collect::<Result<Vec<_>, _>>().map(Some);
         }
         let sockets = if requested.udp {
             let Ok(socket) = plain::bind(here, ports(), &spec.far) else { return Ok(None) };
             self.accept()?;
             let mut waits = self.waits();
-            let connected = plain::connect_to_first_sender(&socket, peer, &mut waits)?;
+            let connected = plain::connect_to_first_sender(&socket, peer.ip(), &mut waits)?;
             if connected && requested.reports_interim() {
                 skip_first_mark(&socket, &mut waits);
             }
@@ -127,7 +128,7 @@ impl Session<'_, '_> {
             let mut waits = self.waits();
             listeners
                 .iter()
-                .map(|listener| plain::accept(listener, peer, spec, Role::Passive, &mut waits))
+                .map(|listener| plain::accept(listener, peer.ip(), spec, Role::Passive, &mut waits))
                 .collect::<Result<Option<Vec<_>>, _>>()?
         };
         sockets.map(Some).ok_or_else(|| self.client_session.without_data(PEER.name, MESSAGE_LIMIT))

@@ -65,7 +65,7 @@ impl Transport for Udp {
     }
 
     fn listen(&self, spec: &Spec, listen: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
-        let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(listen.address), spec.far.port.unwrap_or(0));
+        let wanted = listen.wanted(spec);
         let failed = |source: io::Error| EngineError::socket("listen on", wanted, source);
         let socket = Socket::new(Domain::for_address(wanted), Type::DGRAM, None).map_err(failed)?;
         socket.set_reuse_port(true).map_err(failed)?;

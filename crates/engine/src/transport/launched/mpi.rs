@@ -169,7 +169,7 @@ struct MpiListener {
 
 impl Listener for MpiListener {
     fn rendezvous(&self) -> Rendezvous {
-        Rendezvous { address: None, path: None, cookie: self.cookie, blob: Vec::new() }
+        Rendezvous { cookie: self.cookie, ..Rendezvous::default() }
     }
 
     fn accept(&mut self, deadline_ns: u64) -> Result<(FlowHello, Link), EngineError> {

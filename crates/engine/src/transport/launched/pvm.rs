@@ -203,10 +203,9 @@ struct TaskListener {
 impl Listener for TaskListener {
     fn rendezvous(&self) -> Rendezvous {
         Rendezvous {
-            address: None,
             path: Some(PathBuf::from(self.tid.to_string())),
             cookie: self.cookie,
-            blob: Vec::new(),
+            ..Rendezvous::default()
         }
     }
 

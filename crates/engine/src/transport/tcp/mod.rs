@@ -68,7 +68,7 @@ impl Transport for Tcp {
     }
 
     fn listen(&self, spec: &Spec, listen: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
-        let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(listen.address), spec.far.port.unwrap_or(0));
+        let wanted = listen.wanted(spec);
         let failed = |source: io::Error| EngineError::socket("listen on", wanted, source);
         let socket = open(spec, wanted).map_err(failed)?;
         socket.set_reuse_address(true).map_err(failed)?;

@@ -58,7 +58,7 @@ impl Transport for Tls {
     }
 
     fn listen(&self, spec: &Spec, listen: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
-        let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(listen.address), spec.far.port.unwrap_or(0));
+        let wanted = listen.wanted(spec);
         let failed = |source: io::Error| EngineError::socket("listen on", wanted, source);
         let identity = Identity::new()?;
         let mut config = identity.server(None)?;
@@ -105,7 +105,13 @@ struct TlsListener {
 
 impl Listener for TlsListener {
     fn rendezvous(&self) -> Rendezvous {
-        Rendezvous { address: Some(self.address), path: None, cookie: self.cookie, blob: self.fingerprint.clone() }
+        Rendezvous {
+            address: Some(self.address),
+            path: None,
+            cookie: self.cookie,
+            blob: self.fingerprint.clone(),
+            ..Rendezvous::default()
+        }
     }
 
     fn accept(&mut self, deadline_ns: u64) -> Result<(FlowHello, Link), EngineError> {

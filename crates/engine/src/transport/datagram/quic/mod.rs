@@ -52,7 +52,7 @@ impl Transport for Quic {
     }
 
     fn listen(&self, spec: &Spec, listen: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
-        let wanted = SocketAddr::new(spec.far.data_addr.unwrap_or(listen.address), spec.far.port.unwrap_or(0));
+        let wanted = listen.wanted(spec);
         let failed = |source: io::Error| EngineError::socket("listen on", wanted, source);
         settings::congestion(&spec.far)?;
         let identity = Identity::new()?;
@@ -119,7 +119,7 @@ struct QuicListener {
 
 impl Listener for QuicListener {
     fn rendezvous(&self) -> Rendezvous {
-        Rendezvous { address: Some(self.address), path: None, cookie: self.cookie, blob: self.fingerprint.clone() }
+        Rendezvous { address: Some(self.address), path: None, cookie: self.cookie, blob: self.fingerprint.clone(), ..Rendezvous::default() }
     }
 
     fn accept(&mut self, deadline_ns: u64) -> Result<(FlowHello, Link), EngineError> {
