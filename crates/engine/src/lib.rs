@@ -40,5 +40,7 @@ pub mod fuzzing {
     }
 }
 
-pub use self::core::{EngineError, Leg, LegStop, LinkPlan, Signals, TrialPlan, WallError, now_ns, random, wall_error};
+pub use self::core::{
+    EngineError, Leg, LegStop, LinkPlan, PathTimes, Signals, TrialPlan, WallError, now_ns, random, wall_error,
+};
 pub use runner::{LegTally, run};

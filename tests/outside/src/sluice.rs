@@ -53,7 +53,7 @@ impl Transport for Sluice {
         };
         let failed = |source: io::Error| EngineError::socket("connect to", address, source);
         let mut channel = SluiceChannel::new(TcpStream::connect(address).map_err(failed)?).map_err(failed)?;
-        exchange_hello(&mut channel, hello, &address.to_string())?;
+        exchange_hello(&mut channel, hello, &address.to_string(), to.patience)?;
         channel.stream.set_read_timeout(None).map_err(failed)?;
         Ok(Link::of(channel))
     }
@@ -91,7 +91,7 @@ impl Listener for SluiceListener {
 fn greet(stream: TcpStream, cookie: &Cookie) -> io::Result<Option<(FlowHello, Link)>> {
     stream.set_nonblocking(false)?;
     let mut channel = SluiceChannel::new(stream)?;
-    let Some(hello) = read_hello(&mut channel, cookie)? else { return Ok(None) };
+    let Some(hello) = read_hello(&mut channel, cookie, Duration::ZERO)? else { return Ok(None) };
     welcome(&mut channel)?;
     channel.stream.set_read_timeout(None)?;
     Ok(Some((hello, Link::of(channel))))

@@ -17,6 +17,17 @@ pub struct TrialPlan {
     pub flows: Range<u32>,
     /// What is done over the connections, in order.
     pub legs: Vec<Leg>,
+    /// What is known of the path.
+    pub path: PathTimes,
+}
+
+/// The times of a path as another connection between the same hosts has seen them; zero where nothing is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PathTimes {
+    /// A round trip, ns.
+    pub round_trip_ns: u64,
+    /// How much longer than on a short path without loss an answer may take, ns: deadlines are that much later.
+    pub patience_ns: u64,
 }
 
 /// One part of a trial with one block size.

@@ -7,19 +7,28 @@ use super::machine::Env;
 use crate::core::{Interest, Turn, not_now, now_ns};
 use crate::transport::{Channel, Signal};
 
-/// Pause between two attempts, and their number: 8 s in all, because a receiver of many flows may be far behind. The
-/// coordinator waits a little longer.
+/// Pause between the first two attempts, and the one at which its doubling ends: on a slow link, repetitions would queue before the
+/// answer.
 const RETRY_NS: u64 = 20_000_000;
-const TRIES: u32 = 400;
+const LAST_RETRY_NS: u64 = 320_000_000;
+/// How long to try on a path of usual length: a receiver of many flows may be far behind. The coordinator waits a little longer.
+const LIMIT_NS: u64 = 8_000_000_000;
 
 /// Repeats Finish until Finished comes.
-#[derive(Default)]
 pub(super) struct CloseHandshake {
+    patience_ns: u64,
     tries: u32,
+    pause_ns: u64,
     retry_ns: u64,
+    end_ns: u64,
 }
 
 impl CloseHandshake {
+    /// For a path that may take this much longer than usual for an answer.
+    pub(super) fn new(patience_ns: u64) -> Self {
+        Self { patience_ns, tries: 0, pause_ns: RETRY_NS, retry_ns: 0, end_ns: 0 }
+    }
+
     /// Whether it has begun.
     pub(super) fn begun(&self) -> bool {
         self.tries > 0
@@ -34,7 +43,9 @@ impl CloseHandshake {
         leg: u32,
     ) -> io::Result<Turn> {
         if !self.begun() {
-            env.counters.stop_sending(now_ns());
+            let now = now_ns();
+            self.end_ns = now + LIMIT_NS + self.patience_ns;
+            env.counters.stop_sending(now);
             if self.send_finish(channel, sent) {
                 return Ok(Turn::Done);
             }
@@ -45,7 +56,8 @@ impl CloseHandshake {
             Err(error) if not_now(&error) => {}
             Err(error) => return Err(error),
         }
-        if now_ns() >= self.retry_ns && (self.tries > TRIES || self.send_finish(channel, sent)) {
+        let now = now_ns();
+        if now >= self.retry_ns && (now >= self.end_ns || self.send_finish(channel, sent)) {
             return Ok(Turn::Done);
         }
         Ok(Turn::Wait(Interest::Read, self.retry_ns))
@@ -54,7 +66,8 @@ impl CloseHandshake {
     /// One attempt. True when the other end has closed and needs no announcement.
     fn send_finish<C: Channel>(&mut self, channel: &mut C, sent: u64) -> bool {
         self.tries += 1;
-        self.retry_ns = now_ns() + RETRY_NS;
+        self.retry_ns = now_ns() + self.pause_ns;
+        self.pause_ns = (2 * self.pause_ns).min(LAST_RETRY_NS + self.patience_ns / 32);
         channel
             .send(&Signal::Finish(sent).encode(channel.nonce()))
             .is_err_and(|error| error.kind() == io::ErrorKind::NotConnected)

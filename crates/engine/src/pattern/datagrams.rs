@@ -52,7 +52,7 @@ impl DatagramSender {
             stop: part.stop,
             left,
             number: 0,
-            close_handshake: CloseHandshake::default(),
+            close_handshake: CloseHandshake::new(part.path.patience_ns),
             pacer: Pacer::new(part.pace),
             credit: part.to_receiver.then(|| Credit::new(part.leg)),
             burst: 0,

@@ -118,8 +118,8 @@ pub fn datagrams(bytes: &[u8]) {
     let Some(([choice, options], said)) = bytes.split_first_chunk::<2>() else { return };
     if *choice == u8::MAX {
         let header = LegHeader { leg: 1, block: 1, reply: 1, quota: 1 };
-        let _ = open_leg(&mut Scripted::<true>::new(said, io::ErrorKind::NotConnected), &header);
-        let _ = receive_leg(&mut Scripted::<true>::new(said, io::ErrorKind::NotConnected), None, 1);
+        let _ = open_leg(&mut Scripted::<true>::new(said, io::ErrorKind::NotConnected), &header, 0);
+        let _ = receive_leg(&mut Scripted::<true>::new(said, io::ErrorKind::NotConnected), None, 1, 0);
         return;
     }
     let mut channel = Scripted::<true>::new(said, io::ErrorKind::WouldBlock);
@@ -135,9 +135,9 @@ pub fn stream(bytes: &[u8]) {
     if *choice == u8::MAX {
         let header = LegHeader { leg: 1, block: 1, reply: 1, quota: 1 };
         let ended = || Scripted::<false>::new(said, io::ErrorKind::NotConnected);
-        let _ = open_leg(&mut ended(), &header);
-        let _ = receive_leg(&mut ended(), None, 1);
-        let _ = read_hello(&mut ended(), &[7; 16]);
+        let _ = open_leg(&mut ended(), &header, 0);
+        let _ = receive_leg(&mut ended(), None, 1, 0);
+        let _ = read_hello(&mut ended(), &[7; 16], std::time::Duration::ZERO);
         return;
     }
     run(&mut Scripted::<false>::new(said, io::ErrorKind::WouldBlock), *choice, *options);
@@ -192,6 +192,7 @@ fn part(choice: u8, options: u8) -> (Spec, Part) {
         reply: reply as usize,
         stop,
         leg: 1,
+        path: crate::core::PathTimes::default(),
         last: is(4),
         pace: is(5).then_some(Pace { gap_ns: 1.0, catch_up_ns: 0.0, blocked_ns: 0.0, spread_ns: 0.0 }),
         drain: None,

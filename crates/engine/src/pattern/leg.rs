@@ -10,25 +10,28 @@ use crate::core::{EngineError, LegHeader, not_now, now_ns};
 use crate::transport::{Channel, Kind, Signal};
 
 const OPEN: &[u8; 4] = b"OPEN";
+/// Time limit on a path of usual length.
 const LIMIT_NS: u64 = 10_000_000_000;
+/// Pause before the first repetition, and the one at which its doubling ends.
 const RETRY_NS: u64 = 50_000_000;
+const LAST_RETRY_NS: u64 = 800_000_000;
 
 /// Active end, first half: announces the leg.
-pub(crate) fn send_leg<C: Channel>(channel: &mut C, header: &LegHeader) -> Result<(), EngineError> {
+pub(crate) fn send_leg<C: Channel>(channel: &mut C, header: &LegHeader, patience_ns: u64) -> Result<(), EngineError> {
     match C::KIND {
         Kind::Alone => Ok(()),
-        Kind::Stream => write_all(channel, &header.encode()),
+        Kind::Stream => write_all(channel, &header.encode(), patience_ns),
         Kind::Datagram => send_signal(channel, Signal::Leg(*header)),
     }
 }
 
 /// Active end, second half: waits until the passive end is ready.
-pub(crate) fn open_leg<C: Channel>(channel: &mut C, header: &LegHeader) -> Result<(), EngineError> {
+pub(crate) fn open_leg<C: Channel>(channel: &mut C, header: &LegHeader, patience_ns: u64) -> Result<(), EngineError> {
     match C::KIND {
         Kind::Alone => Ok(()),
         Kind::Stream => {
             let mut answer = [0; 4];
-            read_all(channel, &mut answer)?;
+            read_all(channel, &mut answer, patience_ns)?;
             if &answer == OPEN {
                 Ok(())
             } else {
@@ -39,7 +42,8 @@ pub(crate) fn open_leg<C: Channel>(channel: &mut C, header: &LegHeader) -> Resul
             }
         }
         Kind::Datagram => {
-            let (deadline, mut retry) = (now_ns() + LIMIT_NS, now_ns() + RETRY_NS);
+            let (begun, mut pause) = (now_ns(), RETRY_NS);
+            let (deadline, mut retry) = (begun + LIMIT_NS + patience_ns, begun + pause);
             let mut buffer = vec![0; 1 << 16];
             while now_ns() < deadline {
                 match channel.recv(&mut buffer) {
@@ -52,11 +56,12 @@ pub(crate) fn open_leg<C: Channel>(channel: &mut C, header: &LegHeader) -> Resul
                     Err(error) => return Err(EngineError::socket("open a leg with", "the other end", error)),
                 }
                 if now_ns() > retry {
-                    send_leg(channel, header)?;
-                    retry = now_ns() + RETRY_NS;
+                    send_leg(channel, header, patience_ns)?;
+                    pause = (2 * pause).min(LAST_RETRY_NS);
+                    retry = now_ns() + pause;
                 }
             }
-            Err(surprise("did not open the leg within 10 s"))
+            Err(surprise(&format!("did not open the leg within {}", limit(patience_ns))))
         }
     }
 }
@@ -66,25 +71,26 @@ pub(crate) fn receive_leg<C: Channel>(
     channel: &mut C,
     pending: Option<LegHeader>,
     due: u32,
+    patience_ns: u64,
 ) -> Result<LegHeader, EngineError> {
     let header = match (C::KIND, pending) {
         (_, Some(header)) => header,
-        (Kind::Datagram, None) => receive_datagram_leg(channel, due)?,
+        (Kind::Datagram, None) => receive_datagram_leg(channel, due, patience_ns)?,
         (_, None) => {
             let mut bytes = [0; 32];
-            read_all(channel, &mut bytes)?;
+            read_all(channel, &mut bytes, patience_ns)?;
             LegHeader::decode(&bytes).ok_or_else(|| surprise("sent an unexpected message where a leg was due"))?
         }
     };
     match C::KIND {
         Kind::Datagram => send_signal(channel, Signal::LegOpen(header.leg))?,
-        _ => write_all(channel, OPEN)?,
+        _ => write_all(channel, OPEN, patience_ns)?,
     }
     Ok(header)
 }
 
-fn receive_datagram_leg<C: Channel>(channel: &mut C, due: u32) -> Result<LegHeader, EngineError> {
-    let deadline = now_ns() + LIMIT_NS;
+fn receive_datagram_leg<C: Channel>(channel: &mut C, due: u32, patience_ns: u64) -> Result<LegHeader, EngineError> {
+    let deadline = now_ns() + LIMIT_NS + patience_ns;
     let mut buffer = vec![0; 1 << 16];
     while now_ns() < deadline {
         match channel.recv(&mut buffer) {
@@ -101,16 +107,16 @@ fn receive_datagram_leg<C: Channel>(channel: &mut C, due: u32) -> Result<LegHead
             Err(error) => return Err(EngineError::socket("wait for a leg from", "the other end", error)),
         }
     }
-    Err(surprise("announced no leg within 10 s"))
+    Err(surprise(&format!("announced no leg within {}", limit(patience_ns))))
 }
 
 fn send_signal<C: Channel>(channel: &mut C, signal: Signal) -> Result<(), EngineError> {
     let bytes = signal.encode(channel.nonce());
-    write_all(channel, &bytes)
+    write_all(channel, &bytes, 0)
 }
 
-fn write_all<C: Channel>(channel: &mut C, mut bytes: &[u8]) -> Result<(), EngineError> {
-    let deadline = now_ns() + LIMIT_NS;
+fn write_all<C: Channel>(channel: &mut C, mut bytes: &[u8], patience_ns: u64) -> Result<(), EngineError> {
+    let deadline = now_ns() + LIMIT_NS + patience_ns;
     while !bytes.is_empty() {
         match channel.send(bytes) {
             Ok(count) => bytes = &bytes[count..],
@@ -121,8 +127,8 @@ fn write_all<C: Channel>(channel: &mut C, mut bytes: &[u8]) -> Result<(), Engine
     Ok(())
 }
 
-fn read_all<C: Channel>(channel: &mut C, into: &mut [u8]) -> Result<(), EngineError> {
-    let deadline = now_ns() + LIMIT_NS;
+fn read_all<C: Channel>(channel: &mut C, into: &mut [u8], patience_ns: u64) -> Result<(), EngineError> {
+    let deadline = now_ns() + LIMIT_NS + patience_ns;
     let mut filled = 0;
     while filled < into.len() {
         match channel.recv(&mut into[filled..]) {
@@ -139,6 +145,10 @@ fn read_all<C: Channel>(channel: &mut C, into: &mut [u8]) -> Result<(), EngineEr
         }
     }
     Ok(())
+}
+
+fn limit(patience_ns: u64) -> String {
+    format!("{} s", (LIMIT_NS + patience_ns).div_ceil(1_000_000_000))
 }
 
 fn surprise(what: &str) -> EngineError {

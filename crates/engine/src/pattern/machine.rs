@@ -5,7 +5,7 @@ use std::io;
 use model::{Direction, ProbeSample, Role, SizeCount};
 
 use super::pacer::Pace;
-use crate::core::{Counters, Interest, LegStop, Payload, RttRecorder, Signals, Turn, initiates, not_now};
+use crate::core::{Counters, Interest, LegStop, PathTimes, Payload, RttRecorder, Signals, Turn, initiates, not_now};
 use crate::transport::{Channel, Mark};
 
 /// One end's part in one leg of one connection.
@@ -23,6 +23,8 @@ pub(crate) struct Part {
     pub(crate) stop: LegStop,
     /// Number of the leg within the trial.
     pub(crate) leg: u32,
+    /// What is known of the path.
+    pub(crate) path: PathTimes,
     /// No leg follows on this connection.
     pub(crate) last: bool,
     /// The rate to keep, if one is requested.

@@ -124,6 +124,7 @@ impl<C: Channel> FlowOf<C> {
             direction: self.setup.link_plan.direction,
             block: header.block as usize,
             reply: header.reply as usize,
+            path: self.setup.plan.path,
             stop,
             leg: header.leg,
             last: header.leg as usize + 1 == self.setup.plan.legs.len(),
@@ -161,7 +162,7 @@ impl<C: Channel> Flow for FlowOf<C> {
         let header = LegHeader { leg: leg as u32, block: wanted.block, reply: wanted.reply, quota };
         if !foreign {
             self.nonblocking(false)?;
-            send_leg(&mut self.channel, &header)?;
+            send_leg(&mut self.channel, &header, self.setup.plan.path.patience_ns)?;
         }
         self.header = Some(header);
         Ok(())
@@ -173,13 +174,14 @@ impl<C: Channel> Flow for FlowOf<C> {
         let header = match self.setup.plan.role {
             _ if self.channel.is_foreign() => announced.ok_or_else(unannounced)?,
             Role::Active => {
+        let patience_ns = self.setup.plan.path.patience_ns;
                 let header = announced.ok_or_else(unannounced)?;
-                open_leg(&mut self.channel, &header)?;
+                open_leg(&mut self.channel, &header, patience_ns)?;
                 header
             }
             Role::Passive => {
                 self.nonblocking(false)?;
-                receive_leg(&mut self.channel, announced, leg as u32)?
+                receive_leg(&mut self.channel, announced, leg as u32, patience_ns)?
             }
         };
         if (header.leg as usize, header.block, header.reply) != (leg, wanted.block, wanted.reply) {

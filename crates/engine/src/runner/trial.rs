@@ -264,7 +264,7 @@ impl Trial<'_> {
         if moved != progress.moved || unsent.is_some_and(|unsent| unsent != progress.unsent) {
             *progress = Progress { moved, unsent: unsent.unwrap_or(progress.unsent), since_ns: now };
         }
-        now - progress.since_ns > limit.max(paced_gap)
+        now - progress.since_ns > limit.max(paced_gap) + self.plan.path.patience_ns
     }
 }
 

@@ -86,7 +86,7 @@ pub fn datagrams(socket: OwnedFd, header: impl Header) -> Result<Link, EngineErr
 /// If the peer cannot be reached, or an option is refused.
 pub fn dial(spec: &Spec, target: SocketAddr, link: u32) -> Result<OwnedFd, EngineError> {
     if spec.transport != "udp" {
-        return tcp::dial(spec, target, Some(link)).map(OwnedFd::from);
+        return tcp::dial(spec, target, Some((link, Duration::ZERO))).map(OwnedFd::from);
     }
     let failed = |source: io::Error| EngineError::socket("reach", target, source);
     let socket = Socket::new(Domain::for_address(target), Type::DGRAM, None).map_err(failed)?;

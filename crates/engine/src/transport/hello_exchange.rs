@@ -2,18 +2,25 @@
 //! everything else. Transports of other crates use them, too.
 
 use std::io;
+use std::time::Duration;
 
 use super::handshake::WELCOME;
 use super::stream::HELLO_LIMIT;
 use super::{Channel, Cookie, FlowHello, HELLO_BYTES};
 use crate::core::{EngineError, not_now, now_ns};
 
-/// Active side: sends the hello and waits until the passive end, at `address`, has accepted the connection.
+/// Active side: sends the hello and waits until the passive end, at `address`, has accepted the connection. `patience` is how much
+/// longer than usual the path may take for the answer.
 ///
 /// # Errors
 /// The other end did not answer, or is none that waits for this hello.
-pub fn exchange_hello(channel: &mut impl Channel, hello: &FlowHello, address: &str) -> Result<(), EngineError> {
-    let deadline = deadline();
+pub fn exchange_hello(
+    channel: &mut impl Channel,
+    hello: &FlowHello,
+    address: &str,
+    patience: Duration,
+) -> Result<(), EngineError> {
+    let deadline = deadline(patience);
     let mut answer = [0; 1];
     let result = write_all(channel, &hello.encode(), deadline).and_then(|()| read_all(channel, &mut answer, deadline));
     result.map_err(|source| match source.kind() {
@@ -34,9 +41,9 @@ pub fn exchange_hello(channel: &mut impl Channel, hello: &FlowHello, address: &s
 ///
 /// # Errors
 /// The connection failed, or nothing came in time.
-pub fn read_hello(channel: &mut impl Channel, cookie: &Cookie) -> io::Result<Option<FlowHello>> {
+pub fn read_hello(channel: &mut impl Channel, cookie: &Cookie, patience: Duration) -> io::Result<Option<FlowHello>> {
     let mut bytes = [0; HELLO_BYTES];
-    read_all(channel, &mut bytes, deadline())?;
+    read_all(channel, &mut bytes, deadline(patience))?;
     Ok(FlowHello::decode(&bytes, [cookie]))
 }
 
@@ -45,11 +52,11 @@ pub fn read_hello(channel: &mut impl Channel, cookie: &Cookie) -> io::Result<Opt
 /// # Errors
 /// The connection failed.
 pub fn welcome(channel: &mut impl Channel) -> io::Result<()> {
-    write_all(channel, &[WELCOME], deadline())
+    write_all(channel, &[WELCOME], deadline(Duration::ZERO))
 }
 
-fn deadline() -> u64 {
-    now_ns() + HELLO_LIMIT.as_nanos() as u64
+fn deadline(patience: Duration) -> u64 {
+    now_ns() + (HELLO_LIMIT + patience).as_nanos() as u64
 }
 
 fn write_all(channel: &mut impl Channel, mut bytes: &[u8], deadline_ns: u64) -> io::Result<()> {

@@ -56,4 +56,4 @@ pub use sys::sockopt::Buffer;
 pub(crate) use sys::uring;
 pub use sys::watched::{Owner, Watched};
 pub(crate) use tcp_info::TcpInfo;
-pub use tcp_info::tcp_round_trip;
+pub use tcp_info::{TcpPath, tcp_path};

@@ -14,11 +14,25 @@ pub(crate) struct TcpInfo {
     length: usize,
 }
 
-/// The current smoothed round-trip time of a TCP connection; the handshake gives its first value. `None` for any other
-/// socket.
+/// What a TCP connection shows of its path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TcpPath {
+    /// The smoothed round trip; the handshake gives its first value.
+    pub round_trip: Duration,
+    /// Its mean deviation.
+    pub variation: Duration,
+    /// Segments with data that were sent, repetitions included.
+    pub sent: u32,
+    /// Segments that were sent again, those of the handshake included.
+    pub repeated: u32,
+    /// Whether the oldest segment has been sent again and is not acknowledged yet.
+    pub repeating: bool,
+}
+
+/// What a TCP connection shows of its path now. `None` for any other socket.
 #[must_use]
-pub fn tcp_round_trip(socket: BorrowedFd<'_>) -> Option<Duration> {
-    TcpInfo::of(socket).map(|info| Duration::from_micros(info.old(68).into()))
+pub fn tcp_path(socket: BorrowedFd<'_>) -> Option<TcpPath> {
+    TcpInfo::of(socket).map(|info| info.path())
 }
 
 /// The length up to tcpi_total_retrans, which every kernel since 2.6 has.
@@ -71,6 +85,19 @@ impl TcpInfo {
     /// A rate in bytes a second, in bit/s.
     fn bps(&self, at: usize) -> Option<u64> {
         Some(self.u64(at)?.saturating_mul(8))
+    }
+
+    fn path(&self) -> TcpPath {
+        let us = |at| Duration::from_micros(self.old(at).into());
+        TcpPath {
+            round_trip: us(68),
+            variation: us(72),
+            // Kernels before 4.6 count no segments with data.
+            sent: self.u32(156).or_else(|| self.u32(136)).unwrap_or(0),
+            repeated: self.old(100),
+            // tcpi_retransmits
+            repeating: self.bytes[2] > 0,
+        }
     }
 
     /// Shortest round trip that this end saw, ns.

@@ -56,7 +56,7 @@ pub(crate) fn one_leg(spec: &Spec) -> Vec<Leg> {
 }
 
 pub(crate) fn plan(spec: &Spec, role: Role, legs: &[Leg]) -> TrialPlan {
-    TrialPlan { spec: spec.clone(), role, trial: 7, flows: 0..spec.flows, legs: legs.to_vec() }
+    TrialPlan { spec: spec.clone(), role, trial: 7, flows: 0..spec.flows, legs: legs.to_vec(), path: engine::PathTimes::default() }
 }
 
 pub(crate) fn measure(spec: &Spec, legs: &[Leg], address: &str) -> Pair {

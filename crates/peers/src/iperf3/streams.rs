@@ -120,7 +120,14 @@ impl Streams {
         };
         let spec = Spec { stop, ..spec };
         let leg = Leg { block: spec.block, reply: spec.reply_bytes(), stop, expected_ns: 0 };
-        let plan = TrialPlan { spec: spec.clone(), role, trial: 0, flows: 0..spec.flows, legs: vec![leg] };
+        let plan = TrialPlan {
+            spec: spec.clone(),
+            role,
+            trial: 0,
+            flows: 0..spec.flows,
+            legs: vec![leg],
+            path: engine::PathTimes::default(),
+        };
         let receivers: Vec<Arc<ReceiverState>> = sockets.iter().map(|_| Arc::default()).collect();
         let links = links(&spec, wide, &sockets, &receivers)?;
         let count = Count::of(role, &spec, &sockets);

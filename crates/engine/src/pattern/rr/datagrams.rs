@@ -93,7 +93,7 @@ impl DatagramRequester {
             longest_ns: 0,
             patient_calls: if part.spins { SPINS_PER_CLOCK_READ } else { 1 },
             vain_calls: 0,
-            close_handshake: CloseHandshake::default(),
+            close_handshake: CloseHandshake::new(part.path.patience_ns),
             opening: part.opening,
         }
     }

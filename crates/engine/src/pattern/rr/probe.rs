@@ -55,7 +55,8 @@ impl Prober {
             reply_received: 0,
             begun: false,
             closing: false,
-            close_handshake: CloseHandshake::default(),
+            close_handshake: CloseHandshake::new(part.path.patience_ns),
+            first_patience_ns: first_patience_ns(part),
             awake: pace.gap_ns as u64 >= AWAKE_GAP_NS,
         })
     }
@@ -227,6 +228,7 @@ mod tests {
             stop: LegStop::Clock,
             leg: 0,
             last: true,
+            path: crate::core::PathTimes::default(),
             pace: Some(Pace { gap_ns: 1.0, catch_up_ns: 0.0, blocked_ns: 0.0, spread_ns: 0.0 }),
             drain: None,
             to_receiver: false,

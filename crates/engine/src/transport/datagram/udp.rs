@@ -22,9 +22,12 @@ pub(crate) struct Udp;
 const MAX_DATAGRAM: u64 = 65_507;
 /// Receive buffer if none is requested: a burst must fit while the reader is off its core.
 const DEFAULT_RCVBUF: usize = 4 << 20;
-/// Time after which an unanswered handshake message is repeated.
+/// Time after which an unanswered handshake message is repeated for the first time, and the pause that the doubling ends at: on a slow
+/// link, repetitions would queue before the answer.
 pub const RETRY: Duration = Duration::from_millis(50);
-const HANDSHAKE_LIMIT_NS: u64 = 5_000_000_000;
+const LAST_RETRY: Duration = Duration::from_millis(800);
+/// Time limit of the handshake on a path of usual length.
+const HANDSHAKE_LIMIT: Duration = Duration::from_secs(5);
 
 impl Transport for Udp {
     fn named(&self) -> &'static NamedTransport {
@@ -95,7 +98,7 @@ impl Transport for Udp {
         options::bind_near(&socket, &spec.near, target, Some(hello.link))?;
         socket.connect(&target.into()).map_err(failed)?;
         options::connected(socket.as_fd(), &spec.near, spec, false)?;
-        prove(&socket, hello, target)?;
+        prove(&socket, hello, target, to.patience)?;
         Ok(Link::of(DatagramChannel::new(socket.into(), hello.nonce).map_err(failed)?))
     }
 
@@ -119,19 +122,20 @@ pub(crate) fn roomy(socket: &Socket, requested: bool) {
 
 /// The active half of the handshake: HELLO until challenged, PROOF until ready. Each is sent at its time and when it
 /// changes, independent of what arrives: forged answers cause no additional sends.
-fn prove(socket: &Socket, hello: &FlowHello, target: SocketAddr) -> Result<(), EngineError> {
+fn prove(socket: &Socket, hello: &FlowHello, target: SocketAddr, patience: Duration) -> Result<(), EngineError> {
     let failed = |source: io::Error| EngineError::socket("reach", target, source);
-    let deadline = now_ns() + HANDSHAKE_LIMIT_NS;
+    let deadline = now_ns() + (HANDSHAKE_LIMIT + patience).as_nanos() as u64;
     let hello_bytes = hello.encode();
     let mut message = Signal::Hello(hello_bytes);
-    let mut send_at_ns = 0;
+    let (mut send_at_ns, mut pause) = (0, RETRY);
     let mut buffer = [0; SIGNAL_BYTES];
     while now_ns() < deadline {
         let now = now_ns();
         if now >= send_at_ns {
             // An ICMP refusal may be the answer to an earlier attempt; the next one decides.
             let _ = socket.send(&message.encode(hello.nonce));
-            send_at_ns = now + RETRY.as_nanos() as u64;
+            send_at_ns = now + pause.as_nanos() as u64;
+            pause = (2 * pause).min(LAST_RETRY);
         }
         // Never zero, which would mean no limit.
         let left = Duration::from_nanos(send_at_ns.saturating_sub(now).max(1_000));
@@ -139,7 +143,7 @@ fn prove(socket: &Socket, hello: &FlowHello, target: SocketAddr) -> Result<(), E
         match rustix::net::recv(socket, &mut buffer, rustix::net::RecvFlags::TRUNC) {
             Ok((_, count)) if count == SIGNAL_BYTES => match Signal::decode(&buffer, hello.nonce) {
                 Some(Signal::Challenge(number)) if message == Signal::Hello(hello_bytes) => {
-                    (message, send_at_ns) = (Signal::Proof(number, hello_bytes), 0);
+                    (message, send_at_ns, pause) = (Signal::Proof(number, hello_bytes), 0, RETRY);
                 }
                 Some(Signal::Ready) => return Ok(()),
                 _ => {}

@@ -12,6 +12,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
@@ -54,7 +55,7 @@ impl LocalListener {
                 Ok((stream, _)) => {
                     stream.set_nonblocking(false).map_err(failed)?;
                     let socket = socket2::Socket::from(OwnedFd::from(stream));
-                    if let Ok(Some(hello)) = read_hello(&socket, &self.cookie) {
+                    if let Ok(Some(hello)) = read_hello(&socket, &self.cookie, Duration::ZERO) {
                         return Ok((hello, OwnedFd::from(socket).into()));
                     }
                 }
@@ -62,7 +63,7 @@ impl LocalListener {
                     if now_ns() > deadline_ns {
                         return Err(failed(io::ErrorKind::TimedOut.into()));
                     }
-                    std::thread::sleep(std::time::Duration::from_millis(1));
+                    std::thread::sleep(Duration::from_millis(1));
                 }
                 Err(error) => return Err(failed(error)),
             }
@@ -82,7 +83,7 @@ pub(crate) fn connect(to: &Rendezvous, hello: &FlowHello) -> Result<UnixStream, 
     let stream =
         UnixStream::connect(path).map_err(|source| EngineError::socket("connect to", path.display(), source))?;
     let socket = socket2::Socket::from(OwnedFd::from(stream));
-    exchange_hello(&socket, hello, &path.display().to_string())?;
+    exchange_hello(&socket, hello, &path.display().to_string(), Duration::ZERO)?;
     Ok(OwnedFd::from(socket).into())
 }
 

@@ -83,7 +83,7 @@ impl Transport for Vsock {
             socket.bind(&SockAddr::vsock(CID_LOCAL, PORT_ANY)).map_err(|_| no_loopback())?;
         }
         socket.connect_timeout(&SockAddr::vsock(target.cid, target.port), CONNECT_LIMIT).map_err(failed)?;
-        exchange_hello(&socket, hello, &target.to_string())?;
+        exchange_hello(&socket, hello, &target.to_string(), Duration::ZERO)?;
         Ok(Link::of(StreamChannel::new(socket.into(), spec.io)))
     }
 }
@@ -155,7 +155,7 @@ impl Listener for VsockListener {
             let (cookie, io) = (self.cookie, self.io);
             let greeting: Greeting = Box::new(move || {
                 // An unauthenticated or broken connection is dropped; the right one is still to come.
-                let hello = socket.set_nonblocking(false).and_then(|()| read_hello(&socket, &cookie));
+                let hello = socket.set_nonblocking(false).and_then(|()| read_hello(&socket, &cookie, Duration::ZERO));
                 let Ok(Some(hello)) = hello else { return Ok(None) };
                 welcome(&socket).map_err(failed)?;
                 Ok(Some((hello, Link::of(StreamChannel::new(socket.into(), io)))))

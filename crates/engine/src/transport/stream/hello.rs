@@ -10,13 +10,18 @@ use crate::core::EngineError;
 use crate::transport::handshake::WELCOME;
 use crate::transport::{Cookie, FlowHello, HELLO_BYTES};
 
-/// How long a data connection may take to send its hello.
+/// How long a data connection may take to send its hello, on a path of usual length.
 pub(crate) const HELLO_LIMIT: Duration = Duration::from_secs(5);
 
 /// Active side: sends the hello and waits until the passive end has accepted the connection.
-pub(crate) fn exchange_hello(socket: &socket2::Socket, hello: &FlowHello, address: &str) -> Result<(), EngineError> {
+pub(crate) fn exchange_hello(
+    socket: &socket2::Socket,
+    hello: &FlowHello,
+    address: &str,
+    patience: Duration,
+) -> Result<(), EngineError> {
     send_hello(socket, hello, address)?;
-    receive_welcome(socket, address)
+    receive_welcome(socket, address, patience)
 }
 
 /// Active side, first half: sends the hello.
@@ -26,9 +31,9 @@ pub(crate) fn send_hello(socket: &socket2::Socket, hello: &FlowHello, address: &
 }
 
 /// Active side, second half: waits until the passive end has accepted the connection.
-pub(crate) fn receive_welcome(socket: &socket2::Socket, address: &str) -> Result<(), EngineError> {
+pub(crate) fn receive_welcome(socket: &socket2::Socket, address: &str, patience: Duration) -> Result<(), EngineError> {
     let failed = |source: io::Error| EngineError::socket("send the hello of a data connection to", address, source);
-    socket.set_read_timeout(Some(HELLO_LIMIT)).map_err(failed)?;
+    socket.set_read_timeout(Some(HELLO_LIMIT + patience)).map_err(failed)?;
     let mut answer = [0; 1];
     recv_all(socket.as_fd(), &mut answer).map_err(|source| match source.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => EngineError::Peer {
@@ -46,8 +51,12 @@ pub(crate) fn receive_welcome(socket: &socket2::Socket, address: &str) -> Result
 }
 
 /// Passive side: reads the hello of a connection that a listener of its own accepted; `None` for one without the cookie.
-pub(crate) fn read_hello(socket: &socket2::Socket, cookie: &Cookie) -> io::Result<Option<FlowHello>> {
-    socket.set_read_timeout(Some(HELLO_LIMIT))?;
+pub(crate) fn read_hello(
+    socket: &socket2::Socket,
+    cookie: &Cookie,
+    patience: Duration,
+) -> io::Result<Option<FlowHello>> {
+    socket.set_read_timeout(Some(HELLO_LIMIT + patience))?;
     let mut bytes = [0; HELLO_BYTES];
     recv_all(socket.as_fd(), &mut bytes)?;
     socket.set_read_timeout(None)?;

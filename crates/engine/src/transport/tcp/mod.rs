@@ -26,7 +26,7 @@ use crate::core::{EngineError, now_ns};
 /// The transport.
 pub(crate) struct Tcp;
 
-/// How long a connection attempt may take.
+/// How long a connection attempt may take on a path of usual length.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// Connections opened in parallel if there are many: few enough for any listener's queue.
 const UNDER_WAY: usize = 512;
@@ -87,6 +87,7 @@ impl Transport for Tcp {
             socket: Arc::new(socket),
             address,
             cookie: listen.cookie,
+            patience: listen.patience,
             spec: Arc::new(spec.clone()),
             greetings: Greetings::new(),
         }))
@@ -96,8 +97,8 @@ impl Transport for Tcp {
         let target = to
             .address
             .ok_or_else(|| EngineError::unsupported("a tcp rendezvous without an address", "this is a defect"))?;
-        let socket = dial(spec, target, Some(hello.link))?;
-        exchange_hello(&socket, hello, &target.to_string())?;
+        let socket = dial(spec, target, Some((hello.link, to.patience)))?;
+        exchange_hello(&socket, hello, &target.to_string(), to.patience)?;
         if !spec.renews_link(hello.link) {
             return Ok(Link::of(StreamChannel::new(socket.into(), spec.io)));
         }
@@ -120,14 +121,14 @@ impl Transport for Tcp {
         for some in hellos.chunks(UNDER_WAY) {
             let begun: Vec<Socket> =
                 some.iter().map(|hello| begin(spec, target, hello.link)).collect::<Result<_, _>>()?;
-            let deadline = now_ns() + CONNECT_LIMIT.as_nanos() as u64;
+            let deadline = now_ns() + (CONNECT_LIMIT + to.patience).as_nanos() as u64;
             for (socket, hello) in begun.iter().zip(some) {
                 await_connection(socket, deadline).map_err(|source| refused(target, source))?;
                 options::connected(socket.as_fd(), &spec.near, spec, true)?;
                 send_hello(socket, hello, &name)?;
             }
             for socket in begun {
-                receive_welcome(&socket, &name)?;
+                receive_welcome(&socket, &name, to.patience)?;
                 links.push(Link::of(StreamChannel::new(socket.into(), spec.io)));
             }
         }
@@ -150,15 +151,15 @@ pub(crate) fn open(spec: &Spec, address: SocketAddr) -> io::Result<Socket> {
     Socket::new(Domain::for_address(address), Type::STREAM, protocol)
 }
 
-/// A connected socket with the near end's options. `link` gives the local port its offset; connections of crr leave the port
-/// to the kernel.
-pub(crate) fn dial(spec: &Spec, target: SocketAddr, link: Option<u32>) -> Result<Socket, EngineError> {
+/// A connected socket with the near end's options. The number of a link gives the local port its offset; connections of crr leave
+/// the port to the kernel. With the link comes how much longer than usual the path may take.
+pub(crate) fn dial(spec: &Spec, target: SocketAddr, link: Option<(u32, Duration)>) -> Result<Socket, EngineError> {
     let failed = |source: io::Error| refused(target, source);
-    let socket = unconnected(spec, target, link)?;
+    let socket = unconnected(spec, target, link.map(|(number, _)| number))?;
     // A new data connection is not worth two minutes of SYN retries, but crr must not pay two more system calls for a
     // limit, nor let the other end wait between the connection and the request.
-    if link.is_some() {
-        socket.connect_timeout(&SockAddr::from(target), CONNECT_LIMIT).map_err(failed)?;
+    if let Some((_, patience)) = link {
+        socket.connect_timeout(&SockAddr::from(target), CONNECT_LIMIT + patience).map_err(failed)?;
         options::connected(socket.as_fd(), &spec.near, spec, true)?;
     } else {
         options::connected(socket.as_fd(), &spec.near, spec, true)?;
@@ -235,6 +236,7 @@ struct TcpListener {
     socket: Arc<Socket>,
     address: SocketAddr,
     cookie: Cookie,
+    patience: Duration,
     spec: Arc<Spec>,
     greetings: Greetings,
 }
@@ -249,10 +251,11 @@ impl Listener for TcpListener {
         let failed = move |source: io::Error| EngineError::socket("accept on", address, source);
         let accept = || {
             let (socket, _) = self.socket.accept()?;
-            let (listener, spec, cookie) = (self.socket.clone(), self.spec.clone(), self.cookie);
+            let (listener, spec, cookie, patience) =
+                (self.socket.clone(), self.spec.clone(), self.cookie, self.patience);
             let greeting: Greeting = Box::new(move || {
                 // An unauthenticated or broken connection is dropped; the right one is still to come.
-                let hello = socket.set_nonblocking(false).and_then(|()| read_hello(&socket, &cookie));
+                let hello = socket.set_nonblocking(false).and_then(|()| read_hello(&socket, &cookie, patience));
                 let Ok(Some(hello)) = hello else { return Ok(None) };
                 options::connected(socket.as_fd(), &spec.far, &spec, true)?;
                 welcome(&socket).map_err(failed)?;

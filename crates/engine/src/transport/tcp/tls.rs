@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 use model::{Encryption, NamedTransport, ReceiveBy, Role, SendBy, SocketFacts, Spec};
 use rustls::{ClientConnection, Connection, ServerConfig, ServerConnection};
@@ -72,7 +73,8 @@ impl Transport for Tls {
         let address = socket.local_addr().ok().and_then(|address| address.as_socket()).unwrap_or(wanted);
         let fingerprint = identity.fingerprint();
         let (cookie, spec) = (listen.cookie, Arc::new(spec.clone()));
-        Ok(Box::new(TlsListener { socket, address, fingerprint, config, cookie, spec, greetings: Greetings::new() }))
+        let (patience, greetings) = (listen.patience, Greetings::new());
+        Ok(Box::new(TlsListener { socket, address, fingerprint, config, cookie, patience, spec, greetings }))
     }
 
     fn connect(&self, spec: &Spec, to: &Rendezvous, hello: &FlowHello) -> Result<Link, EngineError> {
@@ -82,11 +84,11 @@ impl Transport for Tls {
         let failed = |source: io::Error| EngineError::socket("open a TLS connection to", target, source);
         let mut config = certificate::client(&to.blob, None)?;
         Arc::make_mut(&mut config).enable_secret_extraction = ktls::is_requested(spec);
-        let socket = dial(spec, target, Some(hello.link))?;
+        let socket = dial(spec, target, Some((hello.link, to.patience)))?;
         let session =
             ClientConnection::new(config, certificate::server_name()).map_err(|error| failed(other(error)))?;
-        let mut channel = TlsChannel::open(socket, session.into()).map_err(failed)?;
-        hello_exchange::exchange_hello(&mut channel, hello, &target.to_string())?;
+        let mut channel = TlsChannel::open(socket, session.into(), to.patience).map_err(failed)?;
+        hello_exchange::exchange_hello(&mut channel, hello, &target.to_string(), to.patience)?;
         channel.apply_options().map_err(failed)?;
         Ok(Link::of(channel))
     }
@@ -99,6 +101,7 @@ struct TlsListener {
     fingerprint: Vec<u8>,
     config: Arc<ServerConfig>,
     cookie: Cookie,
+    patience: Duration,
     spec: Arc<Spec>,
     greetings: Greetings,
 }
@@ -119,12 +122,13 @@ impl Listener for TlsListener {
         let failed = move |source: io::Error| EngineError::socket("accept on", address, source);
         let accept = || {
             let (socket, _) = self.socket.accept()?;
-            let (config, spec, cookie) = (self.config.clone(), self.spec.clone(), self.cookie);
+            let (config, spec) = (self.config.clone(), self.spec.clone());
+            let (cookie, patience) = (self.cookie, self.patience);
             let greeting: Greeting = Box::new(move || {
                 socket.set_nonblocking(false).map_err(failed)?;
                 options::connected(socket.as_fd(), &spec.far, &spec, true)?;
                 // An unauthenticated or broken connection is dropped; the right one is still to come.
-                let greeted = greet(socket, config, &cookie).ok().flatten();
+                let greeted = greet(socket, config, &cookie, patience).ok().flatten();
                 Ok(greeted.map(|(hello, channel)| (hello, Link::of(channel))))
             });
             Ok(greeting)
@@ -133,10 +137,15 @@ impl Listener for TlsListener {
     }
 }
 
-fn greet(socket: Socket, config: Arc<ServerConfig>, cookie: &Cookie) -> io::Result<Option<(FlowHello, TlsChannel)>> {
+fn greet(
+    socket: Socket,
+    config: Arc<ServerConfig>,
+    cookie: &Cookie,
+    patience: Duration,
+) -> io::Result<Option<(FlowHello, TlsChannel)>> {
     let session = ServerConnection::new(config).map_err(other)?;
-    let mut channel = TlsChannel::open(socket, session.into())?;
-    let Some(hello) = hello_exchange::read_hello(&mut channel, cookie)? else { return Ok(None) };
+    let mut channel = TlsChannel::open(socket, session.into(), patience)?;
+    let Some(hello) = hello_exchange::read_hello(&mut channel, cookie, patience)? else { return Ok(None) };
     hello_exchange::welcome(&mut channel)?;
     channel.apply_options()?;
     Ok(Some((hello, channel)))
@@ -158,14 +167,14 @@ struct TlsChannel {
 }
 
 impl TlsChannel {
-    /// Makes the handshake, within [`HELLO_LIMIT`]; leaves a limit on reads, and Nagle's algorithm off, for the hello
+    /// Makes the handshake, within [`HELLO_LIMIT`] and the path's patience; leaves a limit on reads, and Nagle's algorithm off, for the hello
     /// that follows: with it, the hello would wait for the acknowledgement of the handshake's last message, which the
     /// other end delays by 40 ms.
-    fn open(socket: Socket, mut session: Connection) -> io::Result<Self> {
+    fn open(socket: Socket, mut session: Connection, patience: Duration) -> io::Result<Self> {
         let socket = TcpStream::from(OwnedFd::from(socket));
         let nodelay = socket.nodelay()?;
         socket.set_nodelay(true)?;
-        socket.set_read_timeout(Some(HELLO_LIMIT))?;
+        socket.set_read_timeout(Some(HELLO_LIMIT + patience))?;
         session.set_buffer_limit(Some(UNSENT_LIMIT));
         let mut through = &socket;
         while session.is_handshaking() {

@@ -67,8 +67,9 @@ impl Transport for Quic {
             socket: socket.into(),
             address,
             fingerprint: identity.fingerprint(),
-            config: settings::server(&identity)?,
+            config: settings::server(&identity, listen.patience)?,
             cookie: listen.cookie,
+            patience: listen.patience,
             spec: Arc::new(spec.clone()),
             met: HashSet::new(),
             greetings: Greetings::new(),
@@ -87,21 +88,21 @@ impl Transport for Quic {
         socket.connect(&target.into()).map_err(failed)?;
         options::connected(socket.as_fd(), &spec.near, spec, false)?;
         let session = Session::connect(socket.into(), target, &to.blob, &spec.near)?;
-        let mut channel = QuicChannel::open(session, hello_deadline()).map_err(|source| match source.kind() {
+        let mut channel = QuicChannel::open(session, hello_deadline(to.patience)).map_err(|source| match source.kind() {
             io::ErrorKind::TimedOut => EngineError::Peer {
                 peer: target.to_string(),
                 what: "did not answer on UDP: a firewall between the hosts may pass TCP only".into(),
             },
             _ => failed(source),
         })?;
-        hello_exchange::exchange_hello(&mut channel, hello, &target.to_string())?;
-        channel.session.acknowledge(WELCOME_LIMIT).map_err(failed)?;
+        hello_exchange::exchange_hello(&mut channel, hello, &target.to_string(), to.patience)?;
+        channel.session.acknowledge(WELCOME_LIMIT + to.patience).map_err(failed)?;
         Ok(Link::of(channel))
     }
 }
 
-fn hello_deadline() -> u64 {
-    now_ns() + HELLO_LIMIT.as_nanos() as u64
+fn hello_deadline(patience: Duration) -> u64 {
+    now_ns() + (HELLO_LIMIT + patience).as_nanos() as u64
 }
 
 struct QuicListener {
@@ -111,6 +112,7 @@ struct QuicListener {
     fingerprint: Vec<u8>,
     config: ServerConfig,
     cookie: Cookie,
+    patience: Duration,
     spec: Arc<Spec>,
     /// Addresses that have their own socket by now; what they sent to this one before was also sent to theirs.
     met: HashSet<SocketAddr>,
@@ -123,8 +125,8 @@ impl Listener for QuicListener {
     }
 
     fn accept(&mut self, deadline_ns: u64) -> Result<(FlowHello, Link), EngineError> {
-        let Self { socket, address, config, cookie, spec, met, greetings, .. } = self;
-        let address = *address;
+        let Self { socket, address, config, cookie, patience, spec, met, greetings, .. } = self;
+        let (address, patience) = (*address, *patience);
         let failed = move |source: io::Error| EngineError::socket("accept on", address, source);
         let mut first = vec![0; 1 << 16];
         let accept = || {
@@ -143,7 +145,7 @@ impl Listener for QuicListener {
                     let greeting: Greeting = Box::new(move || {
                         let Some(session) = answer(address, from, &first, config, &spec)? else { return Ok(None) };
                         // An unauthenticated or broken connection is dropped; the right one is still to come.
-                        let greeted = greet(session, &cookie).ok().flatten();
+                        let greeted = greet(session, &cookie, patience).ok().flatten();
                         Ok(greeted.map(|(hello, channel)| (hello, Link::of(channel))))
                     });
                     Ok(greeting)
@@ -170,10 +172,14 @@ fn answer(
     Session::accept(socket.into(), from, first, config, &spec.far)
 }
 
-fn greet(session: Session, cookie: &Cookie) -> io::Result<Option<(FlowHello, QuicChannel)>> {
-    let mut channel = QuicChannel::accept(session, hello_deadline())?;
-    let Some(hello) = hello_exchange::read_hello(&mut channel, cookie)? else { return Ok(None) };
+fn greet(
+    session: Session,
+    cookie: &Cookie,
+    patience: Duration,
+) -> io::Result<Option<(FlowHello, QuicChannel)>> {
+    let mut channel = QuicChannel::accept(session, hello_deadline(patience))?;
+    let Some(hello) = hello_exchange::read_hello(&mut channel, cookie, patience)? else { return Ok(None) };
     hello_exchange::welcome(&mut channel)?;
-    channel.session.see_off(WELCOME_LIMIT)?;
+    channel.session.see_off(WELCOME_LIMIT + patience)?;
     Ok(Some((hello, channel)))
 }

@@ -373,7 +373,7 @@ mod tests {
         let [server, client, another] =
             ["192.0.2.1:7000", "192.0.2.2:7000", "192.0.2.3:7000"].map(|address| address.parse().unwrap());
         let identity = Identity::new().unwrap();
-        let config = settings::server(&identity).unwrap();
+        let config = settings::server(&identity, Duration::ZERO).unwrap();
         let transport = settings::transport("cubic", 1_500, false, false);
         let wanted = settings::client(&identity.fingerprint(), transport).unwrap();
         let mut endpoint = Endpoint::new(settings::endpoint(), None, true, None);

@@ -18,6 +18,8 @@ pub(super) const SUITE: CipherSuite = CipherSuite::TLS13_AES_128_GCM_SHA256;
 
 /// Flow control windows and the send buffer in bytes: as much as TCP's autotuning gives by default.
 const WINDOW: u32 = 4 << 20;
+/// How long the token of a Retry is valid on a path of usual length.
+const RETRY_VALID: Duration = Duration::from_secs(15);
 /// A packet at least this often shows whether the other end is still there.
 const KEEP_ALIVE: Duration = Duration::from_millis(500);
 /// Largest datagram that discovery tries: a jumbo frame is what real links carry.
@@ -75,11 +77,11 @@ pub(super) fn endpoint() -> Arc<EndpointConfig> {
 }
 
 /// The passive end's configuration without transport parameters, which depend on the route.
-pub(super) fn server(identity: &Identity) -> Result<ServerConfig, EngineError> {
+pub(super) fn server(identity: &Identity, patience: Duration) -> Result<ServerConfig, EngineError> {
     let crypto = QuicServerConfig::try_from(identity.server(Some(&[SUITE]))?);
     let crypto = crypto.map_err(|error| EngineError::unsupported("QUIC with this build", error.to_string()))?;
     let mut config = ServerConfig::with_crypto(Arc::new(crypto));
-    config.migration(false);
+    config.migration(false).retry_token_lifetime(RETRY_VALID + patience);
     Ok(config)
 }
 
