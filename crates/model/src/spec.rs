@@ -168,8 +168,8 @@ pub struct Spec {
     /// other, [`RAMP_NS`](Spec::RAMP_NS) apart, and each request of the probe has a connection of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub responsiveness: bool,
-    /// Most outstanding requests on a connection of rr with a rate; null means one, so that each request is sent after the
-    /// previous answer.
+    /// Most outstanding requests on a connection of rr with a rate; null means one over a stream, so that each request is sent after
+    /// the previous answer, and all that are due over datagrams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outstanding: Option<u32>,
     /// Bytes that a paced sender may send at once after a delay; null means the bytes of 100 ms at the rate, sent faster by a tenth

@@ -5,8 +5,10 @@
 mod arrivals;
 mod datagrams;
 mod flight;
+mod open_loop;
 mod probe;
 mod stopwatch;
+mod unanswered;
 
 use std::io;
 
@@ -14,6 +16,7 @@ use model::Spec;
 
 use self::arrivals::Arrivals;
 use self::datagrams::{DatagramAnswerer, DatagramRequester};
+use self::open_loop::OpenLoop;
 use self::probe::Prober;
 use self::stopwatch::Stopwatch;
 use super::definition::{Pattern, refuse_direction};
@@ -29,6 +32,11 @@ pub(crate) fn machine<C: Channel>(spec: &Spec, part: &Part) -> Box<dyn Machine<C
     let requests = part.initiates();
     if requests && let Some(prober) = Prober::new(spec, part) {
         return Box::new(prober);
+    }
+    // Another program's replies carry no number, and time stamps are for one exchange at a time.
+    let open = C::KIND == Kind::Datagram && requests && spec.speak.is_none() && !spec.anatomy;
+    if open && let Some(open_loop) = OpenLoop::new(part) {
+        return Box::new(open_loop);
     }
     match C::KIND {
         Kind::Datagram if requests => Box::new(DatagramRequester::new(part)),

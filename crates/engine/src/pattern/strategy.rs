@@ -20,6 +20,8 @@ pub(crate) fn strategy(spec: &Spec, transport: &dyn Transport, links: usize) -> 
         // The prober sends while it waits for replies.
         _ if spec.outstanding.is_some() && pollable => Ok(Strategy::Epoll),
         Strategy::Spin => Ok(Strategy::Spin),
+        // So does an open loop of datagrams; time stamps are for one exchange at a time.
+        Strategy::Auto if is_open_loop(spec, transport) && pollable => Ok(Strategy::Epoll),
         Strategy::Epoll if !pollable => Err(EngineError::unsupported(
             format!("epoll on {}", spec.transport),
             "it has no file descriptor to wait on: use `spin`",
@@ -47,6 +49,12 @@ pub(crate) fn strategy(spec: &Spec, transport: &dyn Transport, links: usize) -> 
         Strategy::Auto if shared => Ok(Strategy::Spin),
         Strategy::Blocking | Strategy::Auto => Ok(Strategy::Blocking),
     }
+}
+
+/// Whether requests are sent over datagrams when they are due, whether or not others are answered.
+fn is_open_loop(spec: &Spec, transport: &dyn Transport) -> bool {
+    let paced = spec.pattern == "rr" && spec.rate_bps.is_some() && transport.capabilities().datagram;
+    paced && spec.speak.is_none() && !spec.anatomy
 }
 
 /// From this number of flows completions carry more round trips than readiness, as measured at 1,000
@@ -84,5 +92,12 @@ mod tests {
         let udp = transport("udp").unwrap();
         let spec = Spec { flows: 1_000, threads: Some(2), ..Spec::new("udp", "rr") };
         assert_eq!(strategy(&spec, udp, 1_000).unwrap(), Strategy::Epoll);
+        let paced = |anatomy| Spec { rate_bps: Some(400), anatomy, ..Spec::new("udp", "rr") };
+        let of = |spec: Spec| strategy(&spec, udp, 1).unwrap();
+        assert_eq!(
+            (of(paced(false)), of(paced(true))),
+            (Strategy::Epoll, Strategy::Blocking),
+            "requests go out while others wait"
+        );
     }
 }

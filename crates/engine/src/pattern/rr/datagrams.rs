@@ -40,10 +40,20 @@ fn number_after(next: u64, low: &[u8]) -> u64 {
 
 /// How long to wait for a reply before it counts as lost: far above any round trip seen, and never under 200 ms.
 pub(super) const REPLY_FLOOR_NS: u64 = 200_000_000;
-/// The same before the first round trip.
-pub(super) const FIRST_REPLY_NS: u64 = 3_000_000_000;
+/// The same before the first round trip: of a path of unknown length, and at least of a path whose round trip another connection has
+/// seen.
+const FIRST_REPLY_NS: u64 = 3_000_000_000;
+const FIRST_REPLY_FLOOR_NS: u64 = 1_000_000_000;
 /// How long a request waits on a full socket before the stop flag is checked.
-const FULL_NS: u64 = 20_000_000;
+pub(super) const FULL_NS: u64 = 20_000_000;
+
+/// How long to wait for the first reply.
+pub(super) fn first_patience_ns(part: &Part) -> u64 {
+    match part.path.round_trip_ns {
+        0 => FIRST_REPLY_NS,
+        ns => ns.saturating_mul(4).max(FIRST_REPLY_FLOOR_NS),
+    }
+}
 
 /// Requests over datagrams; a missing reply is counted and the next request sent.
 pub(super) struct DatagramRequester {
@@ -62,6 +72,7 @@ pub(super) struct DatagramRequester {
     waiting: bool,
     /// When the last reply arrived: without a pace the next request is sent at once, and one clock read serves both.
     answered_ns: Option<u64>,
+    first_patience_ns: u64,
     longest_ns: u64,
     /// Empty calls between two clock reads.
     patient_calls: u32,
@@ -90,6 +101,7 @@ impl DatagramRequester {
             pacer: Pacer::open_loop(part.pace),
             waiting: false,
             answered_ns: None,
+            first_patience_ns: first_patience_ns(part),
             longest_ns: 0,
             patient_calls: if part.spins { SPINS_PER_CLOCK_READ } else { 1 },
             vain_calls: 0,
@@ -107,7 +119,7 @@ impl DatagramRequester {
     }
 
     fn patience_ns(&self) -> u64 {
-        if self.longest_ns == 0 { FIRST_REPLY_NS } else { (self.longest_ns * 4).max(REPLY_FLOOR_NS) }
+        if self.longest_ns == 0 { self.first_patience_ns } else { (self.longest_ns * 4).max(REPLY_FLOOR_NS) }
     }
 
     /// Whether `bytes` answers the outstanding request: a late reply to an older one does not. Replies of another

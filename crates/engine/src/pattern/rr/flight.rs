@@ -6,6 +6,9 @@
 //! the sender. If the round trip is so long that this bounds the rate, requests are spread over it. Requests that were
 //! due meanwhile count as the round trips before and after them, half each: the times are those of evenly spaced
 //! requests at any rate.
+//!
+//! Over datagrams some are lost. A request that the reply to a later one has overtaken holds up no other, though its own reply may
+//! still come.
 
 use std::collections::VecDeque;
 
@@ -13,6 +16,9 @@ use crate::core::RttRecorder;
 
 /// The share of a decrease of the round trip that the spacing follows with each reply.
 const FORGET: u64 = 8;
+
+/// Most requests that later ones have overtaken and whose replies may still come.
+const MOST_OVERTAKEN: usize = 64;
 
 /// A request that is outstanding.
 struct Request {
@@ -38,6 +44,8 @@ pub(super) struct Flight {
     lately_ns: u64,
     /// The previous round trip.
     before_ns: Option<u64>,
+    /// The highest number that was answered.
+    answered: Option<u64>,
 }
 
 impl Flight {
@@ -45,7 +53,7 @@ impl Flight {
         Self {
             gap_ns: (gap_ns as u64).max(1),
             most,
-            outstanding: VecDeque::with_capacity(most),
+            outstanding: VecDeque::with_capacity(most + MOST_OVERTAKEN),
             requested: 0,
             next_ns: 0,
             sent_ns: 0,
@@ -53,6 +61,7 @@ impl Flight {
             shortest_ns: u64::MAX,
             lately_ns: 0,
             before_ns: None,
+            answered: None,
         }
     }
 
@@ -89,7 +98,9 @@ impl Flight {
     /// spacing is unknown.
     pub(super) fn due_ns(&self) -> u64 {
         let most = if self.longest_ns == 0 { 1 } else { self.most };
-        if self.outstanding.len() < most { self.next_ns } else { u64::MAX }
+        let overtaken = |request: &&Request| self.answered.is_some_and(|answered| request.number < answered);
+        let overtaken = self.outstanding.iter().take(MOST_OVERTAKEN).take_while(overtaken).count();
+        if self.outstanding.len() - overtaken < most { self.next_ns } else { u64::MAX }
     }
 
     /// A request went out at `now_ns`.
@@ -115,6 +126,7 @@ impl Flight {
     pub(super) fn answered(&mut self, number: u64, now_ns: u64, rtt: &mut RttRecorder) -> bool {
         let index = self.outstanding.iter().position(|request| request.number == number);
         let request = index.and_then(|index| self.outstanding.remove(index));
+        self.answered = self.answered.max(request.as_ref().map(|request| request.number));
         request.inspect(|request| self.record(request, now_ns, rtt)).is_some()
     }
 
@@ -165,6 +177,32 @@ mod tests {
             now += MS / 10;
         }
         (recorder.take(), flight.requested())
+    }
+
+    #[test]
+    fn a_lost_request_holds_up_no_other() {
+        // 20 ms and a request each 10 ms, every third of which is lost; a lost one would be given up after 200 ms.
+        let mut flight = Flight::new(10.0 * MS as f64, 8);
+        let mut recorder = RttRecorder::new();
+        let mut answers: VecDeque<(u64, u64)> = VecDeque::new();
+        let (start, mut now) = (1_000_000 * MS, 1_000_000 * MS);
+        while now < start + 2_000 * MS {
+            while let Some((at, number)) = answers.front().copied().filter(|(at, _)| *at <= now) {
+                answers.pop_front();
+                assert!(flight.answered(number, at, &mut recorder));
+            }
+            if flight.oldest_ns().is_some_and(|sent| sent + 200 * MS <= now) {
+                flight.lost_next();
+            }
+            if flight.due_ns() <= now {
+                if flight.requested() % 3 != 1 {
+                    answers.push_back((now + 20 * MS, flight.requested()));
+                }
+                flight.sent(now);
+            }
+            now += MS / 10;
+        }
+        assert!(near(flight.requested() as f64, 200.0, 0.02), "{} of 200", flight.requested());
     }
 
     fn near(value: f64, truth: f64, share: f64) -> bool {

@@ -7,7 +7,7 @@ use model::Spec;
 use super::super::close_handshake::{CloseHandshake, answer_signal};
 use super::super::machine::{Env, Machine, Part, QUANTUM, await_close};
 use super::arrivals::{AWAKE_GAP_NS, SHORT};
-use super::datagrams::{FIRST_REPLY_NS, REPLY_FLOOR_NS, put_number};
+use super::datagrams::{REPLY_FLOOR_NS, first_patience_ns, put_number};
 use super::flight::Flight;
 use crate::core::{Interest, LegStop, Turn, add, not_now, now_ns};
 use crate::transport::{Channel, Kind, Signal};
@@ -35,6 +35,7 @@ pub(super) struct Prober {
     begun: bool,
     closing: bool,
     close_handshake: CloseHandshake,
+    first_patience_ns: u64,
     awake: bool,
 }
 
@@ -150,7 +151,7 @@ impl Prober {
             return u64::MAX;
         }
         let longest = self.flight.longest_ns();
-        let patience = if longest == 0 { FIRST_REPLY_NS } else { (longest * 4).max(REPLY_FLOOR_NS) };
+        let patience = if longest == 0 { self.first_patience_ns } else { (longest * 4).max(REPLY_FLOOR_NS) };
         while let Some(sent) = self.flight.oldest_ns() {
             if now < sent + patience {
                 return sent + patience;
