@@ -1,7 +1,7 @@
 //! ICMP echoes (RFC 792, RFC 4443 section 4) over a socket that this process may open.
 
 use std::io::{self, Read};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Instant;
@@ -34,7 +34,7 @@ impl Echo {
     ///
     /// # Errors
     /// If neither may be opened.
-    pub(super) fn open(peer: IpAddr) -> io::Result<Self> {
+    pub(super) fn open(peer: SocketAddr) -> io::Result<Self> {
         let v6 = peer.is_ipv6();
         let protocol = if v6 { Protocol::ICMPV6 } else { Protocol::ICMPV4 };
         let domain = if v6 { Domain::IPV6 } else { Domain::IPV4 };
@@ -45,7 +45,7 @@ impl Echo {
         // A raw socket receives all replies of the peer, and two of ours may be open at once; the kernel gives an ICMP
         // socket its own identifier.
         let identifier = (std::process::id() as u16).wrapping_add(OPENED.fetch_add(1, Ordering::Relaxed));
-        socket.connect(&SocketAddr::new(peer, 0).into())?;
+        socket.connect(&peer.into())?;
         socket.set_nonblocking(true)?;
         Ok(Self { socket, v6, raw, identifier })
     }

@@ -1,4 +1,4 @@
-//! The routers on the path: small datagrams with increasing hop limits, three with each, sent at once, to ports without
+//! The routers on the path: small datagrams with increasing hop limits, three with each, at the path's pace, to ports without
 //! listeners. A router that drops one sends an ICMP error, which needs no privilege to receive (IP_RECVERR).
 //!
 //! The three of a hop follow each other, because a Linux host answers six of a burst (icmp_ratelimit): the peer's first
@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use model::Hop;
 
+use super::pace::Pace;
 use super::ready;
 use crate::sys::probe;
 
@@ -17,6 +18,9 @@ use crate::sys::probe;
 const MAX_HOPS: u8 = 30;
 /// Probes with each, as traceroute programs send.
 const PROBES: u8 = 3;
+/// Bytes of a probe, and of its headers.
+const PAYLOAD: usize = 32;
+const HEADERS: usize = 28;
 /// The port of the first one, as traceroute programs use it.
 const PORT: u16 = 33_434;
 /// How long a nearer router may still take after the peer has answered.
@@ -32,43 +36,48 @@ pub(super) struct Walk {
 ///
 /// # Errors
 /// Why nothing answered, as text.
-pub(super) fn walk(peer: IpAddr, until: Instant) -> Result<Walk, String> {
+pub(super) fn walk(peer: SocketAddr, pace: &Pace, until: Instant) -> Result<Walk, String> {
     let failed = |error: std::io::Error| format!("hops: probes cannot be sent: {error}");
     let v6 = peer.is_ipv6();
     let any = if v6 { Ipv6Addr::UNSPECIFIED.into() } else { IpAddr::from(Ipv4Addr::UNSPECIFIED) };
     let socket = UdpSocket::bind((any, 0)).map_err(failed)?;
     probe::prepare(socket.as_fd(), v6).map_err(failed)?;
     socket.set_nonblocking(true).map_err(failed)?;
-    let mut sent = Vec::with_capacity(usize::from(MAX_HOPS) * usize::from(PROBES));
-    for hop in 1..=MAX_HOPS {
-        probe::set_hop_limit(socket.as_fd(), v6, hop).map_err(failed)?;
-        for _ in 0..PROBES {
-            let to = SocketAddr::new(peer, PORT + sent.len() as u16);
+    let all = usize::from(MAX_HOPS) * usize::from(PROBES);
+    let gap = pace.gap(PAYLOAD + HEADERS);
+    let (mut until, mut due) = (until, Instant::now());
+    let mut sent: Vec<Instant> = Vec::with_capacity(all);
+    let mut hops = Hops::new();
+    while !hops.complete() && Instant::now() < until {
+        while let Some(complaint) = probe::complaint(socket.as_fd()) {
+            let Some(index) = complaint.port.checked_sub(PORT).map(usize::from) else { continue };
+            if let (Some(by), Some(at)) = (complaint.by, sent.get(index)) {
+                let first = hops.last.is_none();
+                hops.answered(index, by, at.elapsed().as_nanos() as u64, complaint.expired);
+                if first && hops.last.is_some() {
+                    until = until.min(Instant::now() + STRAGGLERS + pace.round_trip() + gap * u32::from(PROBES));
+                }
+            }
+        }
+        // Beyond the peer there is nothing.
+        let more = sent.len() < hops.last.map_or(all, |last| (last + 1) * usize::from(PROBES));
+        if more && Instant::now() >= due {
+            let index = sent.len();
+            let hop = (index / usize::from(PROBES)) as u8 + 1;
+            probe::set_hop_limit(socket.as_fd(), v6, hop).map_err(failed)?;
+            let mut to = peer;
+            to.set_port(PORT + index as u16);
             sent.push(Instant::now());
             // The next call reports an ICMP error about an earlier datagram once.
-            let _ = socket.send_to(&[0; 32], to).or_else(|_| socket.send_to(&[0; 32], to));
+            let _ = socket.send_to(&[0; PAYLOAD], to).or_else(|_| socket.send_to(&[0; PAYLOAD], to));
+            due += gap;
+        } else if !hops.complete() {
+            ready(&socket, if more { due.min(until) } else { until });
         }
     }
-    let mut until = until;
-    let mut hops = Hops::new();
-    while !hops.complete() {
-        let Some(complaint) = probe::complaint(socket.as_fd()) else {
-            if ready(&socket, until) {
-                continue;
-            }
-            break;
-        };
-        let Some(index) = complaint.port.checked_sub(PORT).map(usize::from) else { continue };
-        if let (Some(by), Some(at)) = (complaint.by, sent.get(index)) {
-            let first = hops.last.is_none();
-            hops.answered(index, by, at.elapsed().as_nanos() as u64, complaint.expired);
-            if first && hops.last.is_some() {
-                until = until.min(Instant::now() + STRAGGLERS);
-            }
-        }
-    }
-    hops.walk()
-        .ok_or_else(|| format!("hops: no router on the path to {peer} answered in time; a firewall may drop ICMP"))
+    hops.walk().ok_or_else(|| {
+        format!("hops: no router on the path to {} answered in time; a firewall may drop ICMP", peer.ip())
+    })
 }
 
 struct Hops {

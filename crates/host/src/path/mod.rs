@@ -1,44 +1,51 @@
 //! The path to a peer, probed before it is loaded: route, path MTU, round trips, hops.
 //!
-//! A probe takes about a quarter of a second on a short path and at most about a second on any. It sends ten echoes, a
-//! few datagrams of the size of the interface's MTU, and ninety small ones with increasing hop limits.
+//! A probe takes about a quarter of a second on a short path, and some seconds on a long or slow one and where large packets vanish. It
+//! sends ten echoes, one packet of the size of the interface's MTU after the other, and up to ninety small datagrams with increasing hop
+//! limits, all of them no faster than the path takes them ([`pace`]).
 
 mod echo;
 mod hops;
 mod mtu;
+mod pace;
 mod ping;
 mod route;
 
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use model::Path;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use self::pace::Pace;
+use self::ping::Pinger;
 use crate::sys::Sys;
 
-/// Time limit of a probe, from its start.
-const LIMIT: Duration = Duration::from_millis(1_000);
-/// Part of it for the search of the path MTU; hops come after it.
-const MTU_LIMIT: Duration = Duration::from_millis(450);
+/// Least time for the hops, which come last, on a short path.
+const HOPS_LIMIT: Duration = Duration::from_millis(250);
 
-/// Probes the path from this host, in this network namespace, to `peer`. What cannot be determined is null, and named
-/// with its reason and remedy in [`Path::missing`].
+/// Probes the path from this host, in this network namespace, to `peer`, whose port is of no importance. `round_trip` is what is known of
+/// it, or zero. What cannot be determined is null, and named with its reason and remedy in [`Path::missing`].
 #[must_use]
-pub fn probe_path(sys: &dyn Sys, peer: IpAddr) -> Path {
+pub fn probe_path(sys: &dyn Sys, peer: SocketAddr, round_trip: Duration) -> Path {
     let begun = Instant::now();
+    let (address, peer) = (peer, peer.ip());
     let mut path = Path { peer: peer.to_string(), ..Path::default() };
-    match route::to(sys, peer) {
+    match route::to(sys, address) {
         Ok(route) => path.route = Some(route),
         Err(error) => path.missing.push(format!("route: rtnetlink reports none to {peer}: {error}")),
     }
     let first = path.route.as_ref().and_then(|route| route.interface_mtu);
-    let (pinged, (found, walked)) = std::thread::scope(|scope| {
-        let ping = scope.spawn(|| ping::ping(peer, begun + LIMIT));
-        let found = mtu::find(peer, first, begun + MTU_LIMIT);
-        let walked = hops::walk(peer, begun + LIMIT);
-        (ping.join().unwrap_or_else(|_| Err("ping: its thread ended early".into())), (found, walked))
+    let mut pace = Pace::new(begun, round_trip);
+    let mut pinger = Pinger::open(address);
+    pinger.first(&mut pace);
+    let found = mtu::find(address, first, &mut pace);
+    let (pinged, walked) = std::thread::scope(|scope| {
+        let ping = scope.spawn(|| pinger.rest(&pace));
+        let until = pace.until().max(Instant::now() + HOPS_LIMIT + 4 * pace.round_trip());
+        let walked = hops::walk(address, &pace, until);
+        (ping.join().unwrap_or_else(|_| Err("ping: its thread ended early".into())), walked)
     });
     match pinged {
         Ok(ping) => path.ping = Some(ping),
@@ -83,8 +90,8 @@ mod tests {
     #[test]
     fn loopback_is_one_hop_away_with_the_mtu_of_its_interface() {
         for peer in ["127.0.0.1", "::1"] {
-            let peer: IpAddr = peer.parse().unwrap();
-            let path = probe_path(&RealSys, peer);
+            let peer: std::net::IpAddr = peer.parse().unwrap();
+            let path = probe_path(&RealSys, SocketAddr::new(peer, 0), Duration::ZERO);
             let route = path.route.unwrap();
             assert_eq!((route.interface.as_deref(), route.kind.as_deref()), (Some("lo"), Some("local")), "{peer}");
             assert_eq!(route.source, Some(peer.to_string()));

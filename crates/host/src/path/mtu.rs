@@ -2,17 +2,16 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use model::PathMtu;
 
 use super::echo::Echo;
+use super::pace::Pace;
 use super::ready;
 use crate::sys::probe::{self, Complaint};
 
-/// How long to wait for the answer to one probe.
-const PATIENCE: Duration = Duration::from_millis(150);
-/// Common sizes, tried together if large packets are dropped silently: jumbo, Ethernet, PPPoE, tunnels, the minimum of
+/// Common sizes, tried one after the other if large packets are dropped silently: jumbo, Ethernet, PPPoE, tunnels, the minimum of
 /// IPv6.
 const STEPS: [u32; 8] = [9_000, 4_352, 1_500, 1_492, 1_480, 1_450, 1_400, 1_280];
 /// The largest IP packet.
@@ -42,13 +41,14 @@ trait Carrier {
 ///
 /// # Errors
 /// The reason, as text.
-pub(super) fn find(peer: IpAddr, interface_mtu: Option<u32>, until: Instant) -> Result<PathMtu, String> {
+pub(super) fn find(address: SocketAddr, interface_mtu: Option<u32>, pace: &mut Pace) -> Result<PathMtu, String> {
+    let peer = address.ip();
     let first = interface_mtu.unwrap_or(STEPS[2]).min(LARGEST);
-    let udp = Udp::open(peer).map_err(|error| format!("path MTU: no UDP socket: {error}"))?;
-    let echo = Echo::open(peer).and_then(|echo| echo.whole().map(|()| echo)).ok();
+    let udp = Udp::open(address).map_err(|error| format!("path MTU: no UDP socket: {error}"))?;
+    let echo = Echo::open(address).and_then(|echo| echo.whole().map(|()| echo)).ok();
     let carriers = echo.iter().map(|echo| echo as &dyn Carrier).chain([&udp as &dyn Carrier]);
     for carrier in carriers {
-        if let Some(found) = by(carrier, first, until) {
+        if let Some(found) = by(carrier, first, pace) {
             return Ok(found);
         }
     }
@@ -62,14 +62,14 @@ pub(super) fn find(peer: IpAddr, interface_mtu: Option<u32>, until: Instant) -> 
 }
 
 /// `None` if nothing is answered over this carrier.
-fn by(carrier: &dyn Carrier, first: u32, until: Instant) -> Option<PathMtu> {
+fn by(carrier: &dyn Carrier, first: u32, pace: &mut Pace) -> Option<PathMtu> {
     let (mut bytes, mut reported_by) = (first, None);
     let found = |bytes, confirmed, reported_by: Option<IpAddr>| {
         let reported_by = reported_by.map(|address| address.to_string());
         Some(PathMtu { bytes, method: carrier.method().into(), confirmed, reported_by })
     };
     for number in 0..MAX_ROUTERS as u16 {
-        match fate(carrier, number, bytes, until) {
+        match fate(carrier, number, bytes, pace) {
             Fate::Arrived => return found(bytes, true, reported_by),
             Fate::TooBig { fits, by } => {
                 reported_by = by.or(reported_by);
@@ -80,10 +80,10 @@ fn by(carrier: &dyn Carrier, first: u32, until: Instant) -> Option<PathMtu> {
             // A router has reported an MTU and packets of that size are dropped: reported, but not confirmed.
             Fate::Silent if reported_by.is_some() => return found(bytes, false, reported_by),
             Fate::Silent => {
-                let step = largest_step(carrier, bytes, until)?;
+                let step = largest_step(carrier, bytes, pace)?;
                 // One lost packet is not a limit: the full size gets another chance.
                 let again = MAX_ROUTERS as u16 + STEPS.len() as u16;
-                let arrived = matches!(fate(carrier, again, bytes, until), Fate::Arrived);
+                let arrived = matches!(fate(carrier, again, bytes, pace), Fate::Arrived);
                 return found(if arrived { bytes } else { step }, true, None);
             }
         }
@@ -92,8 +92,9 @@ fn by(carrier: &dyn Carrier, first: u32, until: Instant) -> Option<PathMtu> {
 }
 
 /// Sends one probe and waits for its result.
-fn fate(carrier: &dyn Carrier, number: u16, bytes: u32, until: Instant) -> Fate {
-    let until = until.min(Instant::now() + PATIENCE);
+fn fate(carrier: &dyn Carrier, number: u16, bytes: u32, pace: &mut Pace) -> Fate {
+    let begun = Instant::now();
+    let until = begun + pace.patience(bytes as usize);
     if let Err(error) = carrier.send(number, bytes) {
         // Larger than the interface allows: the error with the number is on the queue, or there is none.
         if error.raw_os_error() != Some(libc::EMSGSIZE) {
@@ -102,7 +103,10 @@ fn fate(carrier: &dyn Carrier, number: u16, bytes: u32, until: Instant) -> Fate 
     }
     while let Some(result) = carrier.next_result(until) {
         match result {
-            Ok(arrived) if arrived == number => return Fate::Arrived,
+            Ok(arrived) if arrived == number => {
+                pace.large(bytes as usize, begun.elapsed());
+                return Fate::Arrived;
+            }
             Err(complaint) if complaint.errno == libc::EMSGSIZE => {
                 return Fate::TooBig { fits: complaint.info, by: complaint.by };
             }
@@ -112,24 +116,21 @@ fn fate(carrier: &dyn Carrier, number: u16, bytes: u32, until: Instant) -> Fate 
     Fate::Silent
 }
 
-/// Of the common sizes below `bytes`, the largest that arrives, all sent at once.
-fn largest_step(carrier: &dyn Carrier, bytes: u32, until: Instant) -> Option<u32> {
+/// Of the common sizes below `bytes`, the largest that arrives. One is on its way at a time: together they would fill the queue of a slow
+/// link.
+fn largest_step(carrier: &dyn Carrier, bytes: u32, pace: &mut Pace) -> Option<u32> {
     let base = MAX_ROUTERS as u16;
     let steps: Vec<u32> = STEPS.into_iter().filter(|step| *step < bytes).collect();
-    // The smallest first: a host that limits its ICMP errors per second answers these.
-    for (index, step) in steps.iter().enumerate().rev() {
-        let _ = carrier.send(base + index as u16, *step);
+    let (mut low, mut high, mut best) = (0, steps.len(), None);
+    while low < high {
+        let middle = usize::midpoint(low, high);
+        if matches!(fate(carrier, base + middle as u16, steps[middle], pace), Fate::Arrived) {
+            (high, best) = (middle, Some(steps[middle]));
+        } else {
+            low = middle + 1;
+        }
     }
-    let until = until.min(Instant::now() + PATIENCE);
-    let mut best: Option<usize> = None;
-    while let Some(result) = carrier.next_result(until) {
-        let index = result.ok().and_then(|number| number.checked_sub(base)).map(usize::from);
-        best = match (best, index.filter(|index| *index < steps.len())) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
-    }
-    best.map(|index| steps[index])
+    best
 }
 
 impl Carrier for Echo {
@@ -159,11 +160,11 @@ impl Carrier for Echo {
 /// Datagrams to ports without listeners: a host that receives one answers, which shows that it arrived.
 struct Udp {
     socket: UdpSocket,
-    peer: IpAddr,
+    peer: SocketAddr,
 }
 
 impl Udp {
-    fn open(peer: IpAddr) -> std::io::Result<Self> {
+    fn open(peer: SocketAddr) -> std::io::Result<Self> {
         let any = if peer.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { IpAddr::from(Ipv4Addr::UNSPECIFIED) };
         let socket = UdpSocket::bind((any, 0))?;
         probe::prepare(socket.as_fd(), peer.is_ipv6())?;
@@ -171,9 +172,16 @@ impl Udp {
         Ok(Self { socket, peer })
     }
 
+    /// A port of the peer.
+    fn at(&self, port: u16) -> SocketAddr {
+        let mut at = self.peer;
+        at.set_port(port);
+        at
+    }
+
     /// The kernel's value after the probes.
     fn kernel(&self) -> std::io::Result<u32> {
-        self.socket.connect((self.peer, PORT))?;
+        self.socket.connect(self.at(PORT))?;
         probe::path_mtu(self.socket.as_fd(), self.peer.is_ipv6())
     }
 }
@@ -186,7 +194,7 @@ impl Carrier for Udp {
     fn send(&self, number: u16, bytes: u32) -> std::io::Result<()> {
         let headers = 8 + if self.peer.is_ipv6() { 40 } else { 20 };
         let payload = vec![0; bytes.max(headers) as usize - headers as usize];
-        let to = SocketAddr::new(self.peer, PORT + number);
+        let to = self.at(PORT + number);
         // The next call reports an ICMP error about an earlier datagram once.
         self.socket.send_to(&payload, to).or_else(|error| match error.raw_os_error() {
             Some(libc::EMSGSIZE) => Err(error),
@@ -212,6 +220,7 @@ impl Carrier for Udp {
 mod tests {
     use super::*;
     use std::cell::RefCell;
+    use std::time::Duration;
 
     /// A path that carries packets of up to `carries`; a router in front of a smaller link reports `reports`, or
     /// nothing.
@@ -242,7 +251,7 @@ mod tests {
 
     fn find_on(carries: u32, reports: Option<u32>, first: u32) -> Option<PathMtu> {
         let made = Made { carries, reports, queue: RefCell::default() };
-        by(&made, first, Instant::now() + PATIENCE)
+        by(&made, first, &mut Pace::new(Instant::now(), Duration::ZERO))
     }
 
     #[test]

@@ -1,66 +1,102 @@
 //! Ten echoes: round trips and loss of an unloaded path.
 
-use std::net::IpAddr;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use model::Ping;
 
 use super::echo::Echo;
+use super::pace::{Pace, SMALL};
 
 const COUNT: u16 = 10;
-/// Between two echoes, so that one does not queue behind another.
+/// Between two echoes on a fast path, so that one does not queue behind another.
 const GAP: Duration = Duration::from_millis(15);
 /// As the ping programs send: 56 bytes of data.
 const DATA: usize = 56;
 
-/// Pings `peer`; ends when all have answered, or at `until`.
-///
-/// # Errors
-/// Why it is not possible here, with the remedy.
-pub(super) fn ping(peer: IpAddr, until: Instant) -> Result<Ping, String> {
-    let echo = match Echo::open(peer) {
-        Ok(echo) => echo,
-        Err(error) => return program(peer).ok_or_else(|| needs_right(&error.to_string())),
-    };
-    let packet = DATA + echo.overhead();
-    let mut sent: Vec<Option<Instant>> = Vec::new();
-    let mut times = Vec::new();
-    let mut seen = [false; COUNT as usize];
-    let mut take = |sequence: u16, sent: &[Option<Instant>]| {
-        let now = Instant::now();
-        if let (Some(Some(at)), Some(seen)) = (sent.get(usize::from(sequence)), seen.get_mut(usize::from(sequence)))
-            && !std::mem::replace(seen, true)
-        {
-            times.push(now.duration_since(*at).as_nanos() as u64);
-        }
-        times.len()
-    };
-    let mut failure = None;
-    for sequence in 0..COUNT {
-        let at = Instant::now();
-        let went = echo.send(sequence, packet);
-        sent.push(went.is_ok().then_some(at));
-        failure = went.err().or(failure);
-        while let Some(sequence) = echo.receive((at + GAP).min(until)) {
-            take(sequence, &sent);
-        }
-        std::thread::sleep((at + GAP).min(until).saturating_duration_since(Instant::now()));
-    }
-    let count = sent.iter().flatten().count();
-    if count == 0 {
-        let reason = failure.map_or_else(String::new, |error| error.to_string());
-        return Err(format!("ping: echoes to {peer} cannot be sent: {reason}"));
-    }
-    let mut received = take(COUNT, &sent);
-    while received < count && Instant::now() < until {
-        match echo.receive(until) {
-            Some(sequence) => received = take(sequence, &sent),
-            // The error that ended the wait stays readable for a moment.
-            None => std::thread::sleep(Duration::from_millis(1)),
+/// The echoes of a probe.
+pub(super) struct Pinger {
+    peer: IpAddr,
+    /// The error if this process may open no socket for them.
+    echo: io::Result<Echo>,
+    sent: Vec<Option<Instant>>,
+    seen: [bool; COUNT as usize],
+    times: Vec<u64>,
+    failure: Option<io::Error>,
+}
+
+impl Pinger {
+    pub(super) fn open(peer: SocketAddr) -> Self {
+        Self {
+            peer: peer.ip(),
+            echo: Echo::open(peer),
+            sent: Vec::new(),
+            seen: [false; COUNT as usize],
+            times: Vec::new(),
+            failure: None,
         }
     }
-    Ok(digest(echo.method(), count as u32, packet as u32, &times))
+
+    /// Sends the first echo and waits for its answer, which shows how long the path is.
+    pub(super) fn first(&mut self, pace: &mut Pace) {
+        self.send();
+        self.receive_until(Instant::now() + pace.patience(SMALL), 1);
+        if let Some(ns) = self.times.first() {
+            pace.small(Duration::from_nanos(*ns));
+        }
+    }
+
+    /// Sends the others; ends when all have answered, or with the probe.
+    ///
+    /// # Errors
+    /// Why it is not possible here, with the remedy.
+    pub(super) fn rest(mut self, pace: &Pace) -> Result<Ping, String> {
+        if let Err(error) = &self.echo {
+            return program(self.peer).ok_or_else(|| needs_right(&error.to_string()));
+        }
+        let (until, gap) = (pace.until(), GAP.max(pace.gap(SMALL)));
+        while self.sent.len() < COUNT.into() && Instant::now() < until {
+            let next = (Instant::now() + gap).min(until);
+            self.send();
+            self.receive_until(next, usize::MAX);
+        }
+        let count = self.sent.iter().flatten().count();
+        if count == 0 {
+            let reason = self.failure.map_or_else(String::new, |error| error.to_string());
+            return Err(format!("ping: echoes to {} cannot be sent: {reason}", self.peer));
+        }
+        self.receive_until(until.max(Instant::now() + pace.patience(SMALL)), count);
+        let (method, packet) = self.echo.as_ref().map_or(("", 0), |echo| (echo.method(), DATA + echo.overhead()));
+        Ok(digest(method, count as u32, packet as u32, &self.times))
+    }
+
+    fn send(&mut self) {
+        let Ok(echo) = &self.echo else { return };
+        let (at, sequence) = (Instant::now(), self.sent.len() as u16);
+        let went = echo.send(sequence, DATA + echo.overhead());
+        self.sent.push(went.is_ok().then_some(at));
+        self.failure = went.err().or(self.failure.take());
+    }
+
+    /// Takes answers until there are `enough` in all, or until then.
+    fn receive_until(&mut self, until: Instant, enough: usize) {
+        let Ok(echo) = &self.echo else { return };
+        while self.times.len() < enough && Instant::now() < until {
+            let Some(sequence) = echo.receive(until) else {
+                // The error that ended the wait stays readable for a moment.
+                std::thread::sleep(Duration::from_millis(1));
+                continue;
+            };
+            let index = usize::from(sequence);
+            if let (Some(Some(at)), Some(seen)) = (self.sent.get(index), self.seen.get_mut(index))
+                && !std::mem::replace(seen, true)
+            {
+                self.times.push(at.elapsed().as_nanos() as u64);
+            }
+        }
+    }
 }
 
 /// Why there is no ping, and the remedy.

@@ -1,7 +1,7 @@
 //! The kernel's route for a packet: `ip route get`, by RTM_GETROUTE (rtnetlink(7), linux/rtnetlink.h).
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use model::Route;
 
@@ -35,7 +35,8 @@ const NET: &str = "/sys/class/net";
 ///
 /// # Errors
 /// The kernel's error, for example that the network is unreachable.
-pub(super) fn to(sys: &dyn Sys, peer: IpAddr) -> io::Result<Route> {
+pub(super) fn to(sys: &dyn Sys, to: SocketAddr) -> io::Result<Route> {
+    let peer = to.ip();
     let (family, address) = match peer {
         IpAddr::V4(v4) => (libc::AF_INET, v4.octets().to_vec()),
         IpAddr::V6(v6) => (libc::AF_INET6, v6.octets().to_vec()),
@@ -44,6 +45,11 @@ pub(super) fn to(sys: &dyn Sys, peer: IpAddr) -> io::Result<Route> {
     body[0] = family as u8;
     body[1] = 8 * address.len() as u8;
     put(&mut body, DESTINATION, &address);
+    if let SocketAddr::V6(to) = to
+        && to.scope_id() > 0
+    {
+        put(&mut body, OUT, &to.scope_id().to_ne_bytes());
+    }
     let request =
         NetlinkRequest { name: format!("route-{peer}"), family: Family::Route, kind: GET_ROUTE, dump: false, body };
     let answers = sys.netlink(&request)?;
@@ -97,7 +103,7 @@ mod tests {
     #[test]
     fn a_recorded_route_is_read_with_its_metrics() {
         let sys = FakeSys::new(format!("{}/testdata/server", env!("CARGO_MANIFEST_DIR")));
-        let route = to(&sys, "198.51.100.9".parse().unwrap()).unwrap();
+        let route = to(&sys, "198.51.100.9:0".parse().unwrap()).unwrap();
         let expected = Route {
             kind: Some("unicast".into()),
             interface: Some("ens1f0".into()),
@@ -110,6 +116,6 @@ mod tests {
             ..Route::default()
         };
         assert_eq!(route, expected);
-        assert_eq!(to(&sys, "192.0.2.1".parse().unwrap()).unwrap_err().raw_os_error(), Some(libc::ENETUNREACH));
+        assert_eq!(to(&sys, "192.0.2.1:0".parse().unwrap()).unwrap_err().raw_os_error(), Some(libc::ENETUNREACH));
     }
 }
