@@ -98,6 +98,13 @@ fn mpstat_without_an_interval_is_one_reading() {
 }
 
 #[test]
+fn a_prompt_below_a_table_is_no_row() {
+    let text = std::fs::read_to_string(format!("{}/tests/data/mpstat_once.txt", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let reading = read(format!("{text}user@host:~#\n").as_bytes(), None).unwrap();
+    assert_eq!((reading.imported.len(), reading.refused.len()), (1, 0), "{:?}", reading.refused);
+}
+
+#[test]
 fn mpstats_json_has_the_series_of_its_text() {
     let json = only("mpstat.json");
     assert_eq!((json.near.hostname.as_deref(), json.near.cores), (Some("host"), Some(2)));

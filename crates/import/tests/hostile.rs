@@ -242,6 +242,12 @@ fn a_test_of_iperf_2_without_its_total_is_none() {
     let reading = of(&format!("{IPERF2}{second}{whole}{sum}"));
     assert_eq!(values(&reading.imported[0]), [Some(40.8e6)]);
     assert!(reading.refused[0].reason.contains("contradicts its connections'"), "{:?}", reading.refused);
+    // 2.0.5 adds the first interval to its sum.
+    let first =
+        "[  1] 0.0- 1.0 sec  232124 KBytes  1901558 Kbits/sec\n[  1] 0.0- 4.0 sec  825856 KBytes  1690728 Kbits/sec\n";
+    let twice = only(&format!("{IPERF2}{first}[SUM] 0.0- 4.0 sec  1057980 KBytes  2165942 Kbits/sec\n"));
+    assert_eq!(values(&twice), [Some(1_690_728_000.0)]);
+    assert!(remarks(&twice).contains("the first interval twice"), "{}", remarks(&twice));
     let csv = recorded("iperf2.csv");
     let cut: String = csv.lines().take(2).map(|line| format!("{line}\n")).collect();
     assert!(refused(&cut).contains("no line of the whole test"));

@@ -260,13 +260,22 @@ fn take(group: &Group<'_>, totals: Totals<'_, '_>, setting: &Setting, reading: &
     let both_directions =
         [true, false].into_iter().all(|receives| setting.receiving.values().any(|own| *own == receives));
     let lines: Vec<&Line<'_>> = flows.iter().map(|(.., line)| line).collect();
+    let mut remark = None;
     if let Some((at, text, line)) = sum
         && let Err(reason) = check_sum(line, &lines)
     {
-        sum = None;
-        if !both_directions {
-            reading.refuse(*at, format!("{reason}: '{}'", text.trim()));
+        // 2.0 counts the first interval of each connection twice.
+        let parts = group.lines.iter().map(|(.., part)| part).filter(|part| !lines.contains(part));
+        let first = parts.filter(|part| part.who != Who::Sum && part.start_s == 0.0);
+        let twice: Vec<&Line<'_>> = lines.iter().copied().chain(first).collect();
+        match check_sum(line, &twice) {
+            Ok(()) => {
+                remark = Some("the [SUM] line has the first interval twice: the value is that of the connections")
+            }
+            Err(_) if both_directions => {}
+            Err(_) => reading.refuse(*at, format!("{reason}: '{}'", text.trim())),
         }
+        sum = None;
     }
     let Some((at, text, total)) = sum.or_else(|| flows.first().copied()) else { return };
     if let Some(row) = bounces::row(*at, text, total, group.bounces, setting.block) {
@@ -282,7 +291,10 @@ fn take(group: &Group<'_>, totals: Totals<'_, '_>, setting: &Setting, reading: &
         one_way(group, setting, &flows, sum, receives)
     };
     match row {
-        Ok(row) => reading.imported.push(imported("stream", row, group, setting)),
+        Ok(mut row) => {
+            row.remarks.extend(remark.map(str::to_owned));
+            reading.imported.push(imported("stream", row, group, setting));
+        }
         Err(reason) => reading.refuse(*at, format!("{reason}: '{}'", text.trim())),
     }
 }

@@ -207,6 +207,9 @@ fn read(text: &str) -> Reading {
         } else if let Some(open) = &mut table {
             if line.split_whitespace().next().is_some_and(|first| first.ends_with(':')) {
                 listing.averaged = true;
+            } else if !line.starts_with(|c: char| c.is_ascii_digit()) {
+                // No time: a line of something else.
+                table = None;
             } else if listing.rows == MAX_ROWS {
                 reading.refuse(at, format!("more than {MAX_ROWS} rows; the others were not imported"));
                 break;
