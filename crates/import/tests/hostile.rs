@@ -287,6 +287,9 @@ fn several_results_of_sockperf_are_one_run() {
     let unversioned: String =
         pp.lines().filter(|line| !line.contains("version")).map(|line| format!("{line}\n")).collect();
     assert_eq!(only(&format!("{unversioned}{unversioned}")).rows.len(), 2);
+    let bare = "sockperf: Summary: Message Rate is 75439 [msg/sec]\nsockperf: Summary: BandWidth is 105.902 MBps (847.215 Mbps)\n";
+    let both = only(&bare.repeat(2));
+    assert_eq!((both.rows.len(), both.rows[0].spec.block), (2, 1_472));
     let logged: String = pp.lines().map(|line| format!("[STDOUT] {line}\n")).collect();
     assert_eq!(values(&only(&format!("starting\n{logged}ERROR: unrelated\n"))), values(&only(&pp)));
 }

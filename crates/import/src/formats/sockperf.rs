@@ -34,9 +34,17 @@ fn plain(line: &str) -> String {
     text.split_once("sockperf: ").map_or(text.as_str(), |(_, rest)| rest).trim().to_owned()
 }
 
-/// Whether the line belongs to the beginning of a test.
+/// Whether the line comes before the last one of a result, so that after a result it is that of the next test.
 fn begins(line: &str) -> bool {
-    let starts = ["== version #", "Warmup stage", "Starting test", "[Total Run]", "Total of "];
+    let starts = [
+        "== version #",
+        "Warmup stage",
+        "Starting test",
+        "[Total Run]",
+        "Total of ",
+        "====> avg-",
+        "Summary: Message Rate is",
+    ];
     starts.iter().any(|words| line.starts_with(words)) || line.contains("IP = ")
 }
 
