@@ -270,7 +270,7 @@ fn take(group: &Group<'_>, totals: Totals<'_, '_>, setting: &Setting, reading: &
         let twice: Vec<&Line<'_>> = lines.iter().copied().chain(first).collect();
         match check_sum(line, &twice) {
             Ok(()) => {
-                remark = Some("the [SUM] line has the first interval twice: the value is that of the connections")
+                remark = Some("the [SUM] line has the first interval twice: the value is that of the connections");
             }
             Err(_) if both_directions => {}
             Err(_) => reading.refuse(*at, format!("{reason}: '{}'", text.trim())),
