@@ -91,7 +91,7 @@ pub use plan::{
 };
 pub use probe::{Confidence, Responsiveness, WorkingConditions, WorkingInterval};
 pub use random::SplitMix64;
-pub use reading::{DatagramReading, FlowReading, Live, Reading, TcpReading};
+pub use reading::{DatagramReading, FlowCounts, FlowReading, Live, Reading, TcpReading};
 pub use run::{Ending, Run, RunHeader, Tool};
 pub use selftest::SelfTest;
 pub use selftest_citation::{CitedError, SelfTestCitation};

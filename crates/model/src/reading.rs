@@ -78,6 +78,20 @@ pub struct DatagramReading {
     pub jitter_ns: Option<u64>,
 }
 
+/// The counts of one connection at one end since the start of the trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FlowCounts {
+    /// Time since this end started, ns.
+    pub at_ns: u64,
+    /// Payload bytes sent.
+    pub bytes_sent: u64,
+    /// Payload bytes received.
+    pub bytes_received: u64,
+    /// What arrived of numbered datagrams; null if nothing did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datagrams: Option<DatagramReading>,
+}
+
 impl Reading {
     /// Most connections of a process that have entries of their own.
     pub const MOST_FLOWS: usize = 64;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub use self::count::Count;
 pub use self::one_way::{Delay, Delays, OneWay, WallClock};
 
-use crate::{AnatomyTally, Direction, Histogram, SizeCount, Spent, Stamps, TcpSample};
+use crate::{AnatomyTally, Direction, FlowCounts, Histogram, SizeCount, Spent, Stamps, TcpSample};
 
 /// All counts of one end in one trial, over all its flows, threads and processes.
 ///
@@ -363,6 +363,10 @@ pub struct FlowTally {
     /// single transaction. Empty for other transports. Long trials have longer intervals, so that the series stays short.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tcp: Vec<TcpSample>,
+    /// The counts at each [`Reading`](crate::Reading) of the trial, where the series of its end does not have them: of one of several
+    /// connections of a process, and of datagrams that arrived. Long trials have fewer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub readings: Vec<FlowCounts>,
 }
 
 /// Counts of sends with MSG_ZEROCOPY (the kernel's Documentation/networking/msg_zerocopy).

@@ -2,8 +2,8 @@
 
 use model::tally::Window;
 use model::{
-    DatagramTally, EndTally, FlowTally, Histogram, PacingTally, ProbeSample, RttTally, SizeCount, Spec, TcpSample,
-    ThreadTime,
+    DatagramTally, EndTally, FlowCounts, FlowTally, Histogram, PacingTally, ProbeSample, RttTally, SizeCount, Spec,
+    TcpSample, ThreadTime,
 };
 
 use super::tcp;
@@ -21,6 +21,7 @@ pub(super) struct ThreadLegs {
 /// The series of the flows, by their numbers, and when the trial began.
 pub(super) struct Series {
     pub(super) tcp: Vec<Vec<TcpSample>>,
+    pub(super) counts: Vec<Vec<FlowCounts>>,
     pub(super) start_ns: u64,
 }
 
@@ -180,6 +181,7 @@ fn flow_tally(flow: FlowLeg, series: &mut Series) -> FlowTally {
         sizes: flow.sizes,
         socket: flow.facts,
         tcp: tcp::end(readings, flow.last, series.start_ns),
+        readings: series.counts.get_mut(flow.slot).map(std::mem::take).unwrap_or_default(),
     }
 }
 

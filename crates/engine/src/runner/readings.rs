@@ -1,7 +1,9 @@
-//! The counts of a running trial, taken by the watching thread about once a second for whoever looks on.
+//! The counts of a running trial, taken by the watching thread about once a second for whoever looks on, and kept for flows that no
+//! other series has.
 
-use model::{DatagramReading, FlowReading, Reading, TcpReading};
+use model::{DatagramReading, FlowCounts, FlowReading, Reading, TcpReading};
 
+use super::tcp;
 use crate::core::{Counters, LinkPlan, Snapshot, TrialPlan, now_ns};
 use crate::transport::Breaker;
 
@@ -13,6 +15,12 @@ pub(super) struct Counts {
     period_ns: u64,
     /// Readings that were taken or missed.
     taken: u64,
+    /// What is kept of each flow, by flow number: of several flows, and of datagrams that arrive.
+    kept: Vec<Vec<FlowCounts>>,
+    /// Most readings that are kept of a flow.
+    most: usize,
+    /// Of the readings every one whose number is a multiple of this is kept.
+    stride: u64,
 }
 
 impl Counts {
@@ -21,7 +29,9 @@ impl Counts {
         let period_ns = plan.spec.reading_ns.max(1);
         // Without an end nothing is due.
         let stop_ns = if plan.legs.len() == 1 { stop_ns } else { start_ns };
-        Self { links: plan.links(), start_ns, stop_ns, period_ns, taken: 0 }
+        let links = plan.links();
+        let (kept, most) = (vec![Vec::new(); links.len()], tcp::most_readings(plan, links.len()));
+        Self { links, start_ns, stop_ns, period_ns, taken: 0, kept, most, stride: 1 }
     }
 
     /// When the next reading is due. The last one of a trial would be its end: that is in its result.
@@ -41,6 +51,9 @@ impl Counts {
             reading(link, &counters.snapshot(), tcp)
         });
         let flows: Vec<FlowReading> = flows.collect();
+        if alone && self.taken.is_multiple_of(self.stride) {
+            self.keep(at_ns, &flows);
+        }
         let first_arrival = shared.iter().filter_map(Counters::first_arrival).min();
         Reading {
             number: u32::try_from(self.taken).unwrap_or(u32::MAX),
@@ -49,6 +62,23 @@ impl Counts {
             flows: if alone { flows } else { by_direction(&flows) },
             cpu: None,
         }
+    }
+
+    fn keep(&mut self, at_ns: u64, flows: &[FlowReading]) {
+        let several = flows.len() > 1;
+        for (own, flow) in self.kept.iter_mut().zip(flows).filter(|(_, flow)| several || flow.datagrams.is_some()) {
+            let FlowReading { bytes_sent, bytes_received, datagrams, .. } = *flow;
+            own.push(FlowCounts { at_ns, bytes_sent, bytes_received, datagrams });
+        }
+        if self.kept.iter().any(|own| own.len() >= self.most) {
+            self.kept.iter_mut().for_each(tcp::thin);
+            self.stride = self.stride.saturating_mul(2);
+        }
+    }
+
+    /// What was kept of each flow, by flow number.
+    pub(super) fn finish(self) -> Vec<Vec<FlowCounts>> {
+        self.kept
     }
 }
 
@@ -106,7 +136,14 @@ mod tests {
     fn plan(flows: u32, legs: usize) -> TrialPlan {
         let spec = Spec { flows, ..Spec::new("tcp", "stream") };
         let leg = Leg { block: 1, reply: 1, stop: Stop::Blocks(1), expected_ns: 0 };
-        TrialPlan { spec, role: Role::Active, trial: 0, flows: 0..flows, legs: vec![leg; legs] }
+        TrialPlan {
+            spec,
+            role: Role::Active,
+            trial: 0,
+            flows: 0..flows,
+            legs: vec![leg; legs],
+            path: crate::core::PathTimes::default(),
+        }
     }
 
     /// The times, in tenths of a second, at which readings of a trial of that length are due.
@@ -160,5 +197,28 @@ mod tests {
         let of = |flow: &FlowReading| (flow.flow, flow.bytes_received, flow.tcp, flow.datagrams);
         assert_eq!(reading.flows.iter().map(of).collect::<Vec<_>>(), [(2, 0, None, None), (3, 1000, None, None)]);
         assert_eq!((reading.number, reading.first_arrival_ns), (1, None));
+    }
+
+    #[test]
+    fn the_counts_of_several_flows_and_of_datagrams_are_kept() {
+        let kept = |flows: u32, numbers: u64, readings: u32| {
+            let shared: Vec<Counters> = (0..flows).map(|_| Counters::default()).collect();
+            shared[0].received(700);
+            shared[0].numbered(numbers, None);
+            let breakers: Vec<Breaker> = shared.iter().map(|_| Breaker::default()).collect();
+            // No period is over, so that the readings have the numbers 1, 2, 3.
+            let mut counts = Counts { period_ns: u64::MAX, ..Counts::new(&plan(flows, 1), now_ns(), u64::MAX) };
+            (0..readings).for_each(|_| drop(counts.take(&shared, &breakers)));
+            counts.finish()
+        };
+        assert!(kept(1, 0, 3)[0].is_empty(), "the series of the end has them");
+        let alone = kept(1, 9, 3);
+        let numbers = |one: &FlowCounts| one.datagrams.map(|datagrams| datagrams.numbers);
+        assert_eq!(alone[0].iter().map(numbers).collect::<Vec<_>>(), [Some(9); 3]);
+        let [first, second] = &kept(2, 0, 3)[..] else { panic!("two flows") };
+        assert_eq!((first[2].bytes_received, second[2].bytes_received, first.len(), second.len()), (700, 0, 3, 3));
+        let long = kept(2, 0, 5_000);
+        assert!((100..=600).contains(&long[0].len()) && long[0].len() == long[1].len(), "{}", long[0].len());
+        assert!(long[0].windows(2).all(|pair| pair[0].at_ns < pair[1].at_ns));
     }
 }

@@ -22,6 +22,12 @@ pub(super) fn has_series(plan: &TrialPlan, slot: usize) -> bool {
     slot < FLOWS && plan.legs.len() == 1 && plan.spec.pattern != "crr"
 }
 
+/// Most readings of each of so many flows of a process.
+pub(super) fn most_readings(plan: &TrialPlan, flows: usize) -> usize {
+    let all = ALL / (plan.spec.processes.max(1) as usize);
+    (all / flows.max(1)).clamp(MIN_READINGS, MAX_READINGS)
+}
+
 /// The series of a trial's flows while they grow.
 pub(super) struct Readings<'a> {
     /// The readings of each flow that TCP carries, by flow number.
@@ -42,8 +48,7 @@ impl<'a> Readings<'a> {
     pub(super) fn start(plan: &TrialPlan, breakers: &'a [Breaker], start_ns: u64) -> Self {
         let flows = breakers.iter().enumerate().take_while(|(slot, _)| has_series(plan, *slot));
         let flows: Vec<_> = flows.map(|(_, breaker)| (breaker, Vec::new())).collect();
-        let all = ALL / (plan.spec.processes.max(1) as usize);
-        let most = (all / flows.len().max(1)).clamp(MIN_READINGS, MAX_READINGS);
+        let most = most_readings(plan, flows.len());
         let interval_ns = plan.spec.interval_ns;
         let mut readings = Self { flows, start_ns, interval_ns, most, stride: 1, next: 0 };
         readings.read();
@@ -95,7 +100,7 @@ impl<'a> Readings<'a> {
 }
 
 /// Drops every other entry; the first one stays.
-fn thin(series: &mut Vec<TcpSample>) {
+pub(super) fn thin<T>(series: &mut Vec<T>) {
     let mut keep = false;
     series.retain(|_| {
         keep = !keep;
@@ -133,7 +138,14 @@ mod tests {
     fn plan(pattern: &str, legs: usize) -> TrialPlan {
         let spec = Spec { interval_ns: 1, ..Spec::new("tcp", pattern) };
         let leg = Leg { block: 1, reply: 1, stop: Stop::Blocks(1), expected_ns: 0 };
-        TrialPlan { spec, role: Role::Active, trial: 0, flows: 0..1, legs: vec![leg; legs] }
+        TrialPlan {
+            spec,
+            role: Role::Active,
+            trial: 0,
+            flows: 0..1,
+            legs: vec![leg; legs],
+            path: crate::core::PathTimes::default(),
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use model::tally::Window;
-use model::{EndTally, Interval, Live, Stop, Strategy, TcpSample, ThreadTime};
+use model::{EndTally, FlowCounts, Interval, Live, Stop, Strategy, TcpSample, ThreadTime};
 
 use super::gate::Gate;
 use super::merge::ThreadLegs;
@@ -50,6 +50,8 @@ struct Watched {
     stalled: bool,
     /// TCP_INFO over time, by flow number.
     tcp: Vec<Vec<TcpSample>>,
+    /// The counts of the flows that have no other series, by flow number.
+    counts: Vec<Vec<FlowCounts>>,
 }
 
 impl Trial<'_> {
@@ -109,7 +111,8 @@ impl Trial<'_> {
             let probe = threads.split_off(threads.len().saturating_sub(probes));
             let times = || threads.iter().filter_map(|thread| thread.time);
             (spent.threads, spent.busiest) = (times().reduce(ThreadTime::together), times().reduce(ThreadTime::busier));
-            let series = merge::Series { tcp: std::mem::take(&mut watched.tcp), start_ns };
+            let (tcp, counts) = (std::mem::take(&mut watched.tcp), std::mem::take(&mut watched.counts));
+            let series = merge::Series { tcp, counts, start_ns };
             let (mut legs, spans) = merge::merge(self.plan, threads, series);
             if let Some(leg) = legs.last_mut() {
                 (leg.probe, leg.probes) = merge::round_trips(probe, start_ns);
@@ -224,7 +227,7 @@ impl Trial<'_> {
             }
         }
         drop(lock);
-        watched.tcp = readings.finish();
+        (watched.tcp, watched.counts) = (readings.finish(), counts.finish());
         if series {
             let sum = self.sum();
             let end = now_ns() - start_ns;
