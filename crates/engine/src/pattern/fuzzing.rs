@@ -194,7 +194,7 @@ fn part(choice: u8, options: u8) -> (Spec, Part) {
         leg: 1,
         path: crate::core::PathTimes::default(),
         last: is(4),
-        pace: is(5).then_some(Pace { gap_ns: 1.0, catch_up_ns: 0.0, blocked_ns: 0.0, spread_ns: 0.0 }),
+        pace: is(5).then_some(Pace { gap_ns: 1.0, catch_up_ns: 0.0, blocked_ns: 0.0, spread_ns: 0.0, burst_ns: 0.0 }),
         drain: None,
         to_receiver: is(6),
         shares: is(0),

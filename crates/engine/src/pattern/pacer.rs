@@ -15,15 +15,17 @@ pub(crate) struct Pace {
     /// Over about which time a backlog is made up, ns: a sender that is behind by this much sends twice as fast. 0 sends
     /// all that is due at once.
     pub(crate) spread_ns: f64,
+    /// The blocks that are due in this time go out at once, at its start, ns. 0 spaces them evenly.
+    pub(crate) burst_ns: f64,
 }
 
 /// A backlog is made up at no more than this many times the rate, unless it goes out at once.
 const FASTEST: f64 = 11.0;
 
 impl Pace {
-    /// Minimum time between the starts of two blocks for a sender that is `late_ns` behind, ns.
-    fn gap_if_late(&self, late_ns: f64) -> f64 {
-        if self.spread_ns > 0.0 { self.gap_ns / (1.0 + late_ns / self.spread_ns).min(FASTEST) } else { 0.0 }
+    /// Minimum time for what is due in `due_ns`, for a sender that is `late_ns` behind, ns.
+    fn time_if_late(&self, due_ns: f64, late_ns: f64) -> f64 {
+        if self.spread_ns > 0.0 { due_ns / (1.0 + late_ns / self.spread_ns).min(FASTEST) } else { 0.0 }
     }
 }
 
@@ -35,6 +37,8 @@ pub(super) struct Pacer {
     sent_ns: f64,
     late_ns: f64,
     soonest_ns: f64,
+    /// What of the current burst has been sent, ns.
+    begun_ns: f64,
     /// Whether the next block was found to be not due yet: if it is late after that, the thread did not run in time.
     waited: bool,
     /// How often the thread had slept when the previous block was begun: without a wait of its own, a call made it sleep.
@@ -55,6 +59,7 @@ impl Pacer {
             sent_ns: 0.0,
             late_ns: 0.0,
             soonest_ns: 0.0,
+            begun_ns: 0.0,
             waited: false,
             slept: 0,
             slept_so_far: voluntary_switches,
@@ -68,6 +73,7 @@ impl Pacer {
             catch_up_ns: f64::INFINITY,
             blocked_ns: f64::INFINITY,
             spread_ns: 0.0,
+            burst_ns: 0.0,
             ..pace
         }))
     }
@@ -157,8 +163,13 @@ impl Pacer {
     #[inline]
     pub(super) fn sent(&mut self, share: f64) {
         if let Some(pace) = self.pace {
-            self.next_ns += pace.gap_ns * share;
-            self.soonest_ns = self.sent_ns + pace.gap_if_late(self.late_ns) * share;
+            self.begun_ns += pace.gap_ns * share;
+            // The gaps of a burst add up to it but for their rounding.
+            if self.begun_ns + 0.5 >= pace.burst_ns {
+                self.next_ns += self.begun_ns;
+                self.soonest_ns = self.sent_ns + pace.time_if_late(self.begun_ns, self.late_ns);
+                self.begun_ns = 0.0;
+            }
         }
     }
 }
@@ -184,8 +195,13 @@ mod tests {
     #[test]
     fn after_a_stall_no_more_than_requested_is_made_up_for() {
         let mut errors = RttRecorder::new();
-        let mut pacer =
-            Pacer::new(Some(Pace { gap_ns: HOUR, catch_up_ns: 3.0 * HOUR, blocked_ns: 3.0 * HOUR, spread_ns: 0.0 }));
+        let mut pacer = Pacer::new(Some(Pace {
+            gap_ns: HOUR,
+            catch_up_ns: 3.0 * HOUR,
+            blocked_ns: 3.0 * HOUR,
+            spread_ns: 0.0,
+            burst_ns: 0.0,
+        }));
         assert_eq!(send_all_due(&mut pacer, &mut errors), 1);
         pacer.next_ns -= 100.0 * HOUR;
         assert_eq!(send_all_due(&mut pacer, &mut errors), 4);
@@ -195,7 +211,13 @@ mod tests {
     fn a_backlog_may_be_spread() {
         // The same; three hours behind it sends twice as fast.
         let mut errors = RttRecorder::new();
-        let pace = Pace { gap_ns: HOUR, catch_up_ns: 3.0 * HOUR, blocked_ns: 3.0 * HOUR, spread_ns: 3.0 * HOUR };
+        let pace = Pace {
+            gap_ns: HOUR,
+            catch_up_ns: 3.0 * HOUR,
+            blocked_ns: 3.0 * HOUR,
+            spread_ns: 3.0 * HOUR,
+            burst_ns: 0.0,
+        };
         let mut pacer = Pacer::new(Some(pace));
         assert_eq!(send_all_due(&mut pacer, &mut errors), 1);
         (pacer.next_ns, pacer.soonest_ns) = (pacer.next_ns - 100.0 * HOUR, 0.0);
@@ -214,8 +236,13 @@ mod tests {
     #[test]
     fn an_open_loop_owes_everything() {
         let mut errors = RttRecorder::new();
-        let mut pacer =
-            Pacer::open_loop(Some(Pace { gap_ns: HOUR, catch_up_ns: 0.0, blocked_ns: 0.0, spread_ns: 0.0 }));
+        let mut pacer = Pacer::open_loop(Some(Pace {
+            gap_ns: HOUR,
+            catch_up_ns: 0.0,
+            blocked_ns: 0.0,
+            spread_ns: 0.0,
+            burst_ns: 0.0,
+        }));
         assert_eq!(send_all_due(&mut pacer, &mut errors), 1);
         pacer.next_ns -= 100.0 * HOUR;
         let due = pacer.due_ns();
@@ -224,7 +251,7 @@ mod tests {
     }
 
     /// 100 µs between blocks, and what is made up as by default.
-    const PACE: Pace = Pace { gap_ns: 100_000.0, catch_up_ns: 100e6, blocked_ns: 2e6, spread_ns: 10e6 };
+    const PACE: Pace = Pace { gap_ns: 100_000.0, catch_up_ns: 100e6, blocked_ns: 2e6, spread_ns: 10e6, burst_ns: 0.0 };
 
     /// A sender in virtual time.
     struct Sender {
@@ -338,12 +365,33 @@ mod tests {
     }
 
     #[test]
+    fn a_burst_leaves_at_once_and_what_a_stall_held_up_follows() {
+        let pace = Pace { catch_up_ns: f64::INFINITY, blocked_ns: f64::INFINITY, burst_ns: 800_000.0, ..PACE };
+        let mut sender = Sender::new(pace);
+        let per_tenth: Vec<u64> = (0..16).map(|_| sender.run(MS / 10)).collect();
+        assert_eq!(per_tenth, [8, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(sender.run(80 * MS), 800);
+        // Much longer than a burst.
+        sender.now_ns += 20 * MS;
+        let sent = sender.run(180 * MS);
+        assert!((1_976..=2_008).contains(&sent), "{sent}");
+        assert_eq!(sender.given_up_ms(), (0, 0));
+    }
+
+    #[test]
     fn without_a_rate_nothing_waits() {
         let mut errors = RttRecorder::new();
         let mut pacer = Pacer::new(None);
         assert_eq!((pacer.hold(&mut errors), pacer.burst(64), errors.count()), (None, 64, 0));
-        let slow = Pacer::new(Some(Pace { gap_ns: 1e6, catch_up_ns: 0.0, blocked_ns: 0.0, spread_ns: 0.0 }));
-        let fast = Pacer::new(Some(Pace { gap_ns: 2_500.0, catch_up_ns: 0.0, blocked_ns: 0.0, spread_ns: 0.0 }));
+        let slow =
+            Pacer::new(Some(Pace { gap_ns: 1e6, catch_up_ns: 0.0, blocked_ns: 0.0, spread_ns: 0.0, burst_ns: 0.0 }));
+        let fast = Pacer::new(Some(Pace {
+            gap_ns: 2_500.0,
+            catch_up_ns: 0.0,
+            blocked_ns: 0.0,
+            spread_ns: 0.0,
+            burst_ns: 0.0,
+        }));
         assert_eq!((slow.burst(64), fast.burst(64)), (1, 20));
     }
 }

@@ -130,7 +130,10 @@ impl<C: Channel> FlowOf<C> {
             last: header.leg as usize + 1 == self.setup.plan.legs.len(),
             pace: spec
                 .rate_bps
-                .map(|bps| if self.channel.is_foreign() { pace_to_foreign(spec, bps) } else { pace(spec, bps) }),
+                .map(|bps| match self.channel.is_foreign() {
+                    true => pace_to_foreign(spec, self.setup.plan.role, bps),
+                    false => pace(spec, bps),
+                }),
             drain: spec.end(self.setup.plan.role).drain_bps.map(|bps| drain(spec, bps)),
             to_receiver: spec.paced_to_receiver,
             shares: self.setup.strategy == Strategy::Epoll,

@@ -1,6 +1,6 @@
 //! A spec's rates as one flow keeps them.
 
-use model::{Framing, Spec};
+use model::{Framing, Role, Spec};
 
 use crate::pattern::{DRAIN_READ, Pace};
 
@@ -11,26 +11,29 @@ pub(super) fn pace(spec: &Spec, bps: u64) -> Pace {
     match spec.burst {
         Some(bytes) => {
             let burst_ns = bytes as f64 * 8e9 / own;
-            Pace { gap_ns, catch_up_ns: burst_ns, blocked_ns: burst_ns, spread_ns: 0.0 }
+            Pace { gap_ns, catch_up_ns: burst_ns, blocked_ns: burst_ns, spread_ns: 0.0, burst_ns: 0.0 }
         }
         // A connection or a request that was due is not made up for.
-        None if !spec.is_stream() => Pace { gap_ns, catch_up_ns: 0.0, blocked_ns: 0.0, spread_ns: 0.0 },
+        None if !spec.is_stream() => Pace { gap_ns, catch_up_ns: 0.0, blocked_ns: 0.0, spread_ns: 0.0, burst_ns: 0.0 },
         // The block that is due is never given up.
         None => {
             let flow_control = spec.transport_facts().is_none_or(|facts| facts.framing != Some(Framing::Udp));
             let blocked_ns = if flow_control { BLOCKED_NS } else { CATCH_UP_NS };
             let [catch_up_ns, blocked_ns] = [CATCH_UP_NS, blocked_ns].map(|ns| ns.max(gap_ns));
-            Pace { gap_ns, catch_up_ns, blocked_ns, spread_ns: SPREAD_NS }
+            Pace { gap_ns, catch_up_ns, blocked_ns, spread_ns: SPREAD_NS, burst_ns: 0.0 }
         }
     }
 }
 
-/// The same towards another program, whose own client makes up every delay: so does this one, without a burst of all that is due.
-pub(super) fn pace_to_foreign(spec: &Spec, bps: u64) -> Pace {
+/// The same towards another program, whose own client makes up every delay: so does this one, without a burst of all that is due. A burst
+/// that a client requests of a server is what leaves at once, time and again; the user's of this end is the most that is made up.
+pub(super) fn pace_to_foreign(spec: &Spec, role: Role, bps: u64) -> Pace {
     let own = pace(spec, bps);
-    match spec.burst {
-        Some(_) => own,
-        None => Pace { catch_up_ns: f64::INFINITY, blocked_ns: f64::INFINITY, ..own },
+    let endless = Pace { catch_up_ns: f64::INFINITY, blocked_ns: f64::INFINITY, ..own };
+    match (spec.burst, role) {
+        (None, _) => endless,
+        (Some(_), Role::Active) => own,
+        (Some(_), Role::Passive) => Pace { spread_ns: SPREAD_NS, burst_ns: own.catch_up_ns, ..endless },
     }
 }
 
@@ -38,7 +41,7 @@ pub(super) fn pace_to_foreign(spec: &Spec, bps: u64) -> Pace {
 pub(super) fn drain(spec: &Spec, bps: u64) -> Pace {
     let own = bps.max(1) as f64 / f64::from(spec.flows.max(1));
     let gap_ns = DRAIN_READ as f64 * 8e9 / own;
-    Pace { gap_ns, catch_up_ns: READER_CATCH_UP_NS, blocked_ns: READER_CATCH_UP_NS, spread_ns: 0.0 }
+    Pace { gap_ns, catch_up_ns: READER_CATCH_UP_NS, blocked_ns: READER_CATCH_UP_NS, spread_ns: 0.0, burst_ns: 0.0 }
 }
 
 /// How much a reader makes up after a delay: its data waits for it, so the mean rate is kept.
@@ -78,14 +81,18 @@ mod tests {
     fn towards_another_program_every_delay_is_made_up_but_for_a_requested_burst() {
         let spec = Spec { block: 1_000, ..Spec::new("udp", "stream") };
         let own = pace(&spec, 8_000_000);
-        let foreign = pace_to_foreign(&spec, 8_000_000);
+        let foreign = pace_to_foreign(&spec, Role::Active, 8_000_000);
         assert_eq!((own.gap_ns, own.catch_up_ns, own.blocked_ns, own.spread_ns), (1e6, 100e6, 100e6, 10e6));
         let tcp = Spec { transport: "tcp".into(), ..spec.clone() };
         assert_eq!(pace(&tcp, 8_000_000), Pace { blocked_ns: 2e6, ..own }, "with flow control");
         assert_eq!(foreign, Pace { catch_up_ns: f64::INFINITY, blocked_ns: f64::INFINITY, ..own });
         let burst = Spec { burst: Some(4_000), ..spec };
-        assert_eq!(pace(&burst, 8_000_000), Pace { gap_ns: 1e6, catch_up_ns: 4e6, blocked_ns: 4e6, spread_ns: 0.0 });
-        assert_eq!(pace_to_foreign(&burst, 8_000_000), pace(&burst, 8_000_000));
+        assert_eq!(
+            pace(&burst, 8_000_000),
+            Pace { gap_ns: 1e6, catch_up_ns: 4e6, blocked_ns: 4e6, spread_ns: 0.0, burst_ns: 0.0 }
+        );
+        assert_eq!(pace_to_foreign(&burst, Role::Active, 8_000_000), pace(&burst, 8_000_000));
+        assert_eq!(pace_to_foreign(&burst, Role::Passive, 8_000_000), Pace { burst_ns: 4e6, ..foreign });
     }
 
     #[test]
