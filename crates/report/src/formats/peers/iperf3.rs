@@ -1,14 +1,14 @@
 //! The text output of iperf3 3.12's client.
 //!
 //! Prefixes of bytes are powers of 1024, of bits powers of 1000. With one connection in each direction, the intervals are its lines;
-//! with several, only sums are known over time. Unmeasured jitter is printed as 0.000, as iperf3 does in a sender's lines. Recorded
-//! outputs of the program are the reference.
+//! with several, each has a line and all have one, if the run has their readings, else all together. Unmeasured jitter is printed as
+//! 0.000, as iperf3 does in a sender's lines. Recorded outputs of the program are the reference.
 
 use core::net::SocketAddr;
 use std::fmt::Write as _;
 
 use super::quantity::{bits_per_second, bytes, rate, seconds, two_digits};
-use super::series::MergedInterval;
+use super::series::{Arrivals, TcpAtEnd};
 use super::test::{Amount, Datagrams, DirectionResult, Share, TcpRange, Test};
 use super::{IPERF3, each_test};
 use crate::{Piece, ReportError, View};
@@ -37,26 +37,26 @@ fn text(test: &Test<'_>) -> Result<String, String> {
         (true, false) => "Total Datagrams",
         (false, _) => "Retr  Cwnd",
     }));
-    let block = test.spec().mean_block();
-    for line in lines(test, &directions) {
-        let Line { direction, id, part } = line;
-        let start =
-            opening(&id, role(direction), part.start_ns, Amount { bytes: part.bytes, ns: part.end_ns - part.start_ns });
-        let omitted = if part.omitted { "(omitted)" } else { "" };
-        let end = match (udp, part.tcp) {
-            // Losses per interval are unknown, so a receiver's intervals are left out (iperf3 -i 0).
-            (true, _) if !direction.outbound => continue,
-            (true, _) => {
-                let pad = if receiving { "          " } else { "" };
-                format!(" {pad} {}  {omitted}", part.bytes.div_ceil(block))
+    let mut number = 0;
+    // Without readings the losses of an interval are unknown, so a receiver's is left out (iperf3 -i 0).
+    let known = |line: &Line<'_>| !udp || line.direction.outbound || line.datagrams.is_some();
+    for line in lines(test, &directions).into_iter().filter(known) {
+        if line.number > number && test.spec().flows > 1 {
+            text.push_str(RULE);
+        }
+        number = line.number;
+        let pad = if receiving { "          " } else { "" };
+        let end = match (udp, line.tcp) {
+            (true, _) if line.direction.outbound => {
+                format!(" {pad} {}", line.amount.bytes.div_ceil(test.spec().mean_block()))
             }
-            (false, Some(tcp)) if test.spec().flows > 1 => format!("  {:3}             {omitted}", tcp.retransmits),
-            (false, Some(tcp)) => {
-                format!("  {:3}   {}       {omitted}", tcp.retransmits, bytes(tcp.cwnd_bytes as f64))
-            }
-            (false, None) => format!("                  {omitted}"),
+            (true, _) => arrivals(line.datagrams.unwrap_or_default()),
+            (false, Some(tcp)) if line.is_sum => format!("  {:3}           ", tcp.retransmits),
+            (false, Some(tcp)) => format!("  {:3}   {}     ", tcp.retransmits, bytes(tcp.cwnd_bytes as f64)),
+            (false, None) => " ".repeat(16),
         };
-        let _ = writeln!(text, "{start}{end}");
+        let start = opening(&line.id, role(line.direction), line.start_ns, line.amount);
+        let _ = writeln!(text, "{start}{end}  {}", if line.omitted { "(omitted)" } else { "" });
     }
     text.push_str(RULE);
     text.push_str(&head(if udp { "Jitter    Lost/Total Datagrams" } else { "Retr" }));
@@ -79,25 +79,52 @@ fn text(test: &Test<'_>) -> Result<String, String> {
 /// A line of an interval.
 struct Line<'a> {
     direction: &'a DirectionResult,
+    /// Of the interval.
+    number: usize,
     id: String,
-    part: MergedInterval,
+    /// Whether it is that of several connections together.
+    is_sum: bool,
+    start_ns: u64,
+    amount: Amount,
+    omitted: bool,
+    tcp: Option<TcpAtEnd>,
+    datagrams: Option<Arrivals>,
 }
 
-/// The lines of all intervals by time, outbound before return.
+/// The lines of all intervals by time, outbound before return, and connections before their sum.
 fn lines<'a>(test: &Test<'_>, directions: &'a [DirectionResult]) -> Vec<Line<'a>> {
-    let several = test.spec().flows > 1;
+    let flows = test.spec().flows;
     let mut all = Vec::new();
     for (direction, index) in directions.iter().zip(0..) {
-        let id = if several { "[SUM]".to_owned() } else { format!("[{:3}]", FIRST_ID + index * NEXT_ID) };
-        all.extend(
-            test.merged_intervals(direction.outbound)
-                .into_iter()
-                .zip(0..)
-                .map(|(part, number): (_, usize)| (number, index, Line { direction, id: id.clone(), part })),
-        );
+        let id = |at: u32| format!("[{:3}]", FIRST_ID + (index * flows + at) * NEXT_ID);
+        for (number, part) in test.merged_intervals(direction.outbound).into_iter().enumerate() {
+            let ns = part.end_ns - part.start_ns;
+            let line = |id, is_sum, bytes, tcp, datagrams| Line {
+                direction,
+                number,
+                id,
+                is_sum,
+                start_ns: part.start_ns,
+                amount: Amount { bytes, ns },
+                omitted: part.omitted,
+                tcp,
+                datagrams,
+            };
+            let several = part.streams.iter().zip(0..).filter(|_| flows > 1);
+            all.extend(several.map(|(own, at)| line(id(at), false, own.bytes, own.tcp, own.datagrams)));
+            let whole = if flows > 1 { "[SUM]".to_owned() } else { id(0) };
+            all.push(line(whole, flows > 1, part.bytes, part.tcp, part.datagrams));
+        }
     }
-    all.sort_by_key(|(number, index, _)| (*number, *index));
-    all.into_iter().map(|(.., line)| line).collect()
+    // Stable: the directions stay in their order.
+    all.sort_by_key(|line| line.number);
+    all
+}
+
+/// Jitter, lost and all datagrams of an interval.
+fn arrivals(arrivals: Arrivals) -> String {
+    let jitter_ms = arrivals.jitter_ns.unwrap_or(0) as f64 / 1e6;
+    format!("  {jitter_ms:5.3} ms  {}/{} ({}%)", arrivals.lost, arrivals.packets, two_digits(arrivals.lost_percent()))
 }
 
 /// The target and the connections.
@@ -135,7 +162,8 @@ fn opening(id: &str, role: &str, start_ns: u64, amount: Amount) -> String {
 fn all_connections(direction: &DirectionResult) -> Share {
     let mut tcp = TcpRange::default();
     direction.shares.iter().for_each(|share| tcp.join(share.tcp));
-    Share { sent: direction.sent.bytes, received: direction.received.bytes, retransmits: direction.retransmits, tcp }
+    let DirectionResult { sent, received, retransmits, datagrams, .. } = *direction;
+    Share { sent: sent.bytes, received: received.bytes, retransmits, datagrams, tcp }
 }
 
 /// The connections that have a line. A single one has the sums of its direction. The counts of several include the warm-up, so
@@ -153,13 +181,9 @@ fn ends(id: &str, role: &str, direction: &DirectionResult, share: &Share, udp: b
     let sent = opening(id, role, 0, Amount { bytes: share.sent, ns: direction.sent.ns });
     let received = opening(id, role, 0, Amount { bytes: share.received, ns: direction.received.ns });
     if udp {
-        // Losses are counted over all connections; those of one of several are unknown.
-        let known = id == "[SUM]" || direction.shares.len() <= 1;
-        let counts = direction
-            .datagrams
-            .filter(|_| known)
-            .map_or_else(String::new, |Datagrams { sent, .. }| format!("  0.000 ms  0/{sent} (0%)"));
-        let lost = direction.datagrams.filter(|_| known).map_or_else(String::new, |datagrams| {
+        let counts =
+            share.datagrams.map_or_else(String::new, |Datagrams { sent, .. }| format!("  0.000 ms  0/{sent} (0%)"));
+        let lost = share.datagrams.map_or_else(String::new, |datagrams| {
             let percent = two_digits(datagrams.lost_percent());
             let jitter = datagrams.jitter_ms().unwrap_or(0.0);
             format!("  {jitter:5.3} ms  {}/{} ({percent}%)", datagrams.lost, datagrams.sent)

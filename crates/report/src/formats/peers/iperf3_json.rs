@@ -1,16 +1,16 @@
 //! iperf3 3.12's JSON (`iperf3 -J`), a document for each outcome.
 //!
-//! What was not measured is null, or absent if iperf3 leaves it out itself. Intervals have `streams` only with one connection in
-//! each direction; with several, only the sums are known over time.
+//! What was not measured is null, or absent if iperf3 leaves it out itself. With several connections in a direction the intervals have
+//! `streams` if the run has their readings. Keys of 3.21 that are known are there, too: `timemillisecs`, `fq_rate`, `fqrate`, `gso`, `gro`.
 
 use jiff::Timestamp;
-use model::{EndTally, Stop, Trial};
+use model::{EndTally, ReceiveBy, Role, SendBy, Stop, Trial};
 use serde_json::{Map, Value, json};
 
 use super::iperf3::{FIRST_ID, NEXT_ID, shares};
 use super::quantity::{rate, seconds};
-use super::series::MergedInterval;
-use super::test::{Amount, DirectionResult, Test};
+use super::series::{MergedInterval, StreamInterval, TcpAtEnd};
+use super::test::{Amount, Datagrams, DirectionResult, Test};
 use super::{IPERF3_JSON, each_test};
 use crate::{Piece, ReportError, View};
 
@@ -31,12 +31,18 @@ fn start(test: &Test<'_>) -> Value {
     let (spec, header) = (test.spec(), &test.run.header);
     let udp = spec.transport == "udp";
     let flag = |holds: bool| u8::from(holds);
-    let (bytes, blocks, duration) = match spec.stop {
-        Stop::Bytes(bytes) => (bytes, 0, 0.0),
-        Stop::Blocks(blocks) => (0, blocks, 0.0),
-        Stop::TimeNs(ns) | Stop::AboutNs(ns) => (0, 0, seconds(ns)),
-        Stop::Transactions(_) => (0, 0, 0.0),
+    // The trials joined end to end.
+    let trials = test.trials.len() as u64;
+    let (bytes, blocks, duration_ns) = match spec.stop {
+        Stop::Bytes(bytes) => (bytes.saturating_mul(trials), 0, 0),
+        Stop::Blocks(blocks) => (0, blocks.saturating_mul(trials), 0),
+        Stop::TimeNs(ns) | Stop::AboutNs(ns) => (0, 0, ns.saturating_sub(spec.warmup_ns).saturating_mul(trials)),
+        Stop::Transactions(_) => (0, 0, 0),
     };
+    // iperf3's rate is that of each stream.
+    let rate_bps = spec.rate_bps.unwrap_or(0) / u64::from(spec.flows.max(1));
+    let pacing_bps =
+        spec.end(if test.outbound_flags()[0] { Role::Active } else { Role::Passive }).max_pacing_bps.unwrap_or(0);
     let moment = i128::from(header.started_unix_ns);
     let time = Timestamp::from_nanosecond(moment).map(|at| at.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string());
     let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
@@ -45,22 +51,29 @@ fn start(test: &Test<'_>) -> Value {
         "connected": connected(test),
         "version": format!("iperf 3.12, as throughline {} writes it", header.tool.near_version),
         "system_info": format!("Linux {} {} {}", known(&near.hostname), known(&near.kernel), known(&near.arch)),
-        "timestamp": { "time": time.ok(), "timesecs": header.started_unix_ns / 1_000_000_000 },
+        "timestamp": {
+            "time": time.ok(),
+            "timesecs": header.started_unix_ns / 1_000_000_000,
+            "timemillisecs": header.started_unix_ns / 1_000_000,
+        },
         "connecting_to": { "host": test.host(), "port": port(test) },
-        "target_bitrate": spec.rate_bps.unwrap_or(0),
+        "target_bitrate": rate_bps,
+        "fq_rate": pacing_bps,
         "sock_bufsize": spec.near.sndbuf.or(spec.near.rcvbuf).unwrap_or(0),
         "test_start": {
             "protocol": if udp { "UDP" } else { "TCP" },
             "num_streams": spec.flows,
             "blksize": spec.block,
-            "omit": seconds(spec.warmup_ns),
-            // The trials joined end to end.
-            "duration": duration * test.trials.len() as f64,
-            "bytes": bytes.saturating_mul(test.trials.len() as u64),
-            "blocks": blocks.saturating_mul(test.trials.len() as u64),
+            "omit": whole_seconds(spec.warmup_ns),
+            "duration": whole_seconds(duration_ns),
+            "bytes": bytes,
+            "blocks": blocks,
             "reverse": flag(test.outbound_flags() == [false]),
             "tos": u32::from(spec.near.dscp.unwrap_or(0)) << 2,
-            "target_bitrate": spec.rate_bps.unwrap_or(0),
+            "target_bitrate": rate_bps,
+            "fqrate": pacing_bps,
+            "gso": flag(spec.engine.send == SendBy::Gso),
+            "gro": flag(spec.engine.receive == ReceiveBy::Gro),
             "bidir": flag(test.outbound_flags().len() > 1),
             "interval": seconds(spec.interval_ns.max(spec.reading_ns)),
         },
@@ -68,11 +81,18 @@ fn start(test: &Test<'_>) -> Value {
     if let Some(socket) = test.near_socket() {
         start.insert("sndbuf_actual".into(), json!(socket.sndbuf));
         start.insert("rcvbuf_actual".into(), json!(socket.rcvbuf));
-        if !udp {
-            start.insert("tcp_mss_default".into(), json!(socket.mss));
+        match spec.near.mss {
+            _ if udp => {}
+            Some(requested) => drop(start.insert("tcp_mss".into(), json!(requested))),
+            None => drop(start.insert("tcp_mss_default".into(), json!(socket.mss))),
         }
     }
     Value::Object(start)
+}
+
+/// iperf3's times are whole seconds: rounded, and none that is there is 0, which would be endless.
+fn whole_seconds(ns: u64) -> u64 {
+    if ns == 0 { 0 } else { ((ns + 500_000_000) / 1_000_000_000).max(1) }
 }
 
 /// The addresses of the first trial's connections.
@@ -98,7 +118,6 @@ fn port(test: &Test<'_>) -> Option<u16> {
 }
 
 fn intervals(test: &Test<'_>, directions: &[DirectionResult]) -> Vec<Value> {
-    let udp = test.spec().transport == "udp";
     let merged: Vec<(&DirectionResult, Vec<MergedInterval>)> =
         directions.iter().map(|direction| (direction, test.merged_intervals(direction.outbound))).collect();
     let longest = merged.iter().map(|(_, merged)| merged.len()).max().unwrap_or(0);
@@ -108,17 +127,16 @@ fn intervals(test: &Test<'_>, directions: &[DirectionResult]) -> Vec<Value> {
         let mut streams = Vec::new();
         for ((direction, merged), index) in merged.iter().zip(0_u32..) {
             let Some(part) = merged.get(number) else { continue };
-            let sum = interval(test, direction, part, udp);
-            if test.spec().flows == 1 {
-                let mut stream = sum.clone();
-                stream.insert("socket".into(), json!(FIRST_ID + index * NEXT_ID));
-                if let Some(tcp) = part.tcp {
-                    stream.insert("snd_cwnd".into(), json!(tcp.cwnd_bytes));
-                    stream.insert("rtt".into(), json!(tcp.rtt_ns / 1000));
-                    stream.insert("rttvar".into(), json!(tcp.rttvar_ns / 1000));
-                }
-                streams.push(Value::Object(stream));
+            let flows = test.spec().flows;
+            let whole = StreamInterval { bytes: part.bytes, tcp: part.tcp, datagrams: part.datagrams };
+            let own = if flows == 1 { std::slice::from_ref(&whole) } else { &part.streams[..] };
+            for (stream, at) in own.iter().zip(0..) {
+                let mut object = interval(test, direction, part, stream);
+                object.insert("socket".into(), json!(FIRST_ID + (index * flows + at) * NEXT_ID));
+                object.extend(stream.tcp.map(at_end).unwrap_or_default());
+                streams.push(Value::Object(object));
             }
+            let sum = interval(test, direction, part, &whole);
             entry.insert(if index == 0 { "sum" } else { "sum_bidir_reverse" }.into(), Value::Object(sum));
         }
         entry.insert("streams".into(), Value::Array(streams));
@@ -127,24 +145,50 @@ fn intervals(test: &Test<'_>, directions: &[DirectionResult]) -> Vec<Value> {
     all
 }
 
-fn interval(test: &Test<'_>, direction: &DirectionResult, part: &MergedInterval, udp: bool) -> Map<String, Value> {
+/// TCP of a stream at the end of an interval.
+fn at_end(tcp: TcpAtEnd) -> Map<String, Value> {
+    let mut object = object(json!({
+        "snd_cwnd": tcp.cwnd_bytes,
+        "rtt": tcp.rtt_ns / 1000,
+        "rttvar": tcp.rttvar_ns / 1000,
+    }));
+    let known = [("snd_wnd", tcp.window_bytes), ("pmtu", tcp.pmtu)];
+    object.extend(known.into_iter().filter_map(|(key, value)| Some((key.into(), json!(value?)))));
+    object
+}
+
+/// What a stream, or all together, moved in an interval.
+fn interval(
+    test: &Test<'_>,
+    direction: &DirectionResult,
+    part: &MergedInterval,
+    moved: &StreamInterval,
+) -> Map<String, Value> {
     let ns = part.end_ns - part.start_ns;
-    let mut sum = object(json!({
+    let mut object = object(json!({
         "start": seconds(part.start_ns),
         "end": seconds(part.end_ns),
         "seconds": seconds(ns),
-        "bytes": part.bytes,
-        "bits_per_second": rate(part.bytes, ns),
+        "bytes": moved.bytes,
+        "bits_per_second": rate(moved.bytes, ns),
         "omitted": part.omitted,
         "sender": direction.outbound,
     }));
-    if let Some(tcp) = part.tcp {
-        sum.insert("retransmits".into(), json!(tcp.retransmits));
+    if let Some(tcp) = moved.tcp {
+        object.insert("retransmits".into(), json!(tcp.retransmits));
     }
-    if udp && direction.outbound {
-        sum.insert("packets".into(), json!(part.bytes.div_ceil(test.spec().mean_block())));
+    if test.spec().transport == "udp" && direction.outbound {
+        object.insert("packets".into(), json!(moved.bytes.div_ceil(test.spec().mean_block())));
     }
-    sum
+    if let Some(arrivals) = moved.datagrams {
+        object.extend(self::object(json!({
+            "jitter_ms": arrivals.jitter_ns.map(|ns| ns as f64 / 1e6),
+            "lost_packets": arrivals.lost,
+            "packets": arrivals.packets,
+            "lost_percent": arrivals.lost_percent(),
+        })));
+    }
+    object
 }
 
 fn end(test: &Test<'_>, directions: &[DirectionResult]) -> Value {
@@ -161,7 +205,7 @@ fn end(test: &Test<'_>, directions: &[DirectionResult]) -> Value {
                 side.insert("socket".into(), json!(socket));
             }
             streams.push(if udp {
-                sender.extend(datagrams(direction, test.spec().flows == 1));
+                sender.extend(datagrams(share.datagrams));
                 json!({ "udp": sender })
             } else {
                 if let Some(count) = share.retransmits {
@@ -170,6 +214,7 @@ fn end(test: &Test<'_>, directions: &[DirectionResult]) -> Value {
                 if let Some(mean_ns) = share.tcp.mean_rtt_ns() {
                     // Bytes and µs, as iperf3 has them.
                     let (min_ns, max_ns) = share.tcp.rtt_ns;
+                    sender.extend(share.tcp.window_bytes.map(|bytes| ("max_snd_wnd".to_owned(), json!(bytes))));
                     sender.extend(object(json!({
                         "max_snd_cwnd": share.tcp.cwnd_bytes,
                         "max_rtt": max_ns / 1000,
@@ -186,12 +231,12 @@ fn end(test: &Test<'_>, directions: &[DirectionResult]) -> Value {
         if udp {
             sent.insert("sender".into(), json!(true));
             received.insert("sender".into(), json!(false));
-            received.extend(datagrams(direction, true));
-            sent.extend(datagrams(direction, true));
+            received.extend(datagrams(direction.datagrams));
+            sent.extend(datagrams(direction.datagrams));
             sent.extend(object(json!({ "lost_packets": 0, "lost_percent": 0, "jitter_ms": 0 })));
             // 3.12: the sender's bytes with the receiver's losses.
             let mut both = sent.clone();
-            both.extend(datagrams(direction, true));
+            both.extend(datagrams(direction.datagrams));
             both.insert("sender".into(), json!(direction.outbound));
             end.insert(format!("sum{suffix}"), Value::Object(both));
         } else if let Some(count) = direction.retransmits {
@@ -226,14 +271,13 @@ fn sum(amount: Amount, outbound: bool) -> Map<String, Value> {
     }))
 }
 
-/// Losses and order of the datagrams, which are unknown for one of several connections.
-fn datagrams(direction: &DirectionResult, known: bool) -> Map<String, Value> {
-    let counts = direction.datagrams.filter(|_| known);
+/// Losses and order of datagrams; null where they were not counted.
+fn datagrams(counts: Option<Datagrams>) -> Map<String, Value> {
     object(json!({
-        "jitter_ms": counts.and_then(super::test::Datagrams::jitter_ms),
+        "jitter_ms": counts.and_then(Datagrams::jitter_ms),
         "lost_packets": counts.map(|counts| counts.lost),
         "packets": counts.map(|counts| counts.sent),
-        "lost_percent": counts.map(super::test::Datagrams::lost_percent),
+        "lost_percent": counts.map(Datagrams::lost_percent),
         "out_of_order": counts.map(|counts| counts.reordered),
     }))
 }
@@ -304,6 +348,79 @@ mod tests {
     }
 
     #[test]
+    fn each_connection_has_its_intervals_and_its_datagrams() {
+        let (mut run, _) = recorded::iperf3("two-flows");
+        let reading = |numbers, received| Some(model::DatagramReading { numbers, received, jitter_ns: Some(4_000) });
+        let tally = |sent, received| Some(model::DatagramTally { sent, received, ..model::DatagramTally::default() });
+        let outcome = &mut run.outcomes[0];
+        (outcome.spec.transport, outcome.spec.direction) = ("udp".into(), model::Direction::Reverse);
+        let trial = &mut outcome.trials[0];
+        std::mem::swap(&mut trial.near, &mut trial.far);
+        trial.near.intervals = [0, 1_000_000_000]
+            .map(|start_ns| model::Interval {
+                start_ns,
+                end_ns: start_ns + 1_000_000_000,
+                bytes_received: 5_000,
+                ..model::Interval::default()
+            })
+            .to_vec();
+        for (flow, received) in trial.near.flows.iter_mut().zip([60, 40]) {
+            flow.datagrams = tally(0, received);
+            flow.bytes_received = 100 * received;
+            let datagrams = reading(30, 25);
+            flow.readings =
+                vec![model::FlowCounts { at_ns: 1_000_000_100, bytes_sent: 0, bytes_received: 2_500, datagrams }];
+        }
+        trial.far.flows.iter_mut().for_each(|flow| flow.datagrams = tally(60, 0));
+        let document: Value = serde_json::from_str(&rendered("iperf3-json", &run)).unwrap();
+        let of =
+            |stream: &Value| ["socket", "bytes", "packets", "lost_packets"].map(|key| stream[key].as_u64().unwrap());
+        let intervals = |at: usize| -> Vec<[u64; 4]> {
+            document["intervals"][at]["streams"].as_array().unwrap().iter().map(of).collect()
+        };
+        assert_eq!(intervals(0), [[5, 2_500, 30, 5], [7, 2_500, 30, 5]]);
+        assert_eq!(intervals(1), [[5, 3_500, 30, 0], [7, 1_500, 30, 15]]);
+        let sum = &document["intervals"][0]["sum"];
+        let keys = ["packets", "lost_packets", "lost_percent", "jitter_ms"].map(|key| sum[key].as_f64().unwrap());
+        assert_eq!(keys, [60.0, 10.0, 1_000.0 / 60.0, 0.004]);
+        let ends: Vec<[Option<u64>; 2]> = document["end"]["streams"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|stream| ["packets", "lost_packets"].map(|key| stream["udp"][key].as_u64()))
+            .collect();
+        assert_eq!(ends, [[Some(60), Some(0)], [Some(60), Some(20)]]);
+    }
+
+    #[test]
+    fn what_was_requested_is_in_iperf3s_integers() {
+        let (mut run, _) = recorded::iperf3("two-flows");
+        let outcome = &mut run.outcomes[0];
+        let spec = &mut outcome.spec;
+        (spec.warmup_ns, spec.stop, spec.rate_bps) =
+            (1_000_000_000, model::Stop::TimeNs(3_000_000_000), Some(30_000_000));
+        (spec.near.mss, spec.near.max_pacing_bps) = (Some(1_000), Some(7));
+        let start = |run: &model::Run| -> Value {
+            serde_json::from_str::<Value>(&rendered("iperf3-json", run)).unwrap()["start"].take()
+        };
+        let said = start(&run);
+        let keys = ["omit", "duration", "target_bitrate", "fqrate", "gso", "gro", "bytes", "blocks"];
+        assert_eq!(
+            keys.map(|key| said["test_start"][key].as_u64()),
+            [1, 2, 15_000_000, 7, 0, 0, 0, 0].map(Some),
+            "a rate of each stream, and a time without the warm-up"
+        );
+        assert_eq!(
+            (said["fq_rate"].as_u64(), said["tcp_mss"].as_u64(), said.get("tcp_mss_default")),
+            (Some(7), Some(1_000), None)
+        );
+        let milliseconds = said["timestamp"]["timemillisecs"].as_u64().unwrap();
+        assert_eq!(milliseconds / 1_000, said["timestamp"]["timesecs"].as_u64().unwrap());
+        run.outcomes[0].spec.stop = model::Stop::TimeNs(1_200_000_000);
+        assert_eq!(start(&run)["test_start"]["duration"].as_u64(), Some(1), "a part of a second");
+    }
+
+    #[test]
     fn a_sender_has_the_range_of_its_rtt_and_its_largest_window() {
         let (mut run, _) = recorded::iperf3("two-flows");
         let flows = &mut run.outcomes[0].trials[0].near.flows;
@@ -312,16 +429,23 @@ mod tests {
             rtt_ns,
             cwnd,
             mss: 1448,
+            peer_window_bytes: Some(cwnd * 3_000),
             ..model::TcpSample::default()
         };
+        flows[0].socket.pmtu = Some(1_500);
         // The reading at the start is of the handshake.
         flows[0].tcp = vec![sample(0, 9_000_000, 999), sample(100, 30_000, 20), sample(200, 90_000, 10)];
         flows[1].tcp.clear();
         let document: Value = serde_json::from_str(&rendered("iperf3-json", &run)).unwrap();
         let senders: Vec<&Value> =
             document["end"]["streams"].as_array().unwrap().iter().map(|stream| &stream["sender"]).collect();
-        let keys = ["min_rtt", "mean_rtt", "max_rtt", "max_snd_cwnd"];
-        assert_eq!(keys.map(|key| senders[0][key].as_u64()), [Some(30), Some(60), Some(90), Some(28_960)]);
-        assert_eq!(keys.map(|key| senders[1].get(key)), [None; 4]);
+        let keys = ["min_rtt", "mean_rtt", "max_rtt", "max_snd_cwnd", "max_snd_wnd"];
+        assert_eq!(keys.map(|key| senders[0][key].as_u64()), [30, 60, 90, 28_960, 60_000].map(Some));
+        assert_eq!(keys.map(|key| senders[1].get(key)), [None; 5]);
+        run.outcomes[0].trials[0].near.flows.pop();
+        run.outcomes[0].spec.flows = 1;
+        let document: Value = serde_json::from_str(&rendered("iperf3-json", &run)).unwrap();
+        let stream = &document["intervals"][0]["streams"][0];
+        assert_eq!(["snd_wnd", "pmtu", "rtt"].map(|key| stream[key].as_u64()), [30_000, 1_500, 90].map(Some));
     }
 }

@@ -78,7 +78,7 @@ fn run(figures: &Figures) -> Run {
             ..EndTally::default()
         }
     };
-    (trial.near, trial.far) = (end(0, !reverse), end(1, reverse));
+    (trial.near, trial.far) = (end(0, !reverse).into(), end(1, reverse).into());
     if reverse {
         outcome.spec.direction = Direction::Reverse;
     }

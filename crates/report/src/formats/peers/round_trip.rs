@@ -59,7 +59,7 @@ pub(super) mod recorded {
         run.header.kind = if spec.pattern == "rr" || spec.pattern == "crr" { "rr" } else { "stream" }.into();
         run.passes.clear();
         let mut trial: Trial = run.outcomes[0].trials[0].clone();
-        (trial.near, trial.far, trial.value) = (near, far, Some(value));
+        (trial.near, trial.far, trial.value) = (near.into(), far.into(), Some(value));
         let estimate =
             run.outcomes[0].estimate.clone().map(|estimate| Estimate { value, low: None, high: None, ..estimate });
         let summary = Summary { goodput_bps: Some(value), ..Summary::default() };
@@ -103,8 +103,7 @@ pub(super) mod recorded {
         (1..=2).map(sample).collect()
     }
 
-    /// A recorded text of iperf3 3.12 and the run with its counts. Unmeasured values are removed from the text: jitter, and the
-    /// intervals of single connections among several.
+    /// A recorded text of iperf3 3.12 and the run with its counts, which have no jitter.
     pub(in super::super) fn iperf3(name: &str) -> (Run, String) {
         let text = recording(&format!("iperf312_{name}"));
         let mut sockets = sockets(&text).into_iter();
@@ -168,10 +167,7 @@ pub(super) mod recorded {
                 far.flows = vec![far_flow(0, 0, whole), far_flow(1, 0, whole)];
             }
         }
-        let (intervals, sums) = text.split_once("- - -").unwrap();
-        let alone = |line: &&str| !(name == "two-flows" && line.starts_with("[  ") && line.contains(" sec "));
-        let intervals: String = intervals.split_inclusive('\n').filter(alone).collect();
-        let text = format!("{intervals}- - -{sums}").replace("0.014 ms", "0.000 ms");
+        let text = text.replace("0.014 ms", "0.000 ms");
         let bytes = if spec.direction == Direction::Reverse { near.bytes_received } else { far.bytes_received };
         let ns = if spec.direction == Direction::Reverse { near.receiving_ns } else { far.receiving_ns };
         let directions = if spec.direction == Direction::Both { 2.0 } else { 1.0 };
@@ -224,7 +220,7 @@ pub(super) mod recorded {
 }
 
 /// What is written in the form is read back: the values of its measurements.
-fn read_back(form: &str, run: &Run) -> Vec<(f64, model::Spec)> {
+fn read_back(form: &str, run: &Run) -> Vec<(f64, model::Shared<model::Spec>)> {
     let text = rendered(form, run);
     let reading = import::read(text.as_bytes(), None).unwrap();
     assert_eq!(reading.refused, [], "{form}:\n{text}");

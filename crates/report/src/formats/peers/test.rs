@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Direction, EndTally, FlowTally, Outcome, Pass, Run, SocketFacts, Spec, Trial, Verdict};
+use model::{DatagramTally, Direction, EndTally, FlowTally, Outcome, Pass, Run, SocketFacts, Spec, Trial, Verdict};
 
 /// Bytes and the time that they took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,6 +22,17 @@ pub(super) struct Datagrams {
 }
 
 impl Datagrams {
+    /// Adds the counts of a sender and its receiver in one trial.
+    fn add(&mut self, own: DatagramTally, other: DatagramTally) {
+        self.sent += own.sent;
+        // Another program's receiver derives losses from sequence numbers.
+        self.lost += other.missed.unwrap_or_else(|| own.sent.saturating_sub(other.received));
+        self.reordered += other.reordered;
+        if let Some(jitter) = other.jitter_ns {
+            self.jitters = (self.jitters.0.saturating_add(jitter), self.jitters.1 + 1);
+        }
+    }
+
     /// Mean jitter of the trials that have one, ms; `None` if none was measured.
     pub(super) fn jitter_ms(self) -> Option<f64> {
         let (sum, count) = self.jitters;
@@ -41,6 +52,8 @@ pub(super) struct Share {
     pub(super) received: u64,
     /// Segments retransmitted; `None` if the kernel does not report them.
     pub(super) retransmits: Option<u64>,
+    /// Its datagrams; `None` if its ends count only those of all connections.
+    pub(super) datagrams: Option<Datagrams>,
     /// TCP at the sender over the test.
     pub(super) tcp: TcpRange,
 }
@@ -50,6 +63,8 @@ pub(super) struct Share {
 pub(super) struct TcpRange {
     /// Largest congestion window, bytes.
     pub(super) cwnd_bytes: u64,
+    /// Largest window of the other end, bytes; `None` if the kernel does not report it.
+    pub(super) window_bytes: Option<u32>,
     /// Shortest and longest smoothed RTT, ns.
     pub(super) rtt_ns: (u64, u64),
     /// The sum of the smoothed RTTs, ns, and the number of readings.
@@ -62,6 +77,7 @@ impl TcpRange {
         for sample in flow.tcp.iter().filter(|sample| sample.at_ns > spec.warmup_ns && sample.rtt_ns > 0) {
             self.join(Self {
                 cwnd_bytes: u64::from(sample.cwnd) * u64::from(sample.mss),
+                window_bytes: sample.peer_window_bytes,
                 rtt_ns: (sample.rtt_ns, sample.rtt_ns),
                 sums: (sample.rtt_ns, 1),
             });
@@ -71,6 +87,7 @@ impl TcpRange {
     /// The range of both.
     pub(super) fn join(&mut self, other: Self) {
         self.cwnd_bytes = self.cwnd_bytes.max(other.cwnd_bytes);
+        self.window_bytes = self.window_bytes.max(other.window_bytes);
         self.rtt_ns = match (self.sums.1, other.sums.1) {
             (_, 0) => self.rtt_ns,
             (0, _) => other.rtt_ns,
@@ -156,20 +173,17 @@ impl<'a> Test<'a> {
             direction.sent.add(sent(self.spec(), sender));
             direction.received.add(arrived(receiver));
             if let Some((own, other)) = sender.datagrams.zip(receiver.datagrams) {
-                let sum = direction.datagrams.get_or_insert_default();
-                sum.sent += own.sent;
-                // Another program's receiver derives losses from sequence numbers.
-                sum.lost += other.missed.unwrap_or_else(|| own.sent.saturating_sub(other.received));
-                sum.reordered += other.reordered;
-                if let Some(jitter) = other.jitter_ns {
-                    sum.jitters = (sum.jitters.0.saturating_add(jitter), sum.jitters.1 + 1);
-                }
+                direction.datagrams.get_or_insert_default().add(own, other);
             }
             for flow in sender.flows.iter().filter(|flow| flow.bytes_sent > 0) {
                 let share = shares.entry(flow.flow).or_insert(start);
                 share.sent += flow.bytes_sent;
                 share.retransmits = share.retransmits.zip(flow.socket.retransmits).map(|(sum, own)| sum + own);
                 share.tcp.add(self.spec(), flow);
+                let to = receiver.flows.iter().find(|to| (to.flow, to.direction) == (flow.flow, flow.direction));
+                if let Some((own, other)) = flow.datagrams.zip(to.and_then(|to| to.datagrams)) {
+                    share.datagrams.get_or_insert_default().add(own, other);
+                }
             }
             for flow in receiver.flows.iter().filter(|flow| flow.bytes_received > 0) {
                 shares.entry(flow.flow).or_insert(start).received += flow.bytes_received;
