@@ -1,13 +1,13 @@
 //! netperf 2.7's classic tables, as recorded from the program.
 //!
 //! Throughputs are the outcome's value, the one with the interval; times and messages are means over the trials. Connections are
-//! summed. An unreported socket size is -1, as in netperf. The columns of CPU use are those of -c -C; they are there if both ends' use is
+//! summed. A socket size is the first one, as netperf prints it; an unreported one is -1. The columns of CPU use are those of -c -C; they are there if both ends' use is
 //! known. Tests of one kind that follow each other have one head, as users' tables and netperf's own scripts, which call it with `-P 0`
 //! after the first. Sources: netperf 2.7.1, `src/nettest_omni.c`, `src/nettest_bsd.c`, `doc/examples`; its manual.
 
 use core::net::SocketAddr;
 
-use model::{Direction, SendBy, SocketFacts, Spec};
+use model::{Direction, EndOptions, Inventory, SendBy, SocketFacts, Spec};
 
 use super::quantity::seconds;
 use super::test::{DirectionResult, Test, ends};
@@ -79,7 +79,7 @@ impl Figures {
             _ => Kind::Stream,
         };
         let value = test.outcome.estimate.as_ref().map_or_else(|| carried(test, kind), |estimate| estimate.value);
-        let [near, far] = [test.near_socket(), test.far_socket()].map(buffers);
+        let [near, far] = first_buffers(test);
         let reverse = spec.direction == Direction::Reverse;
         let buffers = match kind {
             Kind::Transactions => near,
@@ -158,6 +158,23 @@ fn measured_cpu(test: &Test<'_>, kind: Kind, value: f64) -> Option<[CpuUse; 2]> 
     };
     let (first, second) = (of(!reverse)?, of(reverse)?);
     Some([first, second])
+}
+
+/// Receive and send buffer of both ends' sockets as they began. A size that nobody requested is the kernel's default, which TCP has
+/// changed by the end of a trial; the old TCP_SENDFILE prints what it is then.
+fn first_buffers(test: &Test<'_>) -> [[i64; 2]; 2] {
+    let (spec, header) = (test.spec(), &test.run.header);
+    let tcp = ["tcp", "mptcp"].contains(&spec.transport.as_str()) && spec.engine.send != SendBy::Sendfile;
+    let of = |facts, end: &EndOptions, host: &Inventory| {
+        let default = |name: &str| host.sysctl.get(name)?.split_whitespace().nth(1)?.parse().ok();
+        let first = |name, requested: Option<u64>, size| match default(name).filter(|_| tcp && requested.is_none()) {
+            Some(default) if size >= 0 => default,
+            _ => size,
+        };
+        let [receive, send] = buffers(facts);
+        [first("net.ipv4.tcp_rmem", end.rcvbuf, receive), first("net.ipv4.tcp_wmem", end.sndbuf, send)]
+    };
+    [of(test.near_socket(), &spec.near, &header.near), of(test.far_socket(), &spec.far, &header.far)]
 }
 
 /// Receive and send buffer.
@@ -307,6 +324,18 @@ mod tests {
             let (run, text) = recorded::netperf(name);
             assert_eq!(rendered("netperf", &run), text, "{name}");
         }
+    }
+
+    #[test]
+    fn a_socket_has_the_size_that_it_began_with() {
+        let (mut run, text) = recorded::netperf("TCP_STREAM");
+        let trial = &mut run.outcomes[0].trials[0];
+        (trial.near.flows[0].socket.sndbuf, trial.far.flows[0].socket.rcvbuf) = (Some(4_194_304), Some(21_886_072));
+        assert_eq!(rendered("netperf", &run), text);
+        assert!(rendered("netperf-k", &run).contains("LSS_SIZE_END=4194304\n"));
+        // One that was requested stays as it is.
+        run.outcomes[0].spec.near.sndbuf = Some(2_097_152);
+        assert!(rendered("netperf", &run).contains("131072 4194304  16384"), "{}", rendered("netperf", &run));
     }
 
     #[test]
