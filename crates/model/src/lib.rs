@@ -35,6 +35,7 @@ pub mod path;
 mod payload;
 mod plain;
 pub mod plan;
+pub mod printf;
 pub mod probe;
 pub mod random;
 pub mod reading;

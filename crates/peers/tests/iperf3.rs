@@ -8,8 +8,9 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use common::{LIMITS, Served, everyone};
-use model::{Live, Spec, Stop};
+use common::{LIMITS, Served, everyone, one_by_one};
+use model::{Direction, Live, Spec, Stop};
+use peer_wire::iperf3::datagram::Header;
 use peers::{InteropError, Server, TrialObserver, protocol};
 
 /// A server's messages: open the streams, and start.
@@ -97,6 +98,47 @@ fn datagrams_of_one_host_are_of_one_test_at_a_time() {
     assert_eq!(received(&mut second), CREATE_STREAMS);
     let _stream = datagrams(&served);
     assert_eq!(received(&mut second), STARTED);
+}
+
+#[test]
+fn a_client_gets_the_servers_output_with_its_intervals_and_losses() {
+    let json = r#"{"udp":true,"time":9,"parallel":1,"len":1000,"bandwidth":1000000,"get_server_output":1}"#;
+    let served = Served::start();
+    let mut client = served.requests(1, json);
+    assert_eq!(received(&mut client), CREATE_STREAMS);
+    let stream = datagrams(&served);
+    stream.connect(served.address).unwrap();
+    assert_eq!(received(&mut client), STARTED);
+    let send = |number| {
+        let mut block = [0; 1000];
+        Header { sent_us: 0, number }.write(block.first_chunk_mut().unwrap(), false);
+        stream.send(&block).unwrap();
+    };
+    (1..=9).filter(|number| *number != 5).for_each(send);
+    // What is tested: an interval of a second, and a part of the next one.
+    std::thread::sleep(Duration::from_millis(1_300));
+    send(10);
+    client.write_all(&[4]).unwrap();
+    assert_eq!(received(&mut client), [13]);
+    let results = br#"{"cpu_util_total":0,"cpu_util_user":0,"cpu_util_system":0,"sender_has_retransmits":0,"streams":[{"id":1,"bytes":9000,"retransmits":-1,"jitter":0,"errors":0,"packets":10}]}"#;
+    client.write_all(&(results.len() as u32).to_be_bytes()).unwrap();
+    client.write_all(results).unwrap();
+    let mut reported = vec![0; u32::from_be_bytes(received(&mut client)) as usize];
+    client.read_exact(&mut reported).unwrap();
+    let reported: serde_json::Value = serde_json::from_slice(&reported).unwrap();
+    let text = reported["server_output_text"].as_str().unwrap();
+    let lines: Vec<&str> = text.lines().filter(|line| line.contains(" sec ")).collect();
+    let [first, second, whole] = lines[..] else { panic!("{text}") };
+    assert!(
+        first.starts_with("[  5]   0.00-1.0") && first.contains("  7.81 KBytes  ") && first.contains(" 1/9 (11%)"),
+        "{text}"
+    );
+    assert!(
+        second.starts_with("[  5]   1.0") && second.contains("  1000 Bytes  ") && second.contains(" 0/1 (0%)"),
+        "{text}"
+    );
+    assert!(whole.contains("  8.79 KBytes  ") && whole.ends_with(" 1/10 (10%)  receiver"), "{text}");
+    assert!(text.contains("\nAccepted connection from 127.0.0.1, port "), "{text}");
 }
 
 #[test]

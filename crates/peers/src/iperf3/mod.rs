@@ -4,6 +4,8 @@ mod acceptor;
 mod client;
 mod header;
 mod login;
+mod moments;
+mod output;
 mod process_cpu;
 mod request;
 mod results;

@@ -221,21 +221,6 @@ pub(super) fn version(reported: &Results) -> String {
     })
 }
 
-/// The text for a client that requests the server's output.
-pub(super) fn server_output(results: &Results, spec: &Spec) -> String {
-    let mut text = format!("thru {}, serving as iperf3\n", env!("CARGO_PKG_VERSION"));
-    for (at, stream) in results.streams.iter().enumerate() {
-        let role = if sends(Role::Passive, flow_of(spec, at).1) { "sender" } else { "receiver" };
-        let seconds = stream.end_time_s.unwrap_or(0.0);
-        let mbps = if seconds > 0.0 { stream.bytes as f64 * 8e-6 / seconds } else { 0.0 };
-        text.push_str(&format!(
-            "[{:3}]   0.00-{seconds:.2}  sec  {} Bytes  {mbps:.0} Mbits/sec  {role}\n",
-            stream.id, stream.bytes
-        ));
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

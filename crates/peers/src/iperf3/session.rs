@@ -14,7 +14,7 @@ use rustix::net::SendFlags;
 
 use super::acceptor::{Acceptor, StreamLock, StreamSource, TestRegistration};
 use super::streams::{Ran, Streams};
-use super::{request, results};
+use super::{output, request, results};
 use crate::line::{Input, Line, Wait};
 use crate::session_deadline::SessionDeadline;
 use crate::{InteropError, Service, acceptor};
@@ -312,6 +312,7 @@ impl<'a> Session<'a> {
             }
         };
         let mut over: Option<(Instant, Result<(), InteropError>)> = None;
+        let streams = streams.keeping_moments(requested.get_server_output);
         let ran = streams.run(first, Duration::ZERO, &mut |_| {}, &mut |signals, elapsed| {
             if let Some((since, _)) = &over {
                 std::thread::sleep(Duration::from_millis(1));
@@ -370,12 +371,12 @@ impl<'a> Session<'a> {
     }
 
     fn results(&self) -> Result<Results, InteropError> {
-        let (Some(ran), Some((requested, spec))) = (&self.ran, &self.requested) else {
+        let (Some(ran), Some((requested, _))) = (&self.ran, &self.requested) else {
             return Err(InteropError::Interrupted);
         };
         let mut results = results::ours(ran);
         if requested.get_server_output {
-            results.server_output_text = Some(results::server_output(&results, spec));
+            results.server_output_text = Some(output::text(ran, &results, self.line.peer()));
         }
         Ok(results)
     }

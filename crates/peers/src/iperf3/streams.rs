@@ -9,6 +9,7 @@ use engine::{EngineError, Leg, LegTally, Signals, TrialPlan};
 use model::{Direction, Live, Role, Spec, Stop};
 
 use super::header::{Header, Received, ReceiverState};
+use super::moments::Moments;
 use super::process_cpu::ProcessCpu;
 use crate::legs;
 
@@ -18,6 +19,8 @@ pub(super) struct Streams {
     pub(super) spec: Spec,
     wide: bool,
     sockets: Vec<OwnedFd>,
+    /// Whether the counts of the running test are kept.
+    keeps_moments: bool,
 }
 
 /// The engine's counts and iperf3's additional figures.
@@ -33,6 +36,8 @@ pub(super) struct Ran {
     pub(super) read_by_end: Option<Vec<Option<u64>>>,
     /// Percent of one CPU: total, user and system.
     pub(super) cpu_percent: [f64; 3],
+    /// The counts over the time, if they were to be kept.
+    pub(super) moments: Moments,
     /// Kept open until their owner drops them: a client closes last, a server when the client has ended the
     /// test.
     pub(super) sockets: Vec<OwnedFd>,
@@ -91,7 +96,12 @@ impl Count {
 
 impl Streams {
     pub(super) fn new(role: Role, spec: &Spec, wide: bool) -> Self {
-        Self { role, spec: spec.clone(), wide, sockets: Vec::new() }
+        Self { role, spec: spec.clone(), wide, sockets: Vec::new(), keeps_moments: false }
+    }
+
+    /// Also keeps the counts of the running test.
+    pub(super) fn keeping_moments(self, keeps_moments: bool) -> Self {
+        Self { keeps_moments, ..self }
     }
 
     /// How many streams the test needs.
@@ -112,7 +122,7 @@ impl Streams {
         live: &mut dyn FnMut(Live),
         on_step: &mut dyn FnMut(&Signals, Duration) -> bool,
     ) -> Result<Ran, EngineError> {
-        let Self { role, spec, wide, sockets } = self;
+        let Self { role, spec, wide, sockets, keeps_moments } = self;
         // A count of bytes ends with a whole block, as in iperf3, whose UDP receivers accept only whole blocks.
         let stop = match spec.stop {
             Stop::Bytes(bytes) => Stop::Blocks(bytes.div_ceil(spec.block)),
@@ -139,7 +149,14 @@ impl Streams {
         let read_before = read();
         let mut by_end = None;
         let mut before = (spec.warmup_ns == 0).then(|| vec![Received::default(); receivers.len()]);
-        let legs = legs::run_after(first, &plan, links, step, live, &mut |signals, elapsed| {
+        let mut moments = Moments::default();
+        let mut live = |report: Live| {
+            if let (Live::Reading(reading), true) = (&report, keeps_moments) {
+                moments.add(reading, listen());
+            }
+            live(report);
+        };
+        let legs = legs::run_after(first, &plan, links, step, &mut live, &mut |signals, elapsed| {
             if before.is_none() && elapsed >= warm_up {
                 before = Some(listen());
             }
@@ -157,7 +174,7 @@ impl Streams {
         // A test that ended within its warm-up has nothing after it.
         let before = before.unwrap_or_else(|| after.clone());
         let received = before.into_iter().zip(after).map(|(before, after)| [before, after]).collect();
-        Ok(Ran { role, spec, plan, legs, received, read_by_end, cpu_percent, sockets })
+        Ok(Ran { role, spec, plan, legs, received, read_by_end, cpu_percent, moments, sockets })
     }
 }
 
