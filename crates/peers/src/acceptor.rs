@@ -28,9 +28,11 @@ pub(crate) struct ClientSession<'a> {
 impl ClientSession<'_> {
     /// The machine for a measurement; `None` while others have it.
     pub(crate) fn admit(&mut self) -> Option<Admission> {
+        // Those that wait are among the connections whose number is limited.
+        let admission = self.service.admit_soon();
         self.mark_authenticated();
         self.session_deadline.extend(self.service.hold());
-        (self.service.admit)()
+        admission
     }
 
     /// Whether to go on: the client is connected and its deadline has not passed. Anything that it sends is

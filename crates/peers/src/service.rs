@@ -4,8 +4,14 @@ use std::any::Any;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::Users;
+
+/// How long a client waits while another one has the machine: it may have left, which is noticed a moment later.
+const LEAVING: Duration = Duration::from_millis(500);
+/// Time between two attempts.
+const STEP: Duration = Duration::from_millis(5);
 
 /// What clients may do to this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,5 +69,17 @@ impl Service {
 
     pub(crate) fn stopping(&self) -> bool {
         self.stop.load(Ordering::SeqCst)
+    }
+
+    /// The machine for a measurement, also if the client before has only just left; `None` while others have it.
+    pub(crate) fn admit_soon(&self) -> Option<Admission> {
+        let deadline = Instant::now() + LEAVING;
+        loop {
+            let admission = (self.admit)();
+            if admission.is_some() || self.stopping() || Instant::now() > deadline {
+                return admission;
+            }
+            std::thread::sleep(STEP);
+        }
     }
 }

@@ -275,6 +275,67 @@ fn a_connection_that_is_closed_before_any_byte_is_tried_again() {
 }
 
 #[test]
+fn a_client_that_fails_at_its_streams_does_not_keep_the_next_one_out() {
+    let served = Served::of("iperf3", "", LIMITS, one_by_one());
+    let two = r#"{"tcp":true,"time":1,"parallel":2}"#;
+    for client in 0..5 {
+        let mut failing = served.requests(client, two);
+        assert_eq!(received(&mut failing), CREATE_STREAMS);
+        let stream = served.greets(client);
+        drop((failing, stream));
+    }
+    let mut last = served.requests(9, TCP);
+    assert_eq!(received(&mut last), CREATE_STREAMS);
+    // One that stays is no reason to wait for long.
+    assert_eq!(received(&mut served.greets(10)), BUSY);
+}
+
+#[test]
+fn both_directions_with_a_server_of_one_are_refused_with_the_reason() {
+    let json = br#"{"cpu_util_total":0,"cpu_util_user":0,"cpu_util_system":0,"sender_has_retransmits":-1,"streams":[{"id":1,"bytes":9,"retransmits":-1,"jitter":0,"errors":0,"packets":0}]}"#;
+    // As iperf3 before 3.7, which does not know "bidirectional": before and after the client has opened its second stream.
+    for starts_late in [false, true] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let host = listener.local_addr().unwrap().to_string();
+        let server = std::thread::spawn(move || {
+            let mut control = requested(&listener);
+            let (mut stream, _) = listener.accept().unwrap();
+            let reader = std::thread::spawn(move || std::io::copy(&mut stream, &mut std::io::sink()));
+            if !starts_late {
+                control.write_all(&STARTED).unwrap();
+            }
+            let turned_away = std::thread::spawn(move || listener.accept().unwrap().0.write_all(&BUSY));
+            if starts_late {
+                turned_away.join().unwrap().unwrap();
+                control.write_all(&STARTED).unwrap();
+            }
+            // A client that has seen the start before its second stream says no more.
+            if control.read(&mut [0]).is_ok_and(|count| count == 1) {
+                control.write_all(&[13]).unwrap();
+                let mut results = vec![0; u32::from_be_bytes(received(&mut control)) as usize];
+                control.read_exact(&mut results).unwrap();
+                control.write_all(&(json.len() as u32).to_be_bytes()).unwrap();
+                control.write_all(json).unwrap();
+                control.write_all(&[14]).unwrap();
+                let _ = control.read(&mut [0]);
+            }
+            drop(control);
+            let _ = reader.join().unwrap();
+        });
+        let stop = Stop::TimeNs(100_000_000);
+        let spec = Spec { direction: Direction::Both, stop, ..Spec::new("tcp", "stream") };
+        let server_of = Server { host: &host, login: None };
+        let error =
+            protocol("iperf3").unwrap().measure(&spec, &server_of, &mut Ignored, &AtomicBool::new(false)).unwrap_err();
+        assert!(
+            matches!(error, InteropError::Unsupported { .. }) && error.to_string().contains("before 3.7"),
+            "{error}"
+        );
+        server.join().unwrap();
+    }
+}
+
+#[test]
 fn a_server_that_reports_nothing_is_a_failure() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = listener.local_addr().unwrap().to_string();

@@ -37,6 +37,8 @@ pub(super) struct Acceptor {
     udp: Mutex<UdpSocket>,
     pub(super) tests: Mutex<Vec<ExpectedTest>>,
     pub(super) unauthenticated: AtomicUsize,
+    /// Clients that wait for the machine.
+    pub(super) waiting: AtomicUsize,
     /// Of those that have been let in.
     pub(super) session_deadlines: SessionDeadlines,
 }
@@ -112,6 +114,7 @@ impl Acceptor {
             udp: Mutex::new(udp().map_err(failed)?),
             tests: Mutex::default(),
             unauthenticated: AtomicUsize::new(0),
+            waiting: AtomicUsize::new(0),
             session_deadlines: SessionDeadlines::default(),
         })
     }

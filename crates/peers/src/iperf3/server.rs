@@ -10,7 +10,7 @@ use peer_wire::iperf3::{Cookie, PEER, REFUSAL, StreamHello};
 
 use super::acceptor::{Acceptor, Arrival, lock};
 use super::session;
-use crate::{InteropError, Service};
+use crate::{Admission, InteropError, Service};
 
 /// Time limit for an unauthenticated connection to send its cookie.
 const COOKIE_LIMIT: Duration = Duration::from_secs(5);
@@ -81,7 +81,7 @@ impl Acceptor {
             return;
         }
         drop(tests);
-        match (service.admit)() {
+        match self.admit(service) {
             Some(admission) => {
                 session::serve(self, service, socket, peer, cookie);
                 drop(admission);
@@ -91,6 +91,17 @@ impl Acceptor {
                 let _ = socket.write_all(&REFUSAL);
             }
         }
+    }
+}
+
+impl Acceptor {
+    /// The machine for a new client. A limited number of clients wait a moment for one that is leaving; the others do not, so that the
+    /// streams of a test find room.
+    fn admit(&self, service: &Service) -> Option<Admission> {
+        let waits = self.waiting.fetch_add(1, Ordering::SeqCst) < service.limits.unauthenticated;
+        let admission = if waits { service.admit_soon() } else { (service.admit)() };
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+        admission
     }
 }
 

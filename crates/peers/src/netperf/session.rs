@@ -121,7 +121,7 @@ impl Session<'_, '_> {
         if let Some((number, why)) = request::refusal(requested, &spec, &self.service.limits) {
             return Ok(self.refuse(number, &why));
         }
-        let Some(_admission) = (self.service.admit)() else {
+        let Some(_admission) = self.service.admit_soon() else {
             return Ok(self.refuse(BUSY, "another measurement is running"));
         };
         let before = HostCpu::now().filter(|_| requested.flags.has(Flags::CPU));
