@@ -158,6 +158,12 @@ impl Client {
         Ok(())
     }
 
+    /// Whether the server considers all streams open.
+    #[must_use]
+    pub fn is_started(&self) -> bool {
+        matches!(self.step, Step::Starting | Step::Running)
+    }
+
     /// The user stops the test: tells the server, which then expects nothing more.
     pub fn terminate(&mut self, turn: &mut Turn<Action>) {
         turn.send.push(byte::CLIENT_TERMINATE);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use engine::transport::foreign;
-use model::{Role, Spec, Stop};
+use model::{Direction, Role, Spec, Stop};
 use peer_wire::Turn;
 use peer_wire::iperf3::{COOKIE_BYTES, Client, ClientAction, Cookie, PEER, Results, datagram};
 use rustix::net::{RecvFlags, SendFlags};
@@ -117,6 +117,14 @@ fn greeted(spec: &Spec, host: &str, cookie: &[u8], cancel: &AtomicBool) -> Resul
     }
 }
 
+/// A server that opens one direction's streams alone.
+fn one_direction() -> InteropError {
+    InteropError::unsupported(
+        "`both` with this server",
+        "it is iperf3 before 3.7, which measures one direction at a time; use `reverse`, or leave it out",
+    )
+}
+
 /// Whether a connection was reset as soon as it stood. For a reset whose error another call has taken, the standard library has an
 /// error without a number, as for a connection that timed out.
 fn is_reset(source: &std::io::Error) -> bool {
@@ -197,6 +205,9 @@ impl Test<'_> {
         let target = self.line.peer();
         for number in 0..streams.wanted() {
             self.poll_control()?;
+            if self.machine.is_started() && self.spec.direction == Direction::Both {
+                return Err(one_direction());
+            }
             let socket = foreign::dial(self.spec, target, number as u32)?;
             let socket = if self.spec.transport == "udp" { self.open_udp(socket)? } else { self.send_cookie(socket)? };
             streams.push(socket);
@@ -248,6 +259,9 @@ impl Test<'_> {
                 }
                 _ => {}
             }
+        }
+        if self.machine.is_started() && self.spec.direction == Direction::Both {
+            return Err(one_direction());
         }
         Err(InteropError::Silent {
             address: target.to_string(),
@@ -316,6 +330,10 @@ impl Test<'_> {
         let (Some(mut ran), Some(peer_results)) = (self.ran, self.peer_results) else {
             return Err(InteropError::Interrupted);
         };
+        // It turned the others away, perhaps only after it had started the test.
+        if self.spec.direction == Direction::Both && (1..ran.received.len()).contains(&peer_results.streams.len()) {
+            return Err(one_direction());
+        }
         let mut near = ran.legs.legs.pop().unwrap_or_default();
         near.cut_short |= self.cancelled;
         results::add_received(&mut near, &ran);
