@@ -191,19 +191,31 @@ impl Session<'_> {
     }
 
     fn run(&mut self, mut sockets: Vec<OwnedFd>, observer: &mut dyn TrialObserver) -> Result<Moved, InteropError> {
-        let work = Work::new(self.spec, Role::Active);
+        let Self { spec, line, machine, turn, cancel, ended, .. } = self;
+        let work = Work::new(spec, Role::Active);
         let mark_times = Arc::new(MarkTimes::default());
         let mut live = |report| observer.live(report);
-        let mut on_step = stop_at_end(mark_times.clone(), || !self.cancel.load(Ordering::SeqCst));
-        if self.spec.transport != "udp" {
+        // The server closes the connection behind its report, or dies.
+        let mut server_lives = || {
+            let mut buffer = [0; 4096];
+            *ended |= match line.try_receive(&mut buffer) {
+                Ok(Input::Nothing) => false,
+                Ok(Input::Bytes(count)) => machine.receive(&buffer[..count], turn).is_err(),
+                Ok(Input::Ended) | Err(_) => true,
+            };
+            !*ended || machine.ended().is_ok()
+        };
+        let may_continue = || !cancel.load(Ordering::SeqCst) && server_lives();
+        let mut on_step = stop_at_end(mark_times.clone(), may_continue);
+        if spec.transport != "udp" {
             return work.streams(sockets, &mut live, &mut on_step);
         }
         let Some(socket) = sockets.pop() else { return Err(InteropError::Interrupted) };
-        if !plain::sends(self.spec, Role::Active) {
+        if !plain::sends(spec, Role::Active) {
             return work.datagrams(socket, MarkedDatagrams::new(sort, mark_times), &mut live, &mut on_step);
         }
         send_begin_marks(&socket);
-        let moved = work.datagrams(socket, Numbered::new(mark_times, self.spec.block), &mut live, &mut on_step)?;
+        let moved = work.datagrams(socket, Numbered::new(mark_times, spec.block), &mut live, &mut on_step)?;
         moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &Mark::End(0).bytes()));
         Ok(moved)
     }
