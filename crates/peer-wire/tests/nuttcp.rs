@@ -98,6 +98,7 @@ fn our_report_is_read_as_theirs() {
         system_s: None,
         calls: Some(200),
         retransmits: Some(3),
+        windows: None,
     };
     let mut read = Report::default();
     said.to_text().lines().for_each(|line| read.read(line));

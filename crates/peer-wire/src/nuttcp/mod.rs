@@ -22,7 +22,7 @@ mod server;
 pub use client::{Action as ClientAction, Client};
 pub use marks::{Mark, count_sent, mark, sent_so_far};
 pub use options::{MOST_WINDOW, NO_RATE, Options};
-pub use report::{INTERIM_END, Interim, Report};
+pub use report::{INTERIM_END, Interim, Report, Windows};
 pub use server::{Action as ServerAction, Server};
 
 use crate::{Peer, SpeakError};

@@ -25,6 +25,30 @@ pub struct Report {
     pub calls: Option<u64>,
     /// Retransmitted segments, if the transmitter reports them.
     pub retransmits: Option<u64>,
+    /// The buffers of the last data socket, if known; not parsed.
+    pub windows: Option<Windows>,
+}
+
+/// A socket's buffers for sending and receiving, bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Windows {
+    /// As the kernel reports them.
+    pub sizes: [u64; 2],
+    /// What of them holds data.
+    pub available: [u64; 2],
+}
+
+impl Windows {
+    /// With Linux's setting `net.ipv4.tcp_adv_win_scale`, which nuttcp computes with.
+    #[must_use]
+    pub fn new(sizes: [u64; 2], adv_win_scale: i32) -> Self {
+        let available = |size: u64| match u32::try_from(adv_win_scale) {
+            Ok(0) => size,
+            Ok(scale) => size - size.checked_shr(scale).unwrap_or(0),
+            Err(_) => size.checked_shr(adv_win_scale.unsigned_abs()).unwrap_or(0),
+        };
+        Self { sizes, available: sizes.map(available) }
+    }
 }
 
 /// What a receiver counted in one interval of the client's -i.
@@ -93,6 +117,10 @@ impl Report {
         let mark = if self.transmitted { "nuttcp-t" } else { "nuttcp-r" };
         let mut text = String::new();
         let (megabytes, real) = (self.bytes / MIB, self.real_s);
+        if let Some(Windows { sizes: [send, receive], available: [sends, receives] }) = self.windows {
+            let _ = writeln!(text, "{mark}: send_window_size={send} receive_window_size={receive}");
+            let _ = writeln!(text, "{mark}: send_window_avail={sends} receive_window_avail={receives}");
+        }
         // Writing to a String cannot fail.
         let _ = writeln!(
             text,
@@ -134,6 +162,10 @@ impl Report {
         let mark = if self.transmitted { "nuttcp-t" } else { "nuttcp-r" };
         let mut text = String::new();
         // Writing to a String cannot fail.
+        if let Some(Windows { sizes: [send, receive], available: [sends, receives] }) = self.windows {
+            let _ = writeln!(text, "{mark}: send window size = {send}, receive window size = {receive}");
+            let _ = writeln!(text, "{mark}: available send window = {sends}, available receive window = {receives}");
+        }
         let _ = writeln!(
             text,
             "{mark}: {:.4} MB in {:.2} real seconds = {:.2} KB/sec = {:.4} Mbps",
@@ -181,6 +213,21 @@ mod tests {
             udp.to_line(true),
             "megabytes=0.4531 real_sec=0.40 rate_Mbps=9.5027 drop=2 pkt=60 data_loss=3.33333\n"
         );
+    }
+
+    #[test]
+    fn windows_are_nuttcps() {
+        // As nuttcp 6.1.2's server sends them with net.ipv4.tcp_adv_win_scale at 1.
+        let windows = Some(Windows::new([3_939_840, 131_072], 1));
+        let report = Report { windows, ..Report::default() };
+        let text = "nuttcp-r: send window size = 3939840, receive window size = 131072\n\
+                    nuttcp-r: available send window = 1969920, available receive window = 65536\n";
+        assert!(report.to_text().starts_with(text), "{}", report.to_text());
+        let pairs = "nuttcp-r: send_window_size=3939840 receive_window_size=131072\n\
+                     nuttcp-r: send_window_avail=1969920 receive_window_avail=65536\n";
+        assert!(report.to_pairs().starts_with(pairs), "{}", report.to_pairs());
+        let available = [-2, 0, 2].map(|scale| Windows::new([100, 400], scale).available);
+        assert_eq!(available, [[25, 100], [100, 400], [75, 300]]);
     }
 
     #[test]

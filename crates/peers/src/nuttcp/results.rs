@@ -32,6 +32,7 @@ pub(super) fn ours(spec: &Spec, tally: &EndTally, ns: u64) -> Report {
         }),
         calls: Some(calls),
         retransmits: retransmits.filter(|_| transmitted && spec.transport != "udp"),
+        windows: None,
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use engine::transport::at_port;
 use model::{Live, Role, Spec};
-use peer_wire::nuttcp::{Mark, Options, PEER, Report, Server, ServerAction};
+use peer_wire::nuttcp::{Mark, Options, PEER, Report, Server, ServerAction, Windows};
 use peer_wire::{SpeakError, Turn};
 
 use super::client::{END_GAP, send_begin_marks};
@@ -153,6 +153,7 @@ impl Session<'_, '_> {
         spec: &Spec,
     ) -> Result<(Report, Vec<OwnedFd>), InteropError> {
         let work = Work::new(spec, Role::Passive);
+        let windows = sockets.last().and_then(windows);
         let mark_times = Arc::new(MarkTimes::default());
         let interim = requested.reports_interim().then(|| self.client_session.line.socket()).transpose()?;
         let mut interim = interim.map(|line| InterimReports::new(line, spec, requested.parse));
@@ -186,7 +187,7 @@ impl Session<'_, '_> {
             false if spec.transport != "udp" => moved.legs.elapsed_ns,
             false => mark_times.span_ns().unwrap_or(tally.receiving_ns),
         };
-        Ok((results::ours(spec, &tally, ns), moved.sockets))
+        Ok((Report { windows, ..results::ours(spec, &tally, ns) }, moved.sockets))
     }
 
     /// Sends end marks again while the client listens, because they may be lost.
@@ -202,4 +203,12 @@ impl Session<'_, '_> {
             sockets.iter().for_each(|socket| plain::send_mark(socket, &Mark::End(number).bytes()));
         }
     }
+}
+
+/// The buffers of a data socket as it is opened.
+fn windows(socket: &OwnedFd) -> Option<Windows> {
+    let socket = socket2::SockRef::from(socket);
+    let sizes = [socket.send_buffer_size().ok()?, socket.recv_buffer_size().ok()?].map(|size| size as u64);
+    let scale = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_adv_win_scale").ok()?;
+    Some(Windows::new(sizes, scale.trim().parse().ok()?))
 }
