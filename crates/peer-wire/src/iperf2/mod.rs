@@ -22,9 +22,7 @@ use crate::{Peer, SpeakError};
 /// iperf 2 in the registry.
 pub const PEER: Peer = Peer { name: "iperf2", port: 5001 };
 
-/// Times that a client sends its last datagram before it gives up, and the time between them in milliseconds.
-pub const LAST_TRIES: u32 = 10;
-/// See [`LAST_TRIES`].
+/// Time after which a client sends its last datagram again, if no report has come, in milliseconds.
 pub const LAST_WAIT_MS: u64 = 250;
 
 /// Bits of the flags word (`payloads.h`).

@@ -1,5 +1,6 @@
 //! Our client at a server of iperf 2.
 
+use std::cell::Cell;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -7,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use engine::transport::foreign;
 use model::{Direction, Role, Spec, Stop};
-use peer_wire::iperf2::{Counts, LAST_TRIES, LAST_WAIT_MS, PEER, Report};
+use peer_wire::SpeakError;
+use peer_wire::iperf2::{Counts, LAST_WAIT_MS, PEER, Report};
+use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 
 use super::datagrams::{Front, Numbered};
@@ -20,6 +23,8 @@ const ACKNOWLEDGEMENT_LIMIT: Duration = Duration::from_secs(1);
 /// Pause after a test over UDP. Server 2.1.8 crashes (an assertion in `pthread_mutex_lock`) if new datagrams
 /// arrive while it cleans up, also with its own client.
 const SERVER_RECOVERY: Duration = Duration::from_secs(1);
+/// How long a server may take for its report: one that is flooded reads what waits at its socket first.
+const REPORT_LIMIT: Duration = Duration::from_secs(10);
 /// How long it may take to close after the end of the data.
 const CLOSE_LIMIT: Duration = Duration::from_secs(30);
 
@@ -51,7 +56,7 @@ pub(super) fn measure(
     for flow in 1..spec.flows {
         sockets.push(foreign::dial(spec, address, flow)?);
     }
-    let test = Test { spec, address: address.to_string(), cancel };
+    let test = Test { spec, address: address.to_string(), cancel, refused: Cell::new(false) };
     if spec.transport == "udp" {
         return test.datagrams(sockets, Front::new(&requested), begun, observer);
     }
@@ -67,10 +72,18 @@ pub(super) fn measure(
     test.streams(sockets, begun, version, observer)
 }
 
+/// The host reports that the port of the datagrams is closed.
+fn nobody() -> SpeakError {
+    let what = "nothing receives datagrams at its port: it has ended, or was not started with -s -u".into();
+    SpeakError { peer: PEER.name, step: "while its report was expected", what }
+}
+
 struct Test<'a> {
     spec: &'a Spec,
     address: String,
     cancel: &'a AtomicBool,
+    /// Whether the host has said that nothing receives datagrams on the server's port.
+    refused: Cell<bool>,
 }
 
 impl Test<'_> {
@@ -92,7 +105,7 @@ impl Test<'_> {
                 match rustix::net::recv(socket, &mut *into, RecvFlags::DONTWAIT) {
                     Ok((_, count)) => return Some(count),
                     Err(_) if self.spec.transport != "udp" => return Some(0),
-                    Err(_) => {}
+                    Err(errno) => self.refused.set(self.refused.get() || errno == Errno::CONNREFUSED),
                 }
             }
         }
@@ -207,12 +220,19 @@ impl Test<'_> {
         })?;
         let near = moved.tally();
         let (mut answer, wait) = (vec![0; 1 << 16], Duration::from_millis(LAST_WAIT_MS));
-        for again in 0..LAST_TRIES {
-            if again > 0 {
-                moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &last));
-            }
+        let deadline = Instant::now() + REPORT_LIMIT;
+        while !self.refused.get() && Instant::now() < deadline {
             let heard = moved.sockets.first().and_then(|socket| self.receive(socket, &mut answer, wait));
             if let Some(report) = heard.and_then(|count| Report::read(&answer[..count]).ok()) {
+                if let Some(size) = results::cut_to(self.spec, &report) {
+                    let block = self.spec.block;
+                    return Err(InteropError::unsupported(
+                        format!("`block {block}` with this server"),
+                        format!(
+                            "it reads {size} bytes of each datagram: start it with -l {block}, or use `block {size}`"
+                        ),
+                    ));
+                }
                 let far = results::reported(self.spec, &report);
                 std::thread::sleep(SERVER_RECOVERY);
                 return Ok(self.sides(&moved, near, far, None));
@@ -220,8 +240,14 @@ impl Test<'_> {
             if self.cancel.load(Ordering::SeqCst) {
                 return Err(InteropError::Interrupted);
             }
+            moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &last));
         }
-        Err(self.silent(wait * LAST_TRIES, "while its report was expected: start it with -s -u"))
+        Err(match self.refused.get() {
+            true => InteropError::Peer { address: self.address.clone(), error: nobody() },
+            false => {
+                self.silent(REPORT_LIMIT, "while its report was expected: it is overloaded, or a firewall blocks UDP")
+            }
+        })
     }
 
     fn silent(&self, limit: Duration, during: &'static str) -> InteropError {

@@ -65,6 +65,13 @@ pub(super) fn reported(spec: &Spec, report: &Report) -> EndTally {
     tally
 }
 
+/// To how many bytes the server has cut each datagram: it reads as many as its own -l says, and counts no others.
+pub(super) fn cut_to(spec: &Spec, report: &Report) -> Option<u64> {
+    let arrived = u64::from(report.datagrams.saturating_sub(report.lost));
+    let size = report.bytes.checked_div(arrived)?;
+    (arrived > 1 && size < spec.block && report.bytes.is_multiple_of(arrived)).then_some(size)
+}
+
 /// The version in a server's acknowledgement of a header: of `2.1.8.3` the first three parts.
 pub(super) fn version(acknowledgement: &[u8]) -> Option<String> {
     let word = |at: usize| Some(u32::from_be_bytes(*acknowledgement.get(at..)?.first_chunk()?));
@@ -86,6 +93,16 @@ mod tests {
         let datagrams = far.datagrams.unwrap();
         assert_eq!((datagrams.received, datagrams.missed, datagrams.reordered), (8, Some(2), 1));
         assert_eq!(datagrams.jitter_ns, Some(3_000));
+    }
+
+    #[test]
+    fn a_server_that_cuts_datagrams_is_noticed() {
+        let spec = Spec { block: 65_507, ..Spec::new("udp", "stream") };
+        let report = |bytes, datagrams, lost| Report { bytes, datagrams, lost, ..Report::default() };
+        assert_eq!(cut_to(&spec, &report(1_470 * 90, 100, 10)), Some(1_470));
+        assert_eq!(cut_to(&spec, &report(65_507 * 90, 100, 10)), None);
+        assert_eq!(cut_to(&spec, &report(65_507 * 89 + 1, 100, 10)), None, "one was counted twice");
+        assert_eq!(cut_to(&spec, &report(0, 3, 3)), None);
     }
 
     #[test]
