@@ -102,6 +102,18 @@ fn netperf_26_is_told_of_the_system_before_its_test() {
 }
 
 #[test]
+fn the_rate_of_a_cpu_is_that_of_its_ticks() {
+    // `netperf -t REM_CPU -v 2`: netserver 2.7.1 answers 100 and the number of CPUs.
+    let (mut turn, mut server) = (Turn::default(), Server::default().with_cpus(3));
+    let mut asked = vec![0; 656];
+    asked[..4].copy_from_slice(&5_u32.to_be_bytes());
+    server.receive(&asked, &mut turn).unwrap();
+    let words: Vec<u32> = turn.send.chunks(4).map(|word| u32::from_be_bytes(word.try_into().unwrap())).collect();
+    assert_eq!((words.len(), &words[..4]), (164, &[5, 0, 100_f32.to_bits(), 3][..]));
+    server.ended().unwrap();
+}
+
+#[test]
 fn tcp_sendfile_is_answered_in_its_own_blocks() {
     let recording = recording("netperf27_TCP_SENDFILE", 12_865);
     let control = &recording.connections[0];

@@ -29,6 +29,7 @@ mod kind {
     pub(super) const DEBUG_ON: u32 = 1;
     pub(super) const DEBUG_OFF: u32 = 2;
     pub(super) const DEBUG_OK: u32 = 3;
+    pub(super) const CPU_CALIBRATE: u32 = 5;
     pub(super) const PASSPHRASE: u32 = 6;
     pub(super) const TCP_STREAM: u32 = 10;
     pub(super) const TCP_STREAM_DONE: u32 = 11;

@@ -1,7 +1,7 @@
 //! netserver's end of the control connection.
 
 use super::block::{BLOCK_BYTES, Block};
-use super::omni::{Counted, Ready, Request, Served};
+use super::omni::{CPU_RATE, Counted, Ready, Request, Served};
 use super::{classic, error, kind};
 use crate::framing::{Fixed, each};
 use crate::{SpeakError, Turn};
@@ -36,15 +36,23 @@ pub struct Server {
     step: Step,
     served: Served,
     block: Fixed<BLOCK_BYTES>,
+    /// Of the host; 0 if they were not counted.
+    cpus: u32,
 }
 
 impl Default for Server {
     fn default() -> Self {
-        Self { step: Step::Idle, served: Served::Omni, block: Fixed::new() }
+        Self { step: Step::Idle, served: Served::Omni, block: Fixed::new(), cpus: 0 }
     }
 }
 
 impl Server {
+    /// One at a host with this many CPUs.
+    #[must_use]
+    pub fn with_cpus(self, cpus: u32) -> Self {
+        Self { cpus, ..self }
+    }
+
     /// Processes received bytes. After an error `turn` may contain a message for the client.
     ///
     /// # Errors
@@ -81,6 +89,13 @@ impl Server {
                 }
             }
             kind::DEBUG_ON | kind::DEBUG_OFF => turn.send.extend_from_slice(&Block::new(kind::DEBUG_OK).0),
+            // REM_CPU: netserver takes the ticks of a second for the rate of a CPU.
+            kind::CPU_CALIBRATE => {
+                let mut block = Block::new(kind::CPU_CALIBRATE);
+                block.put(8, CPU_RATE.to_bits());
+                block.put(12, self.cpus);
+                turn.send.extend_from_slice(&block.0);
+            }
             // netperf 2.6 asks for system, release, machine and version, after a character that separates them.
             kind::SYSTEM => {
                 let mut block = Block::new(kind::SYSTEM_DONE);

@@ -19,6 +19,11 @@ impl HostCpu {
         Self::parse(&std::fs::read_to_string("/proc/stat").ok()?)
     }
 
+    /// How many CPUs there are.
+    pub(super) fn cpus(&self) -> u32 {
+        u32::try_from(self.each.len()).unwrap_or(u32::MAX)
+    }
+
     /// The first lines of proc_stat(5): all CPUs together, then each.
     fn parse(text: &str) -> Option<Self> {
         let mut lines = text.lines().map_while(|line| line.strip_prefix("cpu"));
@@ -45,7 +50,7 @@ impl HostCpu {
             iowait,
             irq,
             softirq,
-            cpus: u32::try_from(self.each.len()).unwrap_or(u32::MAX),
+            cpus: self.cpus(),
             peak,
             peak_percent,
         }

@@ -76,7 +76,8 @@ fn client(client_session: &mut ClientSession<'_>) -> Result<String, InteropError
     client_session.session_deadline.extend(service.hold());
     let deadline = Instant::now() + service.hold();
     let line = &mut client_session.line;
-    let mut session = Session { service, line, machine: Server::default(), turn: Turn::default(), deadline };
+    let machine = Server::default().with_cpus(HostCpu::now().map_or(0, |cpu| cpu.cpus()));
+    let mut session = Session { service, line, machine, turn: Turn::default(), deadline };
     let result = session.conduct();
     // Send what the state machine queued, also after an error.
     let _ = session.line.send(&session.turn.send);
