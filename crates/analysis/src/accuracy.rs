@@ -48,7 +48,7 @@ fn nearest_rate(cited: &SelfTestCitation, goodput_bps: Option<f64>) -> Option<&C
 
 #[cfg(test)]
 mod tests {
-    use model::{Anatomy, Check, Spec, Summary};
+    use model::{Check, Spec, Summary};
 
     use super::*;
 
@@ -93,7 +93,7 @@ mod tests {
         let udp = Spec { rate_bps: Some(100), ..Spec::new("udp", "stream") };
         let summary = Summary { goodput_bps: Some(1e8), packets_sent: Some(9), ..Summary::default() };
         assert_eq!(errors(udp, summary, [&host, &host]), [1.0, 6.0, 7.0]);
-        let divided = Summary { anatomy: Some(Anatomy::default()), ..Summary::default() };
+        let divided = Summary { anatomy: Some(Box::default()), ..Summary::default() };
         assert_eq!(errors(Spec::new("tcp", "rr"), divided, [&host, &host]), [4.0, 8.0]);
         assert_eq!(errors(Spec::new("tcp", "pingpong"), Summary::default(), [&host, &host]), [4.0]);
     }

@@ -280,7 +280,7 @@ mod tests {
 
     fn said(anatomy: Anatomy, strategy: Strategy) -> String {
         let spec = Spec { strategy, ..Spec::new("tcp", "rr") };
-        let summary = Summary { anatomy: Some(anatomy), ..Summary::default() };
+        let summary = Summary { anatomy: Some(anatomy.into()), ..Summary::default() };
         sentence(&Outcome { cell: 0, spec: spec.into(), summary, estimate: None, histogram: None, trials: Vec::new() })
             .unwrap()
     }

@@ -49,7 +49,8 @@ pub struct Moment {
 impl Fit {
     pub(crate) fn new<'a>(points: &[CurvePoint], outcomes: impl IntoIterator<Item = &'a Outcome>) -> Self {
         let groups = groups(points);
-        let check = outcomes.into_iter().find_map(|outcome| Some((outcome.cell, outcome.summary.check.clone()?)));
+        let check =
+            outcomes.into_iter().find_map(|outcome| Some((outcome.cell, outcome.summary.check.as_deref().cloned()?)));
         let mut fit = Self { rates: smooth(&groups), groups, check, carried: None, moment: None };
         fit.bound();
         fit
@@ -138,7 +139,7 @@ mod tests {
         let around =
             |value: f64| Estimate { value, low: Some(0.99 * value), high: Some(1.01 * value), ..estimate.clone() };
         outcomes[at].summary.check =
-            Some(PeakCheck { fresh: None, sustained: Some(around(sustained)), busy: Some(busy) });
+            Some(PeakCheck { fresh: None, sustained: Some(around(sustained)), busy: Some(busy) }.into());
         outcomes
     }
 

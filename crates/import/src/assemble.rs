@@ -1,6 +1,7 @@
 //! Makes a run of a listing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use analysis::Context;
 use model::{
@@ -53,19 +54,21 @@ pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run
     }
     let rule = Stopping::default();
     let mut cells: Vec<Cell> = Vec::new();
-    // Cells by what most of them differ in: comparing each row with each cell would take minutes for a large table.
-    let mut places: BTreeMap<(u64, BTreeMap<String, String>), Vec<usize>> = BTreeMap::new();
+    // Cells by a number that equal ones have in common: comparing each row with each cell would take minutes for a large table.
+    let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
     let mut trials: Vec<Vec<Trial>> = Vec::new();
     let mut senders: Vec<Vec<f64>> = Vec::new();
-    let mut origins: Vec<OriginRow> = Vec::new();
+    let mut origins: Vec<OriginRow> = Vec::with_capacity(rows.len());
     let mut remark_lines: BTreeMap<String, Vec<(u32, u32)>> = BTreeMap::new();
     for row in rows {
         let Row { spec, levels, mut trial, line, text, figures, remarks } = row;
-        let alike = places.entry((spec.block, levels.clone())).or_default();
-        let index = alike.iter().copied().find(|at| *cells[*at].spec == spec).unwrap_or_else(|| {
+        let alike = places.entry(digest(spec.block, &levels)).or_default();
+        let is_same = |cell: &Cell| cell.levels == levels && (cell.spec.is_same(&spec) || cell.spec == spec);
+        let index = alike.iter().copied().find(|at| is_same(&cells[*at])).unwrap_or_else(|| {
             let id = u32::try_from(cells.len()).unwrap_or(u32::MAX);
-            cells.push(Cell { id, spec: spec.into(), levels });
-            trials.push(Vec::new());
+            cells.push(Cell { id, spec, levels });
+            // Most have one.
+            trials.push(Vec::with_capacity(1));
             senders.push(Vec::new());
             alike.push(cells.len() - 1);
             cells.len() - 1
@@ -90,9 +93,9 @@ pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run
         .collect();
     let mut findings: Vec<Finding> = notes.into_iter().map(|statement| note(statement, Vec::new())).collect();
     findings.extend(remark_lines.into_iter().map(|(remark, rows)| {
-        let lines = rows.iter().map(|(line, _)| line.to_string()).collect::<Vec<_>>().join(", ");
-        let noun = if rows.len() > 1 { "lines" } else { "line" };
-        note(format!("{noun} {lines}: {remark}"), rows.iter().map(|(_, cell)| *cell).collect())
+        let mut lines: Vec<u32> = rows.iter().map(|(line, _)| *line).collect();
+        lines.dedup();
+        note(format!("{}: {remark}", named(&lines)), rows.iter().map(|(_, cell)| *cell).collect())
     }));
     if !assumed.is_empty() {
         findings.push(note(format!("not in the file, default used: {}", assumed.join(", ")), Vec::new()));
@@ -147,6 +150,22 @@ pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run
         retests: Vec::new(),
         advice: None,
     }
+}
+
+/// A number that cells of this block and these levels have in common.
+fn digest(block: u64, levels: &BTreeMap<String, String>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (block, levels).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The lines by their numbers; of many the first ones.
+fn named(lines: &[u32]) -> String {
+    const MOST: usize = 20;
+    let noun = if lines.len() > 1 { "lines" } else { "line" };
+    let shown = lines.iter().take(MOST).map(u32::to_string).collect::<Vec<_>>().join(", ");
+    let more = lines.len().saturating_sub(MOST);
+    if more > 0 { format!("{noun} {shown} and {more} more") } else { format!("{noun} {shown}") }
 }
 
 /// Whether cells differ in nothing but their sizes.

@@ -1,8 +1,9 @@
 //! The result of reading a text.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-use model::{EndTally, Inventory, Pass, Path, Plan, Run, Spec, Trial, Verdict};
+use model::{EndTally, Inventory, Pass, Path, Plan, Run, Shared, Spec, Trial, Verdict};
 
 use crate::text::COARSE;
 
@@ -86,7 +87,7 @@ pub(crate) fn unless_reported(block: Option<u64>) -> Vec<&'static str> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     /// What was measured.
-    pub spec: Spec,
+    pub spec: Shared<Spec>,
     /// Other properties that distinguish its cell, by name.
     pub levels: BTreeMap<String, String>,
     /// The counts of both ends that the text reports. Its value is in the unit of the pattern's headline statistic: bit/s,
@@ -104,19 +105,21 @@ pub struct Row {
 
 impl Row {
     /// A row with a value; all counts are unreported.
-    pub(crate) fn new(spec: Spec, value: f64, line: u32, text: &str) -> Self {
+    pub(crate) fn new(spec: impl Into<Shared<Spec>>, value: f64, line: u32, text: &str) -> Self {
+        // Of a table of a million values, one for all.
+        static UNREPORTED: LazyLock<Shared<EndTally>> = LazyLock::new(|| EndTally::unreported().into());
         let trial = Trial {
             cell: 0,
             pass: 0,
             position: 0,
-            near: EndTally::unreported(),
-            far: EndTally::unreported(),
+            near: UNREPORTED.clone(),
+            far: UNREPORTED.clone(),
             ledger: model::Ledger::default(),
             value: Some(value),
             verdicts: Vec::new(),
         };
         let (levels, figures) = (BTreeMap::new(), BTreeMap::new());
-        Self { spec, levels, trial, line, text: text.trim_end().to_owned(), figures, remarks: Vec::new() }
+        Self { spec: spec.into(), levels, trial, line, text: text.trim_end().to_owned(), figures, remarks: Vec::new() }
     }
 
     /// Adds a figure.

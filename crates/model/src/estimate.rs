@@ -13,8 +13,10 @@ pub struct Estimate {
     /// The point estimate.
     pub value: f64,
     /// Low end; null with too few trials for an interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,
     /// High end; null with too few trials for an interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
     /// Confidence of the interval, such as 0.95.
     pub confidence: f64,

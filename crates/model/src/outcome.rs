@@ -18,6 +18,7 @@ pub struct Outcome {
     /// The flat figures that scripts read.
     pub summary: Summary,
     /// The headline statistic with its interval; null if no trial gave a value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Estimate>,
     /// All trials' round trips together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,21 +38,27 @@ impl Outcome {
     }
 }
 
-/// The flat figures of an outcome. A figure that the pattern does not have is null: a pingpong has no goodput.
+/// The flat figures of an outcome. A figure that the pattern does not have is absent: a pingpong has no goodput.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// Payload that the receivers counted, over the receivers' time, bit/s; for `both` the sum of the two directions. Mean of
     /// trials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goodput_bps: Option<f64>,
     /// Payload that the senders counted, over the senders' time, bit/s. Mean of trials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sender_bps: Option<f64>,
     /// Payload bytes sent, all trials; null if they are unreported, as in some imports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_sent: Option<u64>,
     /// Payload bytes received, all trials; null if they are unreported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_received: Option<u64>,
     /// Median round trip over all trials' samples, ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt_p50_ns: Option<f64>,
     /// 99th percentile of the round trip over all trials' samples, ns; null with too few samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt_p99_ns: Option<f64>,
     /// Interval of the median round trip, ns: two order statistics of the trials' own medians, which hold the median of such medians
     /// with 95 % or more. Null for a point of a curve and with fewer than 6 trials.
@@ -61,10 +68,13 @@ pub struct Summary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt_p99_interval_ns: Option<[f64; 2]>,
     /// Round trips per second. Mean of trials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transactions_per_s: Option<f64>,
     /// Distinct datagrams received per second. Mean of trials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets_per_s: Option<f64>,
     /// Datagrams that never arrived, all trials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets_lost: Option<u64>,
     /// Datagrams sent, all trials; null for transports without datagrams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -102,19 +112,25 @@ pub struct Summary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<Seconds>,
     /// Low end of the estimate's interval, in the estimate's unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ci95_low: Option<f64>,
     /// High end of the estimate's interval, in the estimate's unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ci95_high: Option<f64>,
     /// Trials that gave a value.
     pub trials: u32,
     /// Calls that sent payload, all trials, both ends; null if they are unreported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls_sent: Option<u64>,
     /// Calls that received payload, all trials, both ends; null if they are unreported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls_received: Option<u64>,
     /// Measured time of all trials, ns; null if it is unreported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ns: Option<u64>,
     /// NetPIPE's rate: block bits over half the round trip (for a stream curve: over the time of a block), bit/s. Half a
     /// round trip is NetPIPE's convention, not a one-way delay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub netpipe_bps: Option<f64>,
     /// Jain's fairness index of the flows' received bytes (streams) or round trips: 1 if all are equal, 1/n if one of n has
     /// everything. Mean of trials; null with one flow, and for `both`, whose directions have their own.
@@ -125,29 +141,29 @@ pub struct Summary {
     pub shares: Option<Shares>,
     /// The result of a probe during the stream; null without `--probe`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub probe: Option<Responsiveness>,
+    pub probe: Option<Box<Responsiveness>>,
     /// One-way delays of each direction, over all trials; null if the far end reports no times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub one_way: Option<OneWay>,
+    pub one_way: Option<Box<OneWay>>,
     /// The parts of the round trips by the kernel's time stamps; null without `--anatomy`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub anatomy: Option<Anatomy>,
+    pub anatomy: Option<Box<Anatomy>>,
     /// For a point of a curve: the estimate without the effects that each pass has on all sizes alike (its connections, the state
     /// of the machine). It shows how certain the point is relative to the others; `estimate` includes both parts. Null elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub within_pass: Option<Estimate>,
+    pub within_pass: Option<Box<Estimate>>,
     /// For the fastest size of a curve: what was measured anew to check the peak; null elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub check: Option<PeakCheck>,
+    pub check: Option<Box<PeakCheck>>,
     /// The highest goodput that the path could carry; null if no bound is known.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceiling: Option<Ceiling>,
     /// CPU cost; null on curves.
-    #[serde(default)]
-    pub cost: Option<Cost>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Box<Cost>>,
     /// What limited it; null on curves, if nothing is known, and for `both`, whose directions have different senders and queues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<Why>,
+    pub why: Option<Box<Why>>,
     /// Errors of the last self-test of the measuring host in this regime (the nearest tested rate, round trips, losses); the first
     /// one is that of the headline figure. Absent without a self-test.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -162,6 +178,7 @@ pub struct Summary {
     /// Flags that say what to know before relying on the figures.
     pub verdicts: Vec<Verdict>,
     /// How far to rely on the figures; null if no trial gave a value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trust: Option<Trust>,
 }
 
@@ -201,7 +218,7 @@ impl Summary {
     /// What limited it: of one direction one statement, of both one for each that has any.
     pub fn limits(&self) -> impl Iterator<Item = (Option<Direction>, &Why)> {
         let each = self.directions().map(|(direction, of)| (Some(direction), of));
-        std::iter::once((None, self)).chain(each).filter_map(|(direction, of)| Some((direction, of.why.as_ref()?)))
+        std::iter::once((None, self)).chain(each).filter_map(|(direction, of)| Some((direction, of.why.as_deref()?)))
     }
 }
 

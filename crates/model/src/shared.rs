@@ -8,8 +8,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A value that its copies share until one of them is changed: of the cells of a large mesh most have the same [`Spec`](crate::Spec),
-/// which takes kilobytes. In documents it is the value itself.
-#[derive(Debug, PartialEq)]
+/// and of a large import all the same counts, which take kilobytes. In documents it is the value itself.
+#[derive(Debug, Default, PartialEq)]
 pub struct Shared<T>(Arc<T>);
 
 impl<T> Shared<T> {

@@ -14,7 +14,7 @@ use crate::{AnatomyTally, Direction, FlowCounts, Histogram, SizeCount, Spent, St
 /// All counts of one end in one trial, over all its flows, threads and processes.
 ///
 /// Times are nanoseconds since this end's start; the two ends' clocks are never subtracted from each other. Unreported counts
-/// are null in the document.
+/// are absent in the document.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]
 pub struct EndTally {
@@ -23,35 +23,35 @@ pub struct EndTally {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began_ns: Option<u64>,
     /// Payload bytes that the kernel (or the ring) accepted from this end.
-    #[serde(deserialize_with = "count::null_is_zero")]
+    #[serde(default = "count::unreported", deserialize_with = "count::or_unreported")]
     #[schemars(with = "Option<u64>")]
     pub bytes_sent: u64,
     /// Payload bytes that arrived here.
-    #[serde(deserialize_with = "count::null_is_zero")]
+    #[serde(default = "count::unreported", deserialize_with = "count::or_unreported")]
     #[schemars(with = "Option<u64>")]
     pub bytes_received: u64,
     /// Calls that sent payload.
-    #[serde(deserialize_with = "count::null_is_zero")]
+    #[serde(default = "count::unreported", deserialize_with = "count::or_unreported")]
     #[schemars(with = "Option<u64>")]
     pub calls_sent: u64,
     /// Calls that received payload.
-    #[serde(deserialize_with = "count::null_is_zero")]
+    #[serde(default = "count::unreported", deserialize_with = "count::or_unreported")]
     #[schemars(with = "Option<u64>")]
     pub calls_received: u64,
     /// Whole blocks sent.
-    #[serde(deserialize_with = "count::null_is_zero")]
+    #[serde(default = "count::unreported", deserialize_with = "count::or_unreported")]
     #[schemars(with = "Option<u64>")]
     pub blocks_sent: u64,
     /// Whole round trips that ended here (near end of rr, crr and pingpong).
-    #[serde(deserialize_with = "count::null_is_zero")]
+    #[serde(default = "count::unreported", deserialize_with = "count::or_unreported")]
     #[schemars(with = "Option<u64>")]
     pub transactions: u64,
     /// Time from the first to the last payload byte passed to the kernel, ns; 0 if nothing was sent.
-    #[serde(deserialize_with = "count::null_is_zero")]
+    #[serde(default = "count::unreported", deserialize_with = "count::or_unreported")]
     #[schemars(with = "Option<u64>")]
     pub sending_ns: u64,
     /// Time from the first to the last arrival, ns; 0 if nothing arrived or everything at once.
-    #[serde(deserialize_with = "count::null_is_zero")]
+    #[serde(default = "count::unreported", deserialize_with = "count::or_unreported")]
     #[schemars(with = "Option<u64>")]
     pub receiving_ns: u64,
     /// For a stream, the basis of its goodput: the bytes that arrived after the first arrival, and their time. For a paced stream
@@ -98,7 +98,7 @@ pub struct EndTally {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anatomy: Option<AnatomyTally>,
     /// Bytes that were still in this end's send queue when the drain ended (SIOCOUTQ).
-    #[serde(deserialize_with = "count::null_is_zero")]
+    #[serde(default = "count::unreported", deserialize_with = "count::or_unreported")]
     #[schemars(with = "Option<u64>")]
     pub bytes_unsent: u64,
     /// The series over time; it adds up to the totals exactly.
@@ -114,8 +114,8 @@ pub struct EndTally {
     pub stalled: bool,
     /// Whether the trial ended before its stop rule was met (lost peer, interrupt).
     pub cut_short: bool,
-    /// Unreported counts, as in files of other tools; they are null in the document. Empty for this program's own measurements.
-    #[serde(default)]
+    /// Unreported counts, as in files of other tools, in the order of [`Count::ALL`]. Empty for this program's own measurements.
+    #[serde(skip)]
     pub unreported: Vec<Count>,
 }
 

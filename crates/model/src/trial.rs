@@ -49,9 +49,9 @@ pub struct Trial {
     /// Position within the pass, from 0.
     pub position: u32,
     /// The near end's counts.
-    pub near: EndTally,
+    pub near: Shared<EndTally>,
     /// The far end's counts; empty for transports with one end (memcpy).
-    pub far: EndTally,
+    pub far: Shared<EndTally>,
     /// The byte ledger; absent if the ends' bytes are unreported, as in some imports.
     #[serde(default, skip_serializing_if = "Ledger::is_unknown")]
     pub ledger: Ledger,
@@ -60,6 +60,15 @@ pub struct Trial {
     /// Flags on this trial alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<Verdict>,
+}
+
+impl Trial {
+    /// Takes the counts of another trial that are equal, so that they are in memory once: a file of another tool reports none for all
+    /// of its trials.
+    pub fn share(&mut self, other: &Self) {
+        self.near.share(&other.near);
+        self.far.share(&other.far);
+    }
 }
 
 /// A trial that tests again what stands out of a mesh, or what it is compared with. It belongs to no outcome.

@@ -58,7 +58,7 @@ pub(crate) fn of_run(run: &Run) -> Vec<String> {
 
 fn divided(run: &Run) -> impl Iterator<Item = (&Outcome, &Anatomy, &Parts<PartFigures>)> {
     sides::shown(run).into_iter().filter_map(|outcome| {
-        let anatomy = outcome.summary.anatomy.as_ref()?;
+        let anatomy = outcome.summary.anatomy.as_deref()?;
         Some((outcome, anatomy, anatomy.parts.as_ref()?))
     })
 }
@@ -157,7 +157,7 @@ mod tests {
 
     fn run(strategy: Strategy) -> Run {
         let mut run = sample::rr();
-        run.outcomes[0].summary.anatomy = Some(anatomy([2_400, 2_300, 21_400, 200, 2_600, 21_500]));
+        run.outcomes[0].summary.anatomy = Some(anatomy([2_400, 2_300, 21_400, 200, 2_600, 21_500]).into());
         run.outcomes[0].spec.strategy = strategy;
         run
     }

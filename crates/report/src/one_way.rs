@@ -84,7 +84,7 @@ mod tests {
         let mut run = sample::rr();
         let summary = &mut run.outcomes[0].summary;
         summary.packets_lost = Some(7);
-        summary.one_way = Some(one_way);
+        summary.one_way = Some(one_way.into());
         of_run(&run)
     }
 

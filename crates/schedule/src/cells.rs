@@ -181,7 +181,7 @@ impl Cells {
             }
         }
         state.overlapped |= overlapped;
-        let trial = Trial { cell: id, pass, position, near, far, ledger, value, verdicts };
+        let trial = Trial { cell: id, pass, position, near: near.into(), far: far.into(), ledger, value, verdicts };
         state.trials.push(trial.clone());
         Some(trial)
     }
@@ -202,7 +202,7 @@ impl Cells {
         let mut verdicts = analysis::trial_verdicts(spec, &near, &far, &ledger);
         verdicts.extend((settled == Some(false)).then_some(Verdict::NotSettled));
         verdicts.extend(self.links);
-        Some(Trial { cell: id, pass, position, near, far, ledger, value, verdicts })
+        Some(Trial { cell: id, pass, position, near: near.into(), far: far.into(), ledger, value, verdicts })
     }
 
     /// Separates what a curve's passes do to all sizes from the cells' own values; called after a pass of the main transport.

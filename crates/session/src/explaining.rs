@@ -42,7 +42,7 @@ fn of_outcome(run: &Run, outcome: &Outcome, line: fn(&Outcome) -> String) -> Vec
         cell: outcome.cell,
         outcome: line(outcome),
         direction,
-        why: summary.why.clone(),
+        why: summary.why.as_deref().cloned(),
     };
     let each: Vec<CellWhy> =
         computed.summary.directions().map(|(direction, summary)| of(Some(direction), summary)).collect();

@@ -79,5 +79,14 @@ fn trial(cell: u32, pass: u32) -> Trial {
     };
     let near = EndTally { bytes_sent: 123_456_789, bytes_received: 123_456_789, rtt: Some(rtt), ..EndTally::default() };
     let (far, ledger) = (EndTally::default(), Default::default());
-    Trial { cell, pass, position: cell, near, far, ledger, value: Some(11_234.5), verdicts: Vec::new() }
+    Trial {
+        cell,
+        pass,
+        position: cell,
+        near: near.into(),
+        far: far.into(),
+        ledger,
+        value: Some(11_234.5),
+        verdicts: Vec::new(),
+    }
 }

@@ -106,7 +106,16 @@ mod tests {
         let near = EndTally { spent: spent(3_000), rtt: Some(rtt), ..EndTally::default() };
         let far = EndTally { bytes_received: 2_000, spent: spent(1_000), ..EndTally::default() };
         let ledger = Default::default();
-        Trial { cell: 0, pass: 0, position: 0, near, far, ledger, value: Some(8e9), verdicts: Vec::new() }
+        Trial {
+            cell: 0,
+            pass: 0,
+            position: 0,
+            near: near.into(),
+            far: far.into(),
+            ledger,
+            value: Some(8e9),
+            verdicts: Vec::new(),
+        }
     }
 
     #[test]
@@ -123,7 +132,7 @@ mod tests {
     fn a_trial_that_was_cut_short_or_without_cost_has_no_score() {
         let cut = Trial { verdicts: vec![Verdict::CutShort], ..trial() };
         assert_eq!(score(Goal::Throughput, &cut), None);
-        let free = Trial { far: EndTally::default(), ..trial() };
+        let free = Trial { far: EndTally::default().into(), ..trial() };
         assert_eq!(score(Goal::Cpu, &free), None);
     }
 

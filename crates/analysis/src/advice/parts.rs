@@ -44,7 +44,7 @@ mod tests {
         let mut tally = AnatomyTally { stamped: 1, ..AnatomyTally::default() };
         tally.round_trip.record(parts.iter().sum());
         Part::ALL.into_iter().zip(parts).for_each(|(part, ns)| tally.parts.get_mut(part).record(ns));
-        let summary = Summary { anatomy: Some(tally.figures(None)), ..Summary::default() };
+        let summary = Summary { anatomy: Some(tally.figures(None).into()), ..Summary::default() };
         Outcome {
             cell,
             spec: Spec::new("tcp", "rr").into(),

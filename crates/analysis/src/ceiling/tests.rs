@@ -37,8 +37,8 @@ fn stream(transport: &str, mbit: f64, [a, b]: [&str; 2]) -> Outcome {
     let bytes = (mbit * 125e3) as u64;
     outcome.summary.bytes_received = Some(6 * bytes);
     for trial in &mut outcome.trials {
-        trial.near = EndTally { bytes_sent: bytes, flows: vec![flow(a, bytes, 0)], ..EndTally::default() };
-        trial.far = EndTally { bytes_received: bytes, flows: vec![flow(b, 0, bytes)], ..EndTally::default() };
+        trial.near = EndTally { bytes_sent: bytes, flows: vec![flow(a, bytes, 0)], ..EndTally::default() }.into();
+        trial.far = EndTally { bytes_received: bytes, flows: vec![flow(b, 0, bytes)], ..EndTally::default() }.into();
     }
     outcome
 }

@@ -47,7 +47,7 @@ pub(super) fn latency(outcomes: &[Outcome]) -> Option<Finding> {
 /// own intervals shrink with their number, the level that they share does not. `None` for fewer than three sizes with intervals.
 fn pooled(small: &[(&Outcome, &Estimate)]) -> Option<Estimate> {
     let with_width = |(outcome, estimate): &(&Outcome, &Estimate)| {
-        let own = outcome.summary.within_pass.as_ref().and_then(Estimate::relative_half_width);
+        let own = outcome.summary.within_pass.as_deref().and_then(Estimate::relative_half_width);
         Some((outcome.spec.block as f64, estimate.value, estimate.relative_half_width()?, own.unwrap_or(0.0)))
     };
     let points: Vec<(f64, f64, f64, f64)> = small.iter().filter_map(with_width).collect();

@@ -363,7 +363,7 @@ mod tests {
             for trial in &mut outcome.trials {
                 let socket = SocketFacts { delayed_reads, ..SocketFacts::default() };
                 let flows = vec![model::FlowTally { socket, ..model::FlowTally::default() }];
-                trial.far = EndTally { receiving_ns: 1_000_000_000, flows, ..EndTally::default() };
+                trial.far = EndTally { receiving_ns: 1_000_000_000, flows, ..EndTally::default() }.into();
             }
             of_single(&[outcome]).remove(0).statement
         };
@@ -417,7 +417,7 @@ mod tests {
                 ..Interval::default()
             };
             trial.far =
-                EndTally { bytes_received: 1, intervals: (0..30).map(reading).collect(), ..EndTally::default() };
+                EndTally { bytes_received: 1, intervals: (0..30).map(reading).collect(), ..EndTally::default() }.into();
         }
         let (split, centre) = connection_split(&outcome).unwrap();
         assert!(split.share_between() > 0.95 && (centre / 1e9 - 1.0).abs() < 0.2);

@@ -13,10 +13,10 @@ pub fn set_why(outcome: &mut Outcome, header: &RunHeader, passes: &[Pass]) {
     let recorded = Recorded::around(outcome, header, passes);
     let each = direction_outcomes(outcome);
     if each.is_empty() {
-        outcome.summary.why = why(outcome, &recorded);
+        outcome.summary.why = why(outcome, &recorded).map(Box::new);
     }
     for ((_, one), (_, summary)) in each.iter().zip(outcome.summary.directions_mut()) {
-        summary.why = why(one, &recorded);
+        summary.why = why(one, &recorded).map(Box::new);
     }
     let difference = unequal_directions(&Observations::new(outcome, &recorded));
     let first = outcome.summary.directions_mut().find_map(|(_, summary)| summary.why.as_mut());

@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(cost(&spec, std::slice::from_ref(&trial)), None);
         trial.near.bytes_received = trial.near.bytes_sent;
         trial.near.spent = spent(100_000_000, None);
-        trial.far = EndTally::default();
+        trial.far = EndTally::default().into();
         let cost = cost(&spec, &[trial]).unwrap();
         assert_eq!((cost.near.process_s_per_gb, cost.far), (Some(0.1), None));
     }

@@ -69,7 +69,16 @@ fn trial_of(spec: &Spec, trial: &Trial) -> Trial {
     let known = trial.verdicts.iter().copied().filter(|verdict| !counted.contains(verdict));
     let verdicts = trial_verdicts(spec, &near, &far, &ledger).into_iter().chain(known).collect();
     let value = trial_value(spec, &near, &far);
-    Trial { cell: trial.cell, pass: trial.pass, position: trial.position, near, far, ledger, value, verdicts }
+    Trial {
+        cell: trial.cell,
+        pass: trial.pass,
+        position: trial.position,
+        near: near.into(),
+        far: far.into(),
+        ledger,
+        value,
+        verdicts,
+    }
 }
 
 /// What an end counted as the sender of a direction, or as its receiver. Its CPU time is that of both directions.

@@ -91,11 +91,11 @@ pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Contex
     };
     let histogram = histogram.or_else(|| summary::merged_histogram(&counted));
     let mut summary = summary::summary(cell, &counted, estimate.as_ref(), histogram.as_ref(), curve);
-    summary.cost = cost::cost(&cell.spec, &counted);
-    summary.anatomy = anatomy.or_else(|| crate::anatomy::of_cell(&counted, summary.rtt_p50_ns));
-    summary.probe = probe::responsiveness(&cell.spec, &counted, idle.as_ref());
-    summary.within_pass = within;
-    summary.check = check;
+    summary.cost = cost::cost(&cell.spec, &counted).map(Box::new);
+    summary.anatomy = anatomy.or_else(|| crate::anatomy::of_cell(&counted, summary.rtt_p50_ns)).map(Box::new);
+    summary.probe = probe::responsiveness(&cell.spec, &counted, idle.as_ref()).map(Box::new);
+    summary.within_pass = within.map(Box::new);
+    summary.check = check.map(Box::new);
     summary.trials = u32::try_from(values.len()).unwrap_or(u32::MAX);
     summary.start_up = within::start_up(&cell.spec, &counted);
     summary.seconds = within::seconds(&cell.spec, &counted);
@@ -111,7 +111,7 @@ pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Contex
     ];
     let target = if paired { rule.target.max(Stopping::default().target) } else { rule.target };
     let asked = !paired && rule.has_target();
-    let shortfall = estimate::shortfall(estimate.as_ref(), summary.within_pass.as_ref(), target, asked);
+    let shortfall = estimate::shortfall(estimate.as_ref(), summary.within_pass.as_deref(), target, asked);
     summary.verdicts = verdicts::of_cell(cell, &counted, shortfall);
     summary.verdicts.extend(known.into_iter().filter_map(|(verdict, holds)| holds.then_some(verdict)));
     summary.verdicts.sort_unstable();

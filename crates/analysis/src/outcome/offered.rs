@@ -160,10 +160,10 @@ mod tests {
         let mut of = made("tcp", 43, SECOND, 0);
         of.spec.direction = Direction::Both;
         of.trials.iter_mut().for_each(|trial| {
-            let (near, far) = (trial.near.clone(), trial.far.clone());
+            let (near, far) = (EndTally::clone(&trial.near), EndTally::clone(&trial.far));
             trial.near =
-                EndTally { bytes_received: far.bytes_received, receiving_ns: far.receiving_ns, ..near.clone() };
-            trial.far = EndTally { before_last: near.before_last, pacing: near.pacing, ..far };
+                EndTally { bytes_received: far.bytes_received, receiving_ns: far.receiving_ns, ..near.clone() }.into();
+            trial.far = EndTally { before_last: near.before_last, pacing: near.pacing, ..far }.into();
         });
         assert_eq!(shortfall(&of).map(|one| (one.offered_bps, one.requested_bps)), Some((86e6, 100e6)));
     }

@@ -57,7 +57,7 @@ mod tests {
     fn trial(rtts_ns: &[u64]) -> Trial {
         let near = EndTally { probe: Some(probe(rtts_ns)), ..EndTally::default() };
         let spec = model::Spec::new("tcp", "stream");
-        Trial { near, ..crate::outcome::testing::stream_trial(&spec, 80) }
+        Trial { near: near.into(), ..crate::outcome::testing::stream_trial(&spec, 80) }
     }
 
     fn plain() -> Spec {

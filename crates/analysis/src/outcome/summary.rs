@@ -59,7 +59,8 @@ pub(crate) fn summary(
         ci95_high: estimate.and_then(|estimate| estimate.high),
         fairness: if has_shares(spec) { each(&fairness) } else { None },
         shares: if has_shares(spec) { spread(trials) } else { None },
-        one_way: OneWay::merged(&trials.iter().filter_map(|trial| trial.near.one_way.as_ref()).collect::<Vec<_>>()),
+        one_way: OneWay::merged(&trials.iter().filter_map(|trial| trial.near.one_way.as_ref()).collect::<Vec<_>>())
+            .map(Box::new),
         calls_sent: total(Count::CallsSent),
         calls_received: total(Count::CallsReceived),
         duration_ns: duration_ns(trials),
@@ -132,7 +133,7 @@ fn sizes(trials: &[Trial]) -> Vec<SizeCount> {
 pub(crate) fn packets_per_s(spec: &Spec, trial: &Trial) -> Option<f64> {
     let ends = match Headline::of(spec) {
         Headline::Goodput => receivers(spec, &trial.near, &trial.far),
-        _ => vec![&trial.near, &trial.far],
+        _ => vec![&*trial.near, &*trial.far],
     };
     let rates: Vec<f64> = ends
         .into_iter()
@@ -154,7 +155,7 @@ fn total(trials: &[Trial], count: Count) -> Option<u64> {
 }
 
 fn ends(trials: &[Trial]) -> impl Iterator<Item = &EndTally> {
-    trials.iter().flat_map(|trial| [&trial.near, &trial.far])
+    trials.iter().flat_map(|trial| [&*trial.near, &*trial.far])
 }
 
 /// The longer of the two ends' times, summed over the trials; `None` if there are trials and no end reported one.
@@ -206,7 +207,7 @@ mod tests {
                 histogram: None,
             };
             Trial {
-                near: EndTally { rtt: Some(rtt), ..EndTally::default() },
+                near: EndTally { rtt: Some(rtt), ..EndTally::default() }.into(),
                 ..stream_trial(&Spec::new("tcp", "rr"), 1)
             }
         };

@@ -9,7 +9,7 @@ pub(crate) fn trial(spec: &Spec, near: EndTally, far: EndTally) -> Trial {
     let ledger = ledger(spec, &near, &far);
     let value = trial_value(spec, &near, &far);
     let verdicts = trial_verdicts(spec, &near, &far, &ledger);
-    Trial { cell: 0, pass: 0, position: 0, near, far, ledger, value, verdicts }
+    Trial { cell: 0, pass: 0, position: 0, near: near.into(), far: far.into(), ledger, value, verdicts }
 }
 
 /// One second from near to far at `mbit` Mbit/s.

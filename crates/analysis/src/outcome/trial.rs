@@ -179,7 +179,16 @@ mod tests {
         let of = |flows: Vec<model::FlowTally>, spec: &Spec| {
             let near = EndTally { flows, ..EndTally::default() };
             let (ledger, verdicts) = (Ledger::default(), Vec::new());
-            let trial = Trial { cell: 0, pass: 0, position: 0, near, far: far.clone(), ledger, value: None, verdicts };
+            let trial = Trial {
+                cell: 0,
+                pass: 0,
+                position: 0,
+                near: near.into(),
+                far: far.clone().into(),
+                ledger,
+                value: None,
+                verdicts,
+            };
             completion_ns(spec, &trial)
         };
         assert_eq!(of(vec![sent(&[5, 200]), sent(&[5, 150])], &spec), Some(200), "by the sender's clock");

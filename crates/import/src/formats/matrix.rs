@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{Factor, FactorKind, Plan, Spec, Verdict};
+use model::{Factor, FactorKind, Plan, Shared, Spec, Verdict};
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
@@ -146,6 +146,8 @@ fn of_table(table: &Table<'_>, rate: bool, scale: f64, reading: &mut Reading) {
     let hosts = table.corner.factors.is_none();
     let factors = table.corner.factors.clone().unwrap_or([Factor::FROM, Factor::TO].map(str::to_owned));
     let [down, across] = &factors;
+    let spec = Spec::new(if rate { "tcp" } else { "icmp" }, if rate { "stream" } else { "pingpong" });
+    let spec = Shared::from(spec);
     let mut rows: Vec<Row> = Vec::new();
     let mut remark_columns = BTreeSet::new();
     let senders: BTreeSet<&str> = table.rows.iter().map(|(.., cells)| cells[0]).collect();
@@ -174,8 +176,7 @@ fn of_table(table: &Table<'_>, rate: bool, scale: f64, reading: &mut Reading) {
                 }
                 continue;
             };
-            let spec = Spec::new(if rate { "tcp" } else { "icmp" }, if rate { "stream" } else { "pingpong" });
-            let mut row = Row::new(spec, value * scale, *at, &format!("{level}, {other}: {cell}"));
+            let mut row = Row::new(spec.clone(), value * scale, *at, &format!("{level}, {other}: {cell}"));
             row.levels.insert(down.clone(), level.to_owned());
             row.levels.insert(across.clone(), (*other).to_owned());
             row.figure(if rate { "rate_bps" } else { "round_trip_ns" }, value * scale);

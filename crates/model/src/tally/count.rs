@@ -1,14 +1,12 @@
 //! Reported and unreported counts of a tally. This program reports all of them, a file of another tool some.
 
-use schemars::JsonSchema;
 use serde::ser::{SerializeStruct, Serializer};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::EndTally;
 
 /// A count of an [`EndTally`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Count {
     /// [`EndTally::bytes_sent`].
     BytesSent,
@@ -90,18 +88,26 @@ impl EndTally {
     }
 }
 
-/// A count of a document. Null is read as 0; [`EndTally::unreported`] names the count.
-pub(super) fn null_is_zero<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
-    Ok(Option::deserialize(from)?.unwrap_or(0))
+/// An unreported count, while a document is read.
+pub(super) fn unreported() -> u64 {
+    u64::MAX
+}
+
+/// A count of a document; null is unreported.
+pub(super) fn or_unreported<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or_else(unreported))
 }
 
 impl<'de> Deserialize<'de> for EndTally {
-    /// A peer's document may name a count as unreported and have a value for it; the value does not count.
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         // The function that serde derives for `remote`, not this one.
         let mut tally = Self::deserialize(from)?;
-        for count in tally.unreported.clone() {
-            *tally.place(count) = 0;
+        for count in Count::ALL {
+            let place = tally.place(count);
+            if *place == unreported() {
+                *place = 0;
+                tally.unreported.push(count);
+            }
         }
         Ok(tally)
     }
@@ -141,21 +147,22 @@ impl Serialize for EndTally {
             unreported,
         } = self;
         let present = [measured.is_some(), rtt.is_some(), probe.is_some(), pacing.is_some(), datagrams.is_some()];
-        let more =
-            [one_way.is_some(), !intervals.is_empty(), !flows.is_empty(), spent.is_some(), !unreported.is_empty()];
+        let more = [one_way.is_some(), !intervals.is_empty(), !flows.is_empty(), spent.is_some()];
         let windows = [after_first.is_some(), before_last.is_some(), stamps.is_some(), anatomy.is_some()];
         let lists = [!sizes.is_empty(), !probes.is_empty(), began_ns.is_some(), steady_from_ns.is_some()];
         let optional = present.iter().chain(&more).chain(&windows).chain(&lists).filter(|present| **present).count();
-        let mut document = to.serialize_struct("EndTally", 11 + optional)?;
+        let counts = Count::ALL.len() - unreported.len();
+        let mut document = to.serialize_struct("EndTally", 2 + counts + optional)?;
+        let count = |count| self.reported(count);
         began_ns.iter().try_for_each(|ns| document.serialize_field("began_ns", ns))?;
-        document.serialize_field("bytes_sent", &self.reported(Count::BytesSent))?;
-        document.serialize_field("bytes_received", &self.reported(Count::BytesReceived))?;
-        document.serialize_field("calls_sent", &self.reported(Count::CallsSent))?;
-        document.serialize_field("calls_received", &self.reported(Count::CallsReceived))?;
-        document.serialize_field("blocks_sent", &self.reported(Count::BlocksSent))?;
-        document.serialize_field("transactions", &self.reported(Count::Transactions))?;
-        document.serialize_field("sending_ns", &self.reported(Count::SendingNs))?;
-        document.serialize_field("receiving_ns", &self.reported(Count::ReceivingNs))?;
+        count(Count::BytesSent).iter().try_for_each(|count| document.serialize_field("bytes_sent", count))?;
+        count(Count::BytesReceived).iter().try_for_each(|count| document.serialize_field("bytes_received", count))?;
+        count(Count::CallsSent).iter().try_for_each(|count| document.serialize_field("calls_sent", count))?;
+        count(Count::CallsReceived).iter().try_for_each(|count| document.serialize_field("calls_received", count))?;
+        count(Count::BlocksSent).iter().try_for_each(|count| document.serialize_field("blocks_sent", count))?;
+        count(Count::Transactions).iter().try_for_each(|count| document.serialize_field("transactions", count))?;
+        count(Count::SendingNs).iter().try_for_each(|count| document.serialize_field("sending_ns", count))?;
+        count(Count::ReceivingNs).iter().try_for_each(|count| document.serialize_field("receiving_ns", count))?;
         after_first.iter().try_for_each(|window| document.serialize_field("after_first", window))?;
         before_last.iter().try_for_each(|window| document.serialize_field("before_last", window))?;
         measured.iter().try_for_each(|measured| document.serialize_field("measured", measured))?;
@@ -173,7 +180,7 @@ impl Serialize for EndTally {
         one_way.iter().try_for_each(|one_way| document.serialize_field("one_way", one_way))?;
         stamps.iter().try_for_each(|stamps| document.serialize_field("stamps", stamps))?;
         anatomy.iter().try_for_each(|anatomy| document.serialize_field("anatomy", anatomy))?;
-        document.serialize_field("bytes_unsent", &self.reported(Count::BytesUnsent))?;
+        count(Count::BytesUnsent).iter().try_for_each(|count| document.serialize_field("bytes_unsent", count))?;
         if !intervals.is_empty() {
             document.serialize_field("intervals", intervals)?;
         }
@@ -183,9 +190,6 @@ impl Serialize for EndTally {
         spent.iter().try_for_each(|spent| document.serialize_field("spent", spent))?;
         document.serialize_field("stalled", stalled)?;
         document.serialize_field("cut_short", cut_short)?;
-        if !unreported.is_empty() {
-            document.serialize_field("unreported", unreported)?;
-        }
         document.end()
     }
 }
@@ -197,26 +201,20 @@ mod tests {
     use crate::{DatagramTally, Interval};
 
     #[test]
-    fn an_unreported_count_is_null_and_stays_so() {
+    fn an_unreported_count_is_absent_and_stays_so() {
         let mut tally = EndTally::unreported();
         tally.report(Count::BytesReceived, 0);
         tally.report(Count::ReceivingNs, 7);
-        let document = serde_json::to_value(&tally).unwrap();
+        let mut document = serde_json::to_value(&tally).unwrap();
         assert_eq!(document["bytes_received"], 0);
         assert_eq!(document["receiving_ns"], 7);
-        assert!(document["bytes_sent"].is_null() && document["transactions"].is_null(), "{document}");
+        assert!(document.get("bytes_sent").is_none() && document.get("transactions").is_none(), "{document}");
+        // Null says the same.
+        document["calls_sent"] = serde_json::Value::Null;
         assert_eq!(serde_json::from_value::<EndTally>(document).unwrap(), tally);
         assert_eq!((tally.reported(Count::BytesReceived), tally.reported(Count::BytesSent)), (Some(0), None));
-    }
-
-    #[test]
-    fn a_value_of_an_unreported_count_is_not_read() {
-        let tally = EndTally { blocks_sent: 7, ..EndTally::default() };
-        let mut document = serde_json::to_value(&tally).unwrap();
-        document["unreported"] = serde_json::json!(["blocks_sent", "blocks_sent"]);
-        let read: EndTally = serde_json::from_value(document).unwrap();
-        assert_eq!((read.blocks_sent, read.reported(Count::BlocksSent)), (0, None));
-        assert_eq!(serde_json::from_value::<EndTally>(serde_json::to_value(&read).unwrap()).unwrap(), read);
+        let nothing = serde_json::to_string(&EndTally::unreported()).unwrap();
+        assert_eq!(nothing, r#"{"stalled":false,"cut_short":false}"#);
     }
 
     #[test]
@@ -232,7 +230,7 @@ mod tests {
         };
         let document = serde_json::to_value(&tally).unwrap();
         assert_eq!((&document["calls_sent"], &document["bytes_sent"]), (&0.into(), &3.into()));
-        assert!(document.get("unreported").is_none() && document.get("flows").is_none(), "{document}");
+        assert!(document.get("flows").is_none(), "{document}");
         assert_eq!(serde_json::from_value::<EndTally>(document).unwrap(), tally);
     }
 }

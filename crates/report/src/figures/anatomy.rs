@@ -98,7 +98,7 @@ mod tests {
                 let mut tally = AnatomyTally { stamped: 1, ..AnatomyTally::default() };
                 tally.round_trip.record(21_000);
                 Part::ALL.into_iter().zip(1..).for_each(|(part, n)| tally.parts.get_mut(part).record(n * 1_000));
-                outcome.summary.anatomy = Some(tally.figures(None));
+                outcome.summary.anatomy = Some(tally.figures(None).into());
                 outcome
             })
             .collect();

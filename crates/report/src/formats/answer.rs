@@ -402,7 +402,7 @@ mod tests {
         };
         let mut why = sample::why("send buffer (strong): 4 MiB");
         why.remedies = vec![remedy(Role::Active, "sysctl.a"), remedy(Role::Passive, "sysctl.b")];
-        run.outcomes[0].summary.why = Some(why);
+        run.outcomes[0].summary.why = Some(why.into());
         let finding = |kind, statement: &str| model::Finding {
             kind,
             statement: statement.into(),
@@ -424,7 +424,7 @@ mod tests {
         let mut run = sample::stream();
         let statement = "receive window (strong): 64 KiB over 20.0 ms; likely also sender CPU: 98 % of the time";
         run.header.target = Some("beta".into());
-        run.outcomes[0].summary.why = Some(sample::why(statement));
+        run.outcomes[0].summary.why = Some(sample::why(statement).into());
         let text = shown(&run, 100);
         assert!(text.contains("Limited by   receive window (strong): 64 KiB over 20.0 ms\n"), "{text}");
         assert!(text.contains(", `thru advise beta` (settings)\n"), "{text}");
@@ -483,7 +483,7 @@ mod tests {
         };
         let (idle, loaded) = (Some(rtt(20_000_000)), rtt(200_000_000));
         run.outcomes[0].summary.probe =
-            Some(model::Responsiveness { idle, loaded, bufferbloat_ns: None, rpm: 300.0, working: Vec::new() });
+            Some(model::Responsiveness { idle, loaded, bufferbloat_ns: None, rpm: 300.0, working: Vec::new() }.into());
         let text = shown(&run, 100);
         let said =
             "Under load   RTT of the probe 20.0 ms without, 200 ms with load (median); 300 round trips per minute";
@@ -517,9 +517,9 @@ mod tests {
         let working = vec![one(350.0, Confidence::High), one(370.0, Confidence::Medium)];
         let (idle, loaded) = (Some(rtt(20_000_000)), rtt(160_000_000));
         run.header.target = Some("beta".into());
-        run.outcomes[0].summary.why = Some(sample::why("link rate (strong): a standing queue"));
+        run.outcomes[0].summary.why = Some(sample::why("link rate (strong): a standing queue").into());
         run.outcomes[0].summary.probe =
-            Some(model::Responsiveness { idle, loaded, bufferbloat_ns: None, rpm: 360.0, working });
+            Some(model::Responsiveness { idle, loaded, bufferbloat_ns: None, rpm: 360.0, working }.into());
         let text = shown(&run, 130);
         let first = "RPM          360 round trips per minute under load (confidence medium: it still varied by more than 5 %)\n\
                      Latency      20.0 ms idle; under load 170 ms to connect, 160 ms to answer on a new connection, 150 ms on the";

@@ -199,7 +199,7 @@ fn rounded(bytes: f64) -> u64 {
 fn precision(points: &[&Outcome]) -> Option<String> {
     let width = |estimate: Option<&Estimate>| estimate.and_then(Estimate::relative_half_width);
     let parts = |outcome: &&Outcome| {
-        let (own, total) = (width(outcome.summary.within_pass.as_ref())?, width(outcome.estimate.as_ref())?);
+        let (own, total) = (width(outcome.summary.within_pass.as_deref())?, width(outcome.estimate.as_ref())?);
         Some([own, (total * total - own * own).max(0.0).sqrt()])
     };
     let both: Vec<[f64; 2]> = points.iter().filter_map(parts).collect();
@@ -354,7 +354,7 @@ mod tests {
         for (part, ns) in Part::ALL.into_iter().zip([2_400, 2_300, 21_400, 200, 2_600, 21_500]) {
             tally.parts.get_mut(part).record(ns);
         }
-        run.outcomes[0].summary.anatomy = Some(tally.figures(None));
+        run.outcomes[0].summary.anatomy = Some(tally.figures(None).into());
         for columns in [80, 100] {
             let text = screen(&run, columns, "`thru show last --all`");
             // Two lines and an empty one say what was measured.

@@ -113,7 +113,7 @@ pub(super) fn limits(run: &Run) -> Option<String> {
         let first = |why: &model::Why| {
             limiter::first_cause(&why.statement).split([';', ':', '(']).next().map(|cause| cause.trim().to_owned())
         };
-        let limit = outcome.summary.why.as_ref().and_then(first);
+        let limit = outcome.summary.why.as_deref().and_then(first);
         if let Some(limit) = limit {
             *patterns.entry(outcome.spec.pattern.as_str()).or_default().entry(limit).or_default() += 1;
         }

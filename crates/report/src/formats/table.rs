@@ -27,7 +27,7 @@ const COLUMNS: &[(&str, bool, Value)] = &[
     ("transactions/s", true, |o| trips(o).then(|| o.summary.transactions_per_s.map(units::count))?),
     ("RTT", true, |o| (!trips(o)).then(|| outcome_line::rtt(o).map(units::seconds))?),
     ("±", true, |o| Some(labels::plus_minus(o))),
-    ("± own", true, |o| o.summary.within_pass.as_ref().and_then(labels::half_width)),
+    ("± own", true, |o| o.summary.within_pass.as_deref().and_then(labels::half_width)),
     ("median RTT", true, |o| trips(o).then(|| o.summary.rtt_p50_ns.map(units::seconds))?),
     ("p99 RTT", true, |o| trips(o).then(|| o.summary.rtt_p99_ns.map(units::seconds))?),
     ("NetPIPE", true, |o| {

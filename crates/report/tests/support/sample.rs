@@ -359,7 +359,7 @@ pub(crate) fn pair() -> Run {
                 .then(|| "this machine has no cycle counter that the kernel can use".to_owned()),
             ..EndCost::default()
         };
-        outcome.summary.cost = Some(Cost { near: end(0.21, Some(0.62)), far: Some(end(0.35, None)) });
+        outcome.summary.cost = Some(Cost { near: end(0.21, Some(0.62)), far: Some(end(0.35, None)) }.into());
     }
     let mut found = finding(
         FindingKind::Difference,

@@ -97,7 +97,16 @@ mod tests {
         };
         let measured = Some(Window { bytes: received / 2, ns: 1_000_000_000 });
         let far = EndTally { bytes_received: received, measured, ..EndTally::default() };
-        Trial { cell: 0, pass: 0, position: 0, near, far, ledger: Ledger::default(), value: None, verdicts: Vec::new() }
+        Trial {
+            cell: 0,
+            pass: 0,
+            position: 0,
+            near: near.into(),
+            far: far.into(),
+            ledger: Ledger::default(),
+            value: None,
+            verdicts: Vec::new(),
+        }
     }
 
     #[test]

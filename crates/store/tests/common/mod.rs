@@ -45,8 +45,8 @@ pub(crate) fn trial(cell: u32, pass: u32, place: u32) -> Trial {
         cell,
         pass,
         position: place,
-        near,
-        far,
+        near: near.into(),
+        far: far.into(),
         ledger: Ledger::default(),
         value: Some(0.1 + f64::from(place)),
         verdicts: vec![],
@@ -198,7 +198,7 @@ fn any_trial() -> impl Strategy<Value = Trial> {
     (0u32..3, any::<(u32, u32)>(), end_tally(), end_tally(), any::<[u64; 4]>(), option::of(number()), verdicts())
         .prop_map(|(cell, (pass, place), near, far, [sent, received, lost, in_flight], value, verdicts)| {
             let ledger = Ledger { sent, received, lost, in_flight, balanced: sent == received };
-            Trial { cell, pass, position: place, near, far, ledger, value, verdicts }
+            Trial { cell, pass, position: place, near: near.into(), far: far.into(), ledger, value, verdicts }
         })
 }
 

@@ -17,8 +17,8 @@ fn pilot(spec: &Spec) -> Outcome {
         cell: 0,
         pass: 0,
         position: 0,
-        near,
-        far,
+        near: near.into(),
+        far: far.into(),
         ledger: Ledger::default(),
         value: Some(8e6),
         verdicts: Vec::new(),
@@ -130,7 +130,7 @@ fn dimensions_that_relieve_the_limiter_are_tried_first() {
     let spec = Spec::new("tcp", "stream");
     let first = |limiter| {
         let why = why(limiter, Vec::new());
-        let (candidates, _) = found(&spec, Goal::Throughput, &[], |pilot| pilot.summary.why = Some(why.clone()));
+        let (candidates, _) = found(&spec, Goal::Throughput, &[], |pilot| pilot.summary.why = Some(why.clone().into()));
         candidates[0].name
     };
     assert_eq!(first(LimiterKind::ReceiveWindow), "window");
@@ -183,7 +183,7 @@ fn autotuning_limits_that_are_near_are_tried_first_and_only_raised() {
         command: String::new(),
         statement: String::new(),
     };
-    limited.summary.why = Some(why(LimiterKind::SendBuffer, vec![remedy]));
+    limited.summary.why = Some(why(LimiterKind::SendBuffer, vec![remedy]).into());
     let (candidates, _) = super::candidates(&SearchContext { pilot: &limited, ..path });
     assert_eq!(candidates[0].name, "autotuning-limit");
     assert_eq!(labels(&candidates, "autotuning-limit"), ["64KiB", "20MiB", "80MiB"]);

@@ -22,7 +22,7 @@ const NOISE_NS: f64 = 1e6;
 pub(super) fn unequal_mtus(near: &End<'_>, far: &End<'_>, outcomes: &[Outcome]) -> Option<String> {
     let trial = outcomes.iter().flat_map(|outcome| &outcome.trials).next();
     let ((near_name, near_mtu), (far_name, far_mtu)) =
-        (mtu(near, trial.map(|trial| &trial.near))?, mtu(far, trial.map(|trial| &trial.far))?);
+        (mtu(near, trial.map(|trial| &*trial.near))?, mtu(far, trial.map(|trial| &*trial.far))?);
     let ([less, small], [more, large]) = if near_mtu < far_mtu {
         ([near.side, near_name], [far.side, far_name])
     } else {

@@ -59,14 +59,16 @@ impl RecordedCase {
                 sending_ns: SECOND,
                 flows: vec![flow(bytes, 0, (0..=10).map(sample).collect())],
                 ..EndTally::default()
-            };
+            }
+            .into();
             trial.far = EndTally {
                 bytes_received: bytes,
                 receiving_ns: SECOND,
                 intervals: (0..10).map(interval).collect(),
                 flows: vec![flow(0, bytes, Vec::new())],
                 ..EndTally::default()
-            };
+            }
+            .into();
         }
         let interface =
             Interface { name: "eth0".into(), addresses: vec!["10.0.0.1/24".into()], ..Interface::default() };

@@ -83,7 +83,7 @@ mod tests {
             tcp_rtt_ns: Some(20e6),
             retransmits: Some(retransmits),
             trust: Some(Trust::Fair),
-            why: Some(sample::why(statement)),
+            why: Some(sample::why(statement).into()),
             ..Summary::default()
         };
         outcome.summary.outbound = Some(Box::new(of(28.1e6, 1, "qdisc (strong): out")));
