@@ -85,17 +85,17 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// A newer version wrote the file.
+    /// Another version wrote the file.
     #[error(
-        "the store {} has schema {found}, newer than this program's {known}; use the newer program, or `store FILE` with \
-         another file", path.display()
+        "the store {} has schema {found}, and this program reads {known}: use the program that wrote it, or `store FILE` \
+         with another file", path.display()
     )]
-    TooNew {
+    Schema {
         /// The file.
         path: PathBuf,
         /// Version of its schema.
         found: i64,
-        /// The last version that this program knows.
+        /// The version that this program reads.
         known: i64,
     },
     /// No run goes by this name.

@@ -1,11 +1,11 @@
 //! The one number that stands for a run in a list, and how far to trust it.
 
-use model::{Direction, Estimate, Event, FindingKind, Outcome, Trust};
+use model::{Direction, Estimate, Finding, FindingKind, Outcome, Trust};
 
 /// The goodput of each direction of `both`, outbound first.
 pub(crate) type Directions = [Option<Estimate>; 2];
 
-/// Follows a run's events and remembers what could stand for it.
+/// Follows a run's outcomes and findings and remembers what could stand for it.
 #[derive(Debug, Default)]
 pub(crate) struct Headline {
     outcomes: u32,
@@ -21,37 +21,34 @@ pub(crate) struct Headline {
 }
 
 impl Headline {
-    /// Takes note of an outcome or a finding.
-    pub(crate) fn follow(&mut self, event: &Event) {
-        match event {
-            Event::Outcome(outcome) => {
-                self.outcomes += 1;
-                self.outcome.clone_from(&outcome.estimate);
-                self.directions = directions(outcome);
-                if let Some(estimate) = &outcome.estimate {
-                    if self.values.is_empty() {
-                        self.unit.clone_from(&estimate.unit);
-                    }
-                    if self.unit == estimate.unit {
-                        self.values.push(estimate.value);
-                    }
-                }
-                self.trust = self.trust.max(outcome.summary.trust); // the worst is the greatest
+    /// Takes note of an outcome.
+    pub(crate) fn outcome(&mut self, outcome: &Outcome) {
+        self.outcomes += 1;
+        self.outcome.clone_from(&outcome.estimate);
+        self.directions = directions(outcome);
+        if let Some(estimate) = &outcome.estimate {
+            if self.values.is_empty() {
+                self.unit.clone_from(&estimate.unit);
             }
-            Event::Finding(finding) => {
-                if finding.kind == FindingKind::Peak && self.peak.is_none() {
-                    self.peak.clone_from(&finding.estimate);
-                }
-                // A ratio between some of a plan's cells does not stand for the plan.
-                let of_some = matches!(
-                    finding.kind,
-                    FindingKind::Effect | FindingKind::Asymmetry | FindingKind::Outlier | FindingKind::Unconfirmed
-                );
-                if self.first.is_none() && !of_some {
-                    self.first.clone_from(&finding.estimate);
-                }
+            if self.unit == estimate.unit {
+                self.values.push(estimate.value);
             }
-            _ => {}
+        }
+        self.trust = self.trust.max(outcome.summary.trust); // the worst is the greatest
+    }
+
+    /// Takes note of a finding.
+    pub(crate) fn finding(&mut self, finding: &Finding) {
+        if finding.kind == FindingKind::Peak && self.peak.is_none() {
+            self.peak.clone_from(&finding.estimate);
+        }
+        // A ratio between some of a plan's cells does not stand for the plan.
+        let of_some = matches!(
+            finding.kind,
+            FindingKind::Effect | FindingKind::Asymmetry | FindingKind::Outlier | FindingKind::Unconfirmed
+        );
+        if self.first.is_none() && !of_some {
+            self.first.clone_from(&finding.estimate);
         }
     }
 
@@ -95,7 +92,7 @@ fn directions(outcome: &Outcome) -> Option<Directions> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{Finding, Spec, Summary};
+    use model::{Event, Spec, Summary};
 
     fn estimate(value: f64) -> Option<Estimate> {
         let words = |text: &str| text.to_owned();
@@ -117,6 +114,16 @@ mod tests {
             cells: Vec::new(),
             comparison: None,
         })
+    }
+
+    impl Headline {
+        fn follow(&mut self, event: &Event) {
+            match event {
+                Event::Outcome(outcome) => self.outcome(outcome),
+                Event::Finding(finding) => self.finding(finding),
+                _ => {}
+            }
+        }
     }
 
     fn headline(events: &[Event]) -> Option<f64> {

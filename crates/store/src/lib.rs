@@ -47,8 +47,8 @@ mod id;
 mod load;
 mod recorder;
 mod reference;
+mod rows;
 mod schema;
-mod schema_v2;
 mod store;
 
 pub use agent_results::{AgentResults, ResultsError};

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use model::{Cell, Outcome, Run, RunHeader, Trial};
+use model::{Cell, OriginRow, Run, RunHeader, Trial};
 use rusqlite::Connection;
 use serde::de::DeserializeOwned;
 
 use crate::StoreError;
 use crate::reference::Found;
+use crate::rows::{CellsRow, StoredOutcome};
 
 /// A run as it was recorded, and what it lacks.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,8 +23,17 @@ pub struct Loaded {
     pub damaged: Vec<String>,
 }
 
+/// Which rows of a run are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Depth {
+    /// All.
+    Whole,
+    /// Its cells and their outcomes, without the trials.
+    Outcomes,
+}
+
 /// Reads the run `found`.
-pub(crate) fn load(connection: &Connection, path: &Path, found: &Found) -> Result<Loaded, StoreError> {
+pub(crate) fn load(connection: &Connection, path: &Path, found: &Found, depth: Depth) -> Result<Loaded, StoreError> {
     let failed = |source| StoreError::sqlite(path, "read a run", source);
     let (header, ending): (String, Option<String>) = connection
         .query_row("SELECT header, ending FROM run WHERE number = ?1", [found.number], |row| {
@@ -39,9 +49,12 @@ pub(crate) fn load(connection: &Connection, path: &Path, found: &Found) -> Resul
     if let Some(ending) = ending {
         assembly.run.ending = assembly.decode("ending", &ending);
     }
-    let mut statement =
-        connection.prepare_cached("SELECT kind, body FROM entry WHERE run = ?1 ORDER BY number").map_err(failed)?;
-    let mut rows = statement.query([found.number]).map_err(failed)?;
+    let mut statement = connection
+        .prepare_cached(
+            "SELECT kind, body FROM entry WHERE run = ?1 AND (?2 OR kind IN ('cells', 'outcome')) ORDER BY number",
+        )
+        .map_err(failed)?;
+    let mut rows = statement.query((found.number, depth == Depth::Whole)).map_err(failed)?;
     while let Some(row) = rows.next().map_err(failed)? {
         let text = |column| row.get_ref(column).and_then(|value| Ok(value.as_str()?)).map_err(failed);
         assembly.add(text(0)?, text(1)?);
@@ -62,27 +75,37 @@ struct Assembly {
 
 impl Assembly {
     fn new(header: RunHeader) -> Self {
-        let mut assembly = Self {
+        Self {
             run: Run::new(header),
             trials: Vec::new(),
             held: Vec::new(),
             of_cell: BTreeMap::new(),
             damaged: Vec::new(),
-        };
-        let cells = std::mem::take(&mut assembly.run.header.cells);
-        assembly.cells(cells);
-        assembly
+        }
     }
 
     fn add(&mut self, kind: &str, body: &str) {
         match kind {
             "cells" => {
-                let cells: Option<Vec<Cell>> = self.decode(kind, body);
-                self.cells(cells.unwrap_or_default());
+                let row: Option<CellsRow> = self.decode(kind, body);
+                match row.map(CellsRow::cells) {
+                    Some(Some(cells)) => self.cells(cells),
+                    Some(None) => self.damaged.push("cells without their specs".into()),
+                    None => {}
+                }
+            }
+            "origin" => {
+                let rows: Option<Vec<OriginRow>> = self.decode(kind, body);
+                if let Some(origin) = &mut self.run.header.origin {
+                    origin.rows.extend(rows.into_iter().flatten());
+                }
             }
             "trial" => {
                 let trial: Option<Trial> = self.decode(kind, body);
-                if let Some(trial) = trial {
+                if let Some(mut trial) = trial {
+                    if let Some(before) = self.trials.last() {
+                        trial.share(before);
+                    }
                     self.of_cell.entry(trial.cell).or_default().push(self.trials.len());
                     self.trials.push(trial);
                     self.held.push(false);
@@ -96,11 +119,10 @@ impl Assembly {
                 let pass = self.decode(kind, body);
                 self.run.passes.extend(pass);
             }
-            "outcome" | "whole-outcome" => {
-                let outcome: Option<Outcome> = self.decode(kind, body);
-                if let Some(mut outcome) = outcome {
-                    self.hold(&mut outcome, kind == "outcome");
-                    self.run.outcomes.push(outcome);
+            "outcome" => {
+                let outcome: Option<StoredOutcome> = self.decode(kind, body);
+                if let Some(outcome) = outcome {
+                    self.outcome(outcome);
                 }
             }
             "finding" => {
@@ -114,7 +136,7 @@ impl Assembly {
         }
     }
 
-    /// Adds cells. Those of a large mesh share their spec.
+    /// Adds cells. Those of a large mesh share their spec, also where they are in several rows.
     fn cells(&mut self, cells: Vec<Cell>) {
         for mut cell in cells {
             if let Some(before) = self.run.header.cells.last() {
@@ -124,17 +146,18 @@ impl Assembly {
         }
     }
 
-    /// Marks the trials so far of the outcome's cell as its own, and puts them into it where it was stored `without`.
-    fn hold(&mut self, outcome: &mut Outcome, without: bool) {
-        // A cell's number is its place, as a rule.
-        if let Some(cell) = self.run.header.cells.get(outcome.cell as usize) {
-            outcome.spec.share(&cell.spec);
-        }
-        for at in self.of_cell.get(&outcome.cell).into_iter().flatten() {
-            self.held[*at] = true;
-            if without {
-                outcome.trials.push(self.trials[*at].clone());
+    /// Adds an outcome. The trials so far of its cell are its own, and are put into it where it was stored without.
+    fn outcome(&mut self, stored: StoredOutcome) {
+        let cell = stored.cell;
+        let own = self.of_cell.get(&cell).map_or(&[][..], Vec::as_slice);
+        own.iter().for_each(|at| self.held[*at] = true);
+        let planned = Cell::find(&self.run.header.cells, cell).map(|cell| &cell.spec);
+        match stored.outcome(planned, || own.iter().map(|at| self.trials[*at].clone()).collect()) {
+            Some(mut outcome) => {
+                planned.into_iter().for_each(|spec| outcome.spec.share(spec));
+                self.run.outcomes.push(outcome);
             }
+            None => self.damaged.push(format!("an outcome of cell {cell}, which is missing")),
         }
     }
 

@@ -1,15 +1,17 @@
 //! Appends a run's events as they come.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use model::{Cell, Ending, Event, EventSink, Outcome, Run, RunHeader, SinkError};
+use model::{Cell, Ending, Event, EventSink, Outcome, Run, RunHeader, Shared, SinkError, Spec, Trial};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 use serde::Serialize;
 
 use crate::StoreError;
 use crate::headline::Headline;
+use crate::rows::{CellsRow, OutcomeRow, TOGETHER, without_lists};
 
 /// Takes the events of one run after another and appends each in a transaction of its own. Intervals and phases pass by:
 /// they are for those who watch.
@@ -32,6 +34,23 @@ struct Current {
     headline: Headline,
     /// It was begun earlier, so that its header is in the file.
     resumed: bool,
+    /// The specs of its cells.
+    specs: BTreeMap<u32, Shared<Spec>>,
+    /// The trials of each cell that are in the file, as digests of their rows.
+    trials: BTreeMap<u32, Vec<u64>>,
+}
+
+impl Current {
+    fn new(number: i64, id: &str) -> Self {
+        Self {
+            number,
+            id: id.to_owned(),
+            headline: Headline::default(),
+            resumed: false,
+            specs: BTreeMap::new(),
+            trials: BTreeMap::new(),
+        }
+    }
 }
 
 impl Recorder {
@@ -62,28 +81,26 @@ impl Recorder {
         }
         match event {
             Event::Run(header) => self.begin(header),
-            Event::Cells { cells } => self.cells(cells),
-            Event::Trial(trial) => self.append("trial", Some(trial.cell), trial),
-            Event::Retest(retest) => self.append("retest", None, retest),
-            Event::Pass(pass) => self.append("pass", None, pass),
+            Event::Cells { cells } => self.at_once(|recorder| recorder.cells(cells)),
+            Event::Trial(trial) => self.trial(trial),
+            Event::Retest(retest) => self.append("retest", retest),
+            Event::Pass(pass) => self.append("pass", pass),
             Event::Outcome(outcome) => self.outcome(outcome),
-            Event::Finding(finding) => self.append("finding", None, finding),
-            Event::Advice(advice) => self.append("advice", None, advice),
+            Event::Finding(finding) => {
+                self.append("finding", finding)?;
+                self.current_mut("finding")?.headline.finding(finding);
+                Ok(())
+            }
+            Event::Advice(advice) => self.append("advice", advice),
             Event::End(ending) => self.end(ending),
             Event::Interval { .. } | Event::Reading { .. } | Event::Phase(_) => Ok(()),
         }?;
-        // SQLite goes on in a deleted file, which ends with the process.
-        if identity(&self.path) != self.file {
-            return Err(StoreError::FileGone { path: self.path.clone() });
-        }
-        self.follow(event);
-        Ok(())
+        self.file_is_there()
     }
 
-    fn follow(&mut self, event: &Event) {
-        if let Some(run) = &mut self.run {
-            run.headline.follow(event);
-        }
+    /// SQLite goes on in a deleted file, which ends with the process.
+    fn file_is_there(&self) -> Result<(), StoreError> {
+        if identity(&self.path) == self.file { Ok(()) } else { Err(StoreError::FileGone { path: self.path.clone() }) }
     }
 
     /// Appends a whole run, as the events that a measurement would have given, in one transaction: all of it or nothing. It outlives the
@@ -92,7 +109,9 @@ impl Recorder {
     /// # Errors
     /// As [`record`](Self::record).
     pub fn record_run(&mut self, run: &Run) -> Result<(), StoreError> {
-        self.at_once(|recorder| recorder.append_run(run))
+        self.wait_for_disk(false)?;
+        self.at_once(|recorder| recorder.append_run(run))?;
+        self.file_is_there()
     }
 
     /// Appends the events of a run, or of a part of it, in one transaction: all of them or none, as [`record_run`](Self::record_run).
@@ -100,13 +119,16 @@ impl Recorder {
     /// # Errors
     /// As [`record`](Self::record).
     pub fn record_all<'e>(&mut self, events: impl IntoIterator<Item = &'e Event>) -> Result<(), StoreError> {
+        self.wait_for_disk(false)?;
         self.at_once(|recorder| events.into_iter().try_for_each(|event| recorder.record(event)))
     }
 
     /// Does this in one transaction.
     fn at_once(&mut self, append: impl FnOnce(&mut Self) -> Result<(), StoreError>) -> Result<(), StoreError> {
-        let doing = "append a whole run";
-        self.wait_for_disk(false)?;
+        if !self.connection.is_autocommit() {
+            return append(self);
+        }
+        let doing = "append several rows";
         self.connection.execute_batch("BEGIN IMMEDIATE").map_err(|source| self.failed(doing, source))?;
         let done = append(self);
         let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
@@ -128,37 +150,24 @@ impl Recorder {
     }
 
     fn append_run(&mut self, run: &Run) -> Result<(), StoreError> {
-        self.record(&Event::Run(run.header.clone()))?;
-        for pass in &run.passes {
-            self.append("pass", None, pass)?;
-        }
+        self.begin(&run.header)?;
+        run.passes.iter().try_for_each(|pass| self.append("pass", pass))?;
         let mut cells = BTreeSet::new();
         for outcome in &run.outcomes {
-            for trial in &outcome.trials {
-                self.append("trial", Some(trial.cell), trial)?;
+            // A cell has one outcome, with its trials. What a document has otherwise is kept as it is.
+            let is_only = cells.insert(outcome.cell) && outcome.trials.iter().all(|trial| trial.cell == outcome.cell);
+            if is_only {
+                outcome.trials.iter().try_for_each(|trial| self.append("trial", trial))?;
             }
-            // The trials of its cell are in the file, and no others.
-            if cells.insert(outcome.cell) && outcome.trials.iter().all(|trial| trial.cell == outcome.cell) {
-                let outcome = without_trials(outcome);
-                self.append("outcome", Some(outcome.cell), &outcome)?;
-                self.follow(&Event::Outcome(outcome));
-            } else {
-                self.record(&Event::Outcome(outcome.clone()))?;
-            }
+            self.append_outcome(outcome, is_only)?;
         }
-        for retest in &run.retests {
-            self.append("retest", None, retest)?;
-        }
+        run.retests.iter().try_for_each(|retest| self.append("retest", retest))?;
         for finding in &run.findings {
-            self.record(&Event::Finding(finding.clone()))?;
+            self.append("finding", finding)?;
+            self.current_mut("finding")?.headline.finding(finding);
         }
-        if let Some(advice) = &run.advice {
-            self.record(&Event::Advice(advice.clone()))?;
-        }
-        if let Some(ending) = &run.ending {
-            self.record(&Event::End(ending.clone()))?;
-        }
-        Ok(())
+        run.advice.iter().try_for_each(|advice| self.append("advice", advice))?;
+        run.ending.iter().try_for_each(|ending| self.end(ending))
     }
 
     /// Goes on with a run that ended before it was done, or that was cut off. Its trials and passes stay; outcomes, findings and
@@ -175,35 +184,70 @@ impl Recorder {
             .optional()
             .map_err(failed)?;
         let Some(number) = number else { return Err(StoreError::Gone { id: id.to_owned(), path: path.clone() }) };
+        let mut current = Current { resumed: true, ..Current::new(number, id) };
         change
-            .execute("DELETE FROM entry WHERE run = ?1 AND kind IN ('outcome', 'whole-outcome', 'finding')", [number])
+            .execute("DELETE FROM entry WHERE run = ?1 AND kind IN ('outcome', 'finding')", [number])
             .and_then(|_| {
                 let clear = "UPDATE run SET how = NULL, ending = NULL, headline = NULL, trust = NULL, directions = NULL WHERE number = ?1";
                 change.execute(clear, [number])
             })
+            .and_then(|_| {
+                let mut stored =
+                    change.prepare("SELECT body FROM entry WHERE run = ?1 AND kind = 'trial' ORDER BY number")?;
+                let mut rows = stored.query([number])?;
+                while let Some(row) = rows.next()? {
+                    let body = row.get_ref(0)?.as_str()?;
+                    if let Ok(trial) = model::json::read::<Trial>(body) {
+                        current.trials.entry(trial.cell).or_default().push(digest(body));
+                    }
+                }
+                Ok(())
+            })
             .map_err(failed)?;
         change.commit().map_err(failed)?;
-        self.run = Some(Current { number, id: id.to_owned(), headline: Headline::default(), resumed: true });
+        self.run = Some(current);
         Ok(())
     }
 
+    /// Appends a header, its cells, and the rows of an import.
     fn begin(&mut self, header: &RunHeader) -> Result<(), StoreError> {
-        if self.run.as_ref().is_some_and(|run| run.resumed && run.id == header.id) {
+        if let Some(run) = self.run.as_mut().filter(|run| run.resumed && run.id == header.id) {
+            run.specs = specs(&header.cells).collect();
             return Ok(());
         }
+        self.at_once(|recorder| {
+            recorder.header(header)?;
+            recorder.cells(&header.cells)?;
+            let rows = header.origin.as_ref().map_or(&[][..], |origin| &origin.rows);
+            rows.chunks(TOGETHER).try_for_each(|rows| recorder.append("origin", rows))
+        })
+    }
+
+    fn header(&mut self, header: &RunHeader) -> Result<(), StoreError> {
         let doing = "append a run";
-        let body = encode("run", header)?;
+        let body = encode("run", &without_lists(header))?;
+        let spec = header.cells.first().map(|cell| encode("spec", &cell.spec)).transpose()?;
         // The column only sorts and shows; the header holds the exact value.
         let started = i64::try_from(header.started_unix_ns).unwrap_or(i64::MAX);
+        let cells = i64::try_from(header.cells.len()).unwrap_or(i64::MAX);
         let inserted = self.connection.execute(
-            "INSERT INTO run (id, name, kind, target, transport, started_unix_ns, header)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-            params![header.id, header.name, header.kind, header.target, transports(&header.cells), started, body],
+            "INSERT INTO run (id, name, kind, target, transport, started_unix_ns, cells, spec, header)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            params![
+                header.id,
+                header.name,
+                header.kind,
+                header.target,
+                transports(&header.cells),
+                started,
+                cells,
+                spec,
+                body
+            ],
         );
         match inserted {
             Ok(_) => {
-                let (number, id) = (self.connection.last_insert_rowid(), header.id.clone());
-                self.run = Some(Current { number, id, headline: Headline::default(), resumed: false });
+                self.run = Some(Current::new(self.connection.last_insert_rowid(), &header.id));
                 Ok(())
             }
             Err(rusqlite::Error::SqliteFailure(failure, _)) if failure.code == ErrorCode::ConstraintViolation => {
@@ -213,34 +257,33 @@ impl Recorder {
         }
     }
 
+    /// Those that are added later share the plan's transport, or are its ceiling: the run's column stays as planned.
     fn cells(&mut self, cells: &[Cell]) -> Result<(), StoreError> {
-        // What is added later shares the plan's transport, or is its ceiling: the run's column stays as planned.
-        self.append("cells", None, cells)
+        cells.chunks(TOGETHER).try_for_each(|cells| self.append("cells", &CellsRow::new(cells)))?;
+        self.current_mut("cells")?.specs.extend(specs(cells));
+        Ok(())
+    }
+
+    fn trial(&mut self, trial: &Trial) -> Result<(), StoreError> {
+        let body = encode("trial", trial)?;
+        self.append_body("trial", &body)?;
+        self.current_mut("trial")?.trials.entry(trial.cell).or_default().push(digest(&body));
+        Ok(())
     }
 
     /// The trials of an outcome are in the file already, as a rule: then it is stored without them.
     fn outcome(&mut self, outcome: &Outcome) -> Result<(), StoreError> {
-        let number = self.current("outcome")?.number;
-        let mut trials = Vec::with_capacity(outcome.trials.len());
-        for trial in &outcome.trials {
-            trials.push(encode("trial", trial)?);
-        }
-        if self.stored_trials(number, outcome.cell)? != trials {
-            return self.append("whole-outcome", Some(outcome.cell), outcome);
-        }
-        self.append("outcome", Some(outcome.cell), &without_trials(outcome))
+        let own = outcome.trials.iter().map(|trial| encode("trial", trial).map(|body| digest(&body)));
+        let own = own.collect::<Result<Vec<u64>, _>>()?;
+        let stored = self.current("outcome")?.trials.get(&outcome.cell).map_or(&[][..], Vec::as_slice) == own;
+        self.append_outcome(outcome, stored)
     }
 
-    fn stored_trials(&self, run: i64, cell: u32) -> Result<Vec<String>, StoreError> {
-        let rows = || -> rusqlite::Result<Vec<_>> {
-            self.connection
-                .prepare_cached(
-                    "SELECT body FROM entry WHERE run = ?1 AND kind = 'trial' AND cell = ?2 ORDER BY number",
-                )?
-                .query_map(params![run, cell], |row| row.get(0))?
-                .collect()
-        };
-        rows().map_err(|source| self.failed("append an outcome", source))
+    fn append_outcome(&mut self, outcome: &Outcome, stored: bool) -> Result<(), StoreError> {
+        let planned = self.current("outcome")?.specs.get(&outcome.cell).cloned();
+        self.append("outcome", &OutcomeRow::new(outcome, planned.as_ref(), stored))?;
+        self.current_mut("outcome")?.headline.outcome(outcome);
+        Ok(())
     }
 
     fn end(&mut self, ending: &Ending) -> Result<(), StoreError> {
@@ -259,19 +302,18 @@ impl Recorder {
         if changed == 0 { Err(self.gone(&run.id)) } else { Ok(()) }
     }
 
-    /// One row in one transaction.
-    fn append<T: Serialize + ?Sized>(
-        &mut self,
-        kind: &'static str,
-        cell: Option<u32>,
-        item: &T,
-    ) -> Result<(), StoreError> {
-        let run = self.current(kind)?;
+    /// One row, in one transaction unless there is one.
+    fn append<T: Serialize + ?Sized>(&mut self, kind: &'static str, item: &T) -> Result<(), StoreError> {
         let body = encode(kind, item)?;
+        self.append_body(kind, &body)
+    }
+
+    fn append_body(&mut self, kind: &'static str, body: &str) -> Result<(), StoreError> {
+        let run = self.current(kind)?;
         let inserted = self
             .connection
-            .prepare_cached("INSERT INTO entry (run, kind, cell, body) VALUES (?1, ?2, ?3, ?4)")
-            .and_then(|mut statement| statement.execute(params![run.number, kind, cell, body]));
+            .prepare_cached("INSERT INTO entry (run, kind, body) VALUES (?1, ?2, ?3)")
+            .and_then(|mut statement| statement.execute(params![run.number, kind, body]));
         match inserted {
             Ok(_) => Ok(()),
             Err(rusqlite::Error::SqliteFailure(failure, _)) if failure.code == ErrorCode::ConstraintViolation => {
@@ -292,6 +334,10 @@ impl Recorder {
 
     fn current(&self, kind: &'static str) -> Result<&Current, StoreError> {
         self.run.as_ref().ok_or(StoreError::NotStarted { kind })
+    }
+
+    fn current_mut(&mut self, kind: &'static str) -> Result<&mut Current, StoreError> {
+        self.run.as_mut().ok_or(StoreError::NotStarted { kind })
     }
 
     fn gone(&self, id: &str) -> StoreError {
@@ -326,16 +372,15 @@ fn transports(cells: &[Cell]) -> String {
     names.join("/")
 }
 
-fn without_trials(outcome: &Outcome) -> Outcome {
-    let Outcome { cell, spec, summary, estimate, histogram, trials: _ } = outcome;
-    Outcome {
-        cell: *cell,
-        spec: spec.clone(),
-        summary: summary.clone(),
-        estimate: estimate.clone(),
-        histogram: histogram.clone(),
-        trials: Vec::new(),
-    }
+fn specs(cells: &[Cell]) -> impl Iterator<Item = (u32, Shared<Spec>)> {
+    cells.iter().map(|cell| (cell.id, cell.spec.clone()))
+}
+
+/// A number that two equal rows have in common, and no two others but by chance.
+fn digest(body: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    body.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn encode<T: Serialize + ?Sized>(kind: &'static str, item: &T) -> Result<String, StoreError> {

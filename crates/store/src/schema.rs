@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::{StoreError, schema_v2};
+use crate::StoreError;
 
 /// `application_id` of our files: "thru" in ASCII. It tells a store from another program's database.
 const APPLICATION_ID: i64 = 0x7468_7275;
@@ -13,10 +13,9 @@ const APPLICATION_ID: i64 = 0x7468_7275;
 /// added: one that has been released stays as it is, for files are at every height.
 ///
 /// `run.number` never comes back after a deletion (AUTOINCREMENT), so a recorder whose run was deleted cannot append to
-/// a stranger's. Bodies are the model's JSON; the other columns exist to find them.
-const LADDER: &[Step] = &[
-    Step::Sql(
-        "
+/// a stranger's. Bodies are the model's JSON, or what `rows.rs` makes of it; the other columns exist to find and list them. A list of
+/// runs reads no JSON in SQL: it would end at the first run that is damaged.
+const LADDER: &[&str] = &["
     CREATE TABLE run (
         number          INTEGER PRIMARY KEY AUTOINCREMENT, -- order of arrival
         id              TEXT NOT NULL UNIQUE,
@@ -25,25 +24,29 @@ const LADDER: &[Step] = &[
         target          TEXT,
         transport       TEXT NOT NULL,
         started_unix_ns INTEGER NOT NULL,
+        cells           INTEGER NOT NULL,                  -- how many when it began
+        spec            TEXT,                              -- model::Spec of the first one
+        header          TEXT NOT NULL,                     -- model::RunHeader without cells and rows of an import
         how             TEXT,                              -- finished, interrupted, failed; null until then
-        header          TEXT NOT NULL,                     -- model::RunHeader
         ending          TEXT,                              -- model::Ending
         headline        TEXT,                              -- model::Estimate
-        trust           TEXT                               -- model::Trust, the worst
+        directions      TEXT,                              -- of payload both ways: two of model::Estimate, outbound first
+        trust           TEXT,                              -- model::Trust, the worst
+        starred         INTEGER NOT NULL DEFAULT 0         -- 0 or 1
     ) STRICT;
     CREATE INDEX run_by_name ON run (name) WHERE name IS NOT NULL;
     CREATE TABLE entry (
         number INTEGER PRIMARY KEY,                        -- order of arrival
         run    INTEGER NOT NULL REFERENCES run (number) ON DELETE CASCADE,
-        kind   TEXT NOT NULL,                              -- cells, trial, pass, outcome, whole-outcome, finding
-        cell   INTEGER,
+        kind   TEXT NOT NULL,                              -- cells, origin, trial, retest, pass, outcome, finding, advice
         body   TEXT NOT NULL
     ) STRICT;
-    CREATE INDEX entry_by_run ON entry (run, kind, cell);
-",
-    ),
-    Step::Sql(
-        "
+    CREATE INDEX entry_by_run ON entry (run);
+    CREATE TABLE tag (
+        run INTEGER NOT NULL REFERENCES run (number) ON DELETE CASCADE,
+        tag TEXT NOT NULL,
+        PRIMARY KEY (run, tag)
+    ) STRICT;
     CREATE TABLE selftest (
         number          INTEGER PRIMARY KEY,               -- order of arrival
         hostname        TEXT,
@@ -51,62 +54,7 @@ const LADDER: &[Step] = &[
         passed          INTEGER NOT NULL,                  -- 0 or 1
         body            TEXT NOT NULL                      -- model::SelfTest
     ) STRICT;
-",
-    ),
-    // Documents of schema version 2.
-    Step::Bodies(schema_v2::upgraded),
-    Step::Sql(
-        "
-    ALTER TABLE run ADD COLUMN starred INTEGER NOT NULL DEFAULT 0; -- 0 or 1
-    CREATE TABLE tag (
-        run INTEGER NOT NULL REFERENCES run (number) ON DELETE CASCADE,
-        tag TEXT NOT NULL,
-        PRIMARY KEY (run, tag)
-    ) STRICT;
-",
-    ),
-    // JSON: the goodput of each direction of `both`, model::Estimate or null, outbound first.
-    Step::Sql("ALTER TABLE run ADD COLUMN directions TEXT;"),
-];
-
-/// What leads from one height to the next.
-#[derive(Clone, Copy)]
-enum Step {
-    /// Tables and columns.
-    Sql(&'static str),
-    /// The model's JSON, row by row: the new body for a kind and its body, `None` where it stays.
-    Bodies(fn(&str, &str) -> Option<String>),
-}
-
-impl Step {
-    fn take(self, connection: &Connection) -> rusqlite::Result<()> {
-        match self {
-            Self::Sql(batch) => connection.execute_batch(batch),
-            Self::Bodies(upgraded) => {
-                // Rows as (rowid, kind, body); the kinds of the columns of `run` are those of the model's parts.
-                for (select, update) in [
-                    ("SELECT number, 'header', header FROM run", "UPDATE run SET header = ?2 WHERE number = ?1"),
-                    ("SELECT number, kind, body FROM entry", "UPDATE entry SET body = ?2 WHERE number = ?1"),
-                    (
-                        "SELECT number, 'selftest', body FROM selftest",
-                        "UPDATE selftest SET body = ?2 WHERE number = ?1",
-                    ),
-                ] {
-                    let mut rows = connection.prepare(select)?;
-                    let mut update = connection.prepare(update)?;
-                    let mut rows = rows.query([])?;
-                    while let Some(row) = rows.next()? {
-                        let (number, kind, body): (i64, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
-                        if let Some(body) = upgraded(&kind, &body) {
-                            update.execute((number, body))?;
-                        }
-                    }
-                }
-                Ok(())
-            }
-        }
-    }
-}
+"];
 
 /// Makes sure that the file is ours and of the present schema; an empty one becomes both.
 pub(crate) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
@@ -123,7 +71,7 @@ pub(crate) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), St
 }
 
 /// Takes the steps of `ladder` that the file lacks, all or none of them.
-fn climb(connection: &mut Connection, path: &Path, ladder: &[Step]) -> Result<(), StoreError> {
+fn climb(connection: &mut Connection, path: &Path, ladder: &[&str]) -> Result<(), StoreError> {
     let known = ladder.len() as i64;
     let failed = |source| StoreError::sqlite(path, "bring its schema up to date", source);
     // In a transaction, so that what it reads is of one moment while another process builds a new file.
@@ -134,14 +82,14 @@ fn climb(connection: &mut Connection, path: &Path, ladder: &[Step]) -> Result<()
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
     let found = check(&transaction, path, known)?;
     for (step, version) in ladder.iter().zip(1..).filter(|(_, version)| *version > found) {
-        step.take(&transaction).map_err(failed)?;
+        transaction.execute_batch(step).map_err(failed)?;
         transaction.pragma_update(None, "user_version", version).map_err(failed)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed)?;
     transaction.commit().map_err(failed)
 }
 
-/// The file's `user_version`; refuses another program's file and one from the future.
+/// The file's `user_version`; refuses another program's file, and one of a schema that this version does not know.
 fn check(connection: &Connection, path: &Path, known: i64) -> Result<i64, StoreError> {
     let failed = |source| StoreError::sqlite(path, "open it", source);
     let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0)).map_err(failed);
@@ -150,7 +98,7 @@ fn check(connection: &Connection, path: &Path, known: i64) -> Result<i64, StoreE
         return Err(StoreError::Foreign { path: path.to_owned() });
     }
     if found > known {
-        return Err(StoreError::TooNew { path: path.to_owned(), found, known });
+        return Err(StoreError::Schema { path: path.to_owned(), found, known });
     }
     Ok(found)
 }
@@ -172,7 +120,7 @@ mod tests {
     #[test]
     fn an_older_file_climbs_and_keeps_its_rows() {
         let mut connection = Connection::open_in_memory().unwrap();
-        let ladder = ["CREATE TABLE a (x)", "ALTER TABLE a ADD COLUMN y DEFAULT 7"].map(Step::Sql);
+        let ladder = ["CREATE TABLE a (x)", "ALTER TABLE a ADD COLUMN y DEFAULT 7"];
         climb(&mut connection, Path::new(AT), &ladder[..1]).unwrap();
         connection.execute("INSERT INTO a VALUES (1)", []).unwrap();
         assert_eq!(version(&connection), 1);
@@ -185,9 +133,8 @@ mod tests {
     #[test]
     fn a_step_that_fails_leaves_the_file_as_it_was() {
         let mut connection = Connection::open_in_memory().unwrap();
-        climb(&mut connection, Path::new(AT), &["CREATE TABLE a (x)"].map(Step::Sql)).unwrap();
-        climb(&mut connection, Path::new(AT), &["", "CREATE TABLE b (x)", "CREATE TABLE a (x)"].map(Step::Sql))
-            .unwrap_err();
+        climb(&mut connection, Path::new(AT), &["CREATE TABLE a (x)"]).unwrap();
+        climb(&mut connection, Path::new(AT), &["", "CREATE TABLE b (x)", "CREATE TABLE a (x)"]).unwrap_err();
         assert_eq!(version(&connection), 1);
         assert!(connection.prepare("SELECT * FROM b").is_err());
     }
@@ -195,9 +142,9 @@ mod tests {
     #[test]
     fn a_file_from_the_future_is_refused() {
         let mut connection = Connection::open_in_memory().unwrap();
-        climb(&mut connection, Path::new(AT), &["CREATE TABLE a (x)", "CREATE TABLE b (x)"].map(Step::Sql)).unwrap();
-        let error = climb(&mut connection, Path::new(AT), &["CREATE TABLE a (x)"].map(Step::Sql)).unwrap_err();
-        assert!(matches!(error, StoreError::TooNew { found: 2, known: 1, .. }), "{error}");
+        climb(&mut connection, Path::new(AT), &["CREATE TABLE a (x)", "CREATE TABLE b (x)"]).unwrap();
+        let error = climb(&mut connection, Path::new(AT), &["CREATE TABLE a (x)"]).unwrap_err();
+        assert!(matches!(error, StoreError::Schema { found: 2, known: 1, .. }), "{error}");
     }
 
     #[test]

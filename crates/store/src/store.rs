@@ -10,9 +10,10 @@ use serde::Serialize;
 
 use crate::error::BUSY_WAIT;
 use crate::headline::Directions;
-use crate::load::{self, Loaded};
+use crate::load::{self, Depth, Loaded};
 use crate::recorder::Recorder;
-use crate::{StoreError, default_path, reference, schema};
+use crate::reference::{self, Found};
+use crate::{StoreError, default_path, schema};
 
 /// A store of runs: one SQLite file, plus its `-wal` and `-shm` companions while it is open.
 #[derive(Debug)]
@@ -137,17 +138,19 @@ impl Store {
             self.connection
                 .prepare_cached(
                     "SELECT id, name, kind, target, transport, started_unix_ns, how, headline, trust,
-                            json_extract(header, '$.cells[0].spec'), json_array_length(header, '$.cells'), starred,
+                            spec, cells, starred,
                             (SELECT json_group_array(tag) FROM (SELECT tag FROM tag WHERE run = number ORDER BY tag)) AS tags,
                             directions
                      FROM run
                      WHERE starred >= ?1 AND NOT EXISTS (
                          SELECT 1 FROM json_each(?2)
-                         WHERE instr(lower(concat_ws(char(10), id, date(started_unix_ns / 1000000000, 'unixepoch'),
+                         WHERE instr(lower(concat_ws(char(10), run.id, date(started_unix_ns / 1000000000, 'unixepoch'),
                                                name, kind, target, transport, tags)), lower(value)) = 0)
                      ORDER BY number DESC LIMIT ?3",
                 )?
                 .query_map((search.starred, words, limit), run_row)?
+                // A column of another type is damage to this row alone.
+                .filter(|row| !matches!(row, Err(error) if error.sqlite_error().is_none()))
                 .collect()
         };
         rows().map_err(|source| self.failed("list the runs", source))
@@ -194,7 +197,7 @@ impl Store {
         // One view of the file, though a recorder may be appending.
         let view = self.connection.unchecked_transaction().map_err(failed)?;
         let found = reference::resolve(&view, &self.path, reference)?;
-        load::load(&view, &self.path, &found)
+        load::load(&view, &self.path, &found, Depth::Whole)
     }
 
     /// The latest `limit` runs of this name and kind that ended by themselves, the oldest first: their headers, and their outcomes without
@@ -204,29 +207,26 @@ impl Store {
     /// [`StoreError`] when the file cannot be read.
     pub fn series(&self, name: &str, kind: &str, limit: usize) -> Result<Vec<(RunHeader, Vec<Outcome>)>, StoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let rows = || -> rusqlite::Result<Vec<(String, Vec<String>)>> {
-            let mut outcomes = self.connection.prepare_cached(
-                "SELECT body FROM entry WHERE run = ?1 AND kind IN ('outcome', 'whole-outcome') ORDER BY number",
-            )?;
-            self.connection
-                .prepare_cached(
-                    "SELECT number, header FROM run WHERE name = ?1 AND kind = ?2 AND how IN ('finished', 'failed')
-                     ORDER BY number DESC LIMIT ?3",
-                )?
-                .query_map((name, kind, limit), |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)))?
-                .map(|row| {
-                    let (number, header) = row?;
-                    Ok((header, outcomes.query_map([number], |row| row.get(0))?.collect::<Result<_, _>>()?))
-                })
-                .collect()
+        let failed = |source| self.failed("read a series of runs", source);
+        // One view of the file, though a run may be deleted.
+        let view = self.connection.unchecked_transaction().map_err(failed)?;
+        let runs = || -> rusqlite::Result<Vec<Found>> {
+            view.prepare_cached(
+                "SELECT number, id FROM run WHERE name = ?1 AND kind = ?2 AND how IN ('finished', 'failed')
+                 ORDER BY number DESC LIMIT ?3",
+            )?
+            .query_map((name, kind, limit), |row| Ok(Found { number: row.get(0)?, id: row.get(1)? }))?
+            .collect()
         };
-        let rows = rows().map_err(|source| self.failed("read a series of runs", source))?;
-        let run = |(header, outcomes): (String, Vec<String>)| {
-            let outcomes = outcomes.iter().filter_map(|body| model::json::read::<Outcome>(body).ok());
-            let without_trials = |outcome| Outcome { trials: Vec::new(), ..outcome };
-            Some((model::json::read(&header).ok()?, outcomes.map(without_trials).collect()))
-        };
-        Ok(rows.into_iter().rev().filter_map(run).collect())
+        let mut series = Vec::new();
+        for found in runs().map_err(failed)?.iter().rev() {
+            match load::load(&view, &self.path, found, Depth::Outcomes) {
+                Ok(Loaded { run, .. }) => series.push((run.header, run.outcomes)),
+                Err(StoreError::Header { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(series)
     }
 
     /// Deletes the run that `reference` means, in the words of [`load`](Self::load), and gives its space back to the
@@ -333,29 +333,29 @@ pub(crate) fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
-    let started: i64 = row.get(5)?;
-    let (headline, trust): (Option<String>, Option<String>) = (row.get(7)?, row.get(8)?);
-    let spec: Option<String> = row.get(9)?;
-    let cells: Option<i64> = row.get(10)?;
-    let directions: Option<String> = row.get(13)?;
-    let directions = directions.and_then(|text| model::json::read(&text).ok());
+    // A list is for people: what is damaged, or what a later version wrote in a way that cannot be read, is left out, not an error.
+    let text = |column| -> rusqlite::Result<Option<String>> {
+        let value = row.get_ref(column)?;
+        Ok(value.as_bytes_or_null()?.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
+    };
+    let [headline, trust, spec, tags, directions] = [7, 8, 9, 12, 13].map(text);
+    let directions = directions?.and_then(|text| model::json::read(&text).ok());
     let [outbound, return_trip]: Directions = directions.unwrap_or_default();
     Ok(RunRow {
-        id: row.get(0)?,
-        name: row.get(1)?,
-        kind: row.get(2)?,
-        target: row.get(3)?,
-        transport: row.get(4)?,
-        started_unix_ns: started.unsigned_abs(),
-        ending: row.get(6)?,
-        // A list is for people: what a later version wrote in a way that cannot be read is left out, not an error.
-        headline: headline.and_then(|text| model::json::read(&text).ok()),
+        id: text(0)?.unwrap_or_default(),
+        name: text(1)?,
+        kind: text(2)?.unwrap_or_default(),
+        target: text(3)?,
+        transport: text(4)?.unwrap_or_default(),
+        started_unix_ns: row.get::<_, i64>(5)?.unsigned_abs(),
+        ending: text(6)?,
+        headline: headline?.and_then(|text| model::json::read(&text).ok()),
         outbound,
         return_trip,
-        trust: trust.and_then(|text| model::json::read(&text).ok()),
-        cells: cells.unwrap_or_default().unsigned_abs(),
-        spec: spec.and_then(|text| model::json::read(&text).ok()),
+        trust: trust?.and_then(|text| model::json::read(&text).ok()),
+        cells: row.get::<_, i64>(10)?.unsigned_abs(),
+        spec: spec?.and_then(|text| model::json::read(&text).ok()),
         starred: row.get(11)?,
-        tags: model::json::read(&row.get::<_, String>(12)?).unwrap_or_default(),
+        tags: tags?.and_then(|text| model::json::read(&text).ok()).unwrap_or_default(),
     })
 }

@@ -15,7 +15,7 @@ use std::process::Command;
 
 use common::{child, ending, expected, header, in_child, record, trial};
 use model::{Event, EventSink, Outcome, RttTally};
-use store::{Store, StoreError};
+use store::{Search, Store, StoreError};
 
 const FILE: &str = "runs.sqlite";
 
@@ -176,7 +176,8 @@ fn a_row_that_cannot_be_read_costs_only_itself() {
     events.extend((0..3).map(|place| Event::Trial(trial(0, 0, place))));
     record(&store, &events);
     let by_hand = rusqlite::Connection::open(&path).unwrap();
-    by_hand.execute("UPDATE entry SET body = '{' WHERE number = 2", []).unwrap();
+    // After the row of its cells and the first trial.
+    by_hand.execute("UPDATE entry SET body = '{' WHERE number = 3", []).unwrap();
     by_hand.execute("INSERT INTO entry (run, kind, body) VALUES (1, 'hologram', '{}')", []).unwrap();
     let loaded = store.load("a").unwrap();
     assert_eq!(loaded.orphans, [trial(0, 0, 0), trial(0, 0, 2)]);
@@ -186,6 +187,32 @@ fn a_row_that_cannot_be_read_costs_only_itself() {
 
     by_hand.execute("UPDATE run SET header = '{}'", []).unwrap();
     assert!(matches!(store.load("a"), Err(StoreError::Header { .. })));
+}
+
+#[test]
+fn a_damaged_run_hides_no_other_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(FILE);
+    let store = Store::open(&path).unwrap();
+    for id in ["a", "b", "c"] {
+        record(&store, &[Event::Run(header(id)), Event::End(ending("finished"))]);
+    }
+    let by_hand = rusqlite::Connection::open(&path).unwrap();
+    let whole = store.list(9).unwrap();
+    for damage in ["header = '{'", "spec = '{'", "ending = ''", "header = CAST(x'ff7b' AS TEXT), spec = NULL"] {
+        by_hand.execute(&format!("UPDATE run SET {damage} WHERE id = 'b'"), []).unwrap();
+        let rows = store.list(9).unwrap();
+        assert_eq!((&rows[0], &rows[2]), (&whole[0], &whole[2]), "{damage}");
+        assert_eq!((rows[1].id.as_str(), rows[1].cells), ("b", 1), "{damage}");
+        assert_eq!(store.search(&Search { words: vec!["b".into()], starred: false }, 9).unwrap().len(), 1, "{damage}");
+    }
+    assert!(matches!(store.load("b"), Err(StoreError::Header { .. } | StoreError::Sqlite { .. })));
+    assert_eq!(store.load("c").unwrap(), expected(&[Event::Run(header("c")), Event::End(ending("finished"))]));
+    // Bytes that are no text, wherever they are.
+    by_hand
+        .execute("UPDATE run SET name = CAST(x'ff41' AS TEXT), headline = CAST(x'ff' AS TEXT) WHERE id = 'b'", [])
+        .unwrap();
+    assert_eq!(store.list(9).unwrap()[1].name.as_deref(), Some("\u{fffd}A"));
 }
 
 #[test]
