@@ -203,7 +203,7 @@ impl Network {
                 return Err(LabError::Fixed { link: self.topology.link_name(&next) });
             }
             if next.mtu != link.mtu {
-                self.set_mtu(index, next.mtu)?;
+                self.set_mtu(index, &next)?;
             }
             if let Some((_, emulator)) = emulator.filter(|_| differs || next.mtu != link.mtu) {
                 *changes += 1;
@@ -221,11 +221,15 @@ impl Network {
         self.emulators.iter().any(|(_, emulator)| emulator.alters())
     }
 
-    fn set_mtu(&self, link: usize, mtu: u32) -> Result<(), LabError> {
-        let mtu = mtu.to_string();
-        for (node, interface) in self.topology.links[link].between.iter().zip(&self.interfaces[link]) {
+    fn set_mtu(&self, index: usize, link: &Link) -> Result<(), LabError> {
+        let mtu = link.mtu.to_string();
+        let ends = link.between.iter().zip(&self.interfaces[index]).zip(&link.directions);
+        for ((node, interface), direction) in ends {
             let namespace = self.namespace(*node);
             let plug = Plug { namespace: &namespace, interface };
+            if link.carrier() == Carrier::Veth {
+                shaped::shape(&self.scope, &plug, direction, link.mtu)?;
+            }
             plug.ip(&self.scope, &["link", "set", "dev", plug.interface, "mtu", &mtu])?;
         }
         Ok(())
@@ -326,7 +330,7 @@ impl Network {
             Carrier::Veth => {
                 plug::join(&self.scope, plugs, link.mtu)?;
                 for (plug, direction) in plugs.iter().zip(&link.directions) {
-                    shaped::shape(&self.scope, plug, direction)?;
+                    shaped::shape(&self.scope, plug, direction, link.mtu)?;
                 }
             }
             Carrier::Emulator => {

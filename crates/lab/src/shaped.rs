@@ -25,14 +25,25 @@ impl BucketCounts {
     }
 }
 
-/// Limits an interface to the rate of the direction, by a token bucket. Its depth is the bytes of 4 ms, which makes up
-/// for a late timer, and at least a TSO packet with the headers of its segments, which would be split.
-pub(crate) fn shape(scope: &Scope, plug: &Plug<'_>, direction: &DirectionSpec) -> Result<(), LabError> {
+/// The bucket lets this time of the rate through at once.
+const DEPTH_NS: u64 = 4_000_000;
+/// Bytes of a packet beyond the MTU of its interface: its Ethernet header, with room for a VLAN tag.
+const BEYOND_MTU: u64 = 18;
+
+/// The depth of a bucket, bytes: those of 4 ms, which makes up for a late timer, and at least a packet. The kernel splits TSO packets that
+/// are larger.
+fn depth(rate_bps: u64, mtu: u32) -> u64 {
+    let timed = u128::from(rate_bps) * u128::from(DEPTH_NS) / 8_000_000_000;
+    u64::try_from(timed).unwrap_or(u64::MAX).max(u64::from(mtu) + BEYOND_MTU)
+}
+
+/// Limits an interface with this MTU to the rate of the direction, by a token bucket; one that is there is altered.
+pub(crate) fn shape(scope: &Scope, plug: &Plug<'_>, direction: &DirectionSpec, mtu: u32) -> Result<(), LabError> {
     let Some(rate_bps) = direction.rate_bps else { return Ok(()) };
-    let (rate, burst) = (format!("{rate_bps}bit"), (rate_bps / 8 / 250).max(80_000).to_string());
+    let (rate, burst) = (format!("{rate_bps}bit"), depth(rate_bps, mtu).to_string());
     let limit = direction.queue_bytes.to_string();
     let bucket = ["tbf", "rate", &rate, "burst", &burst, "limit", &limit];
-    let device = ["netns", "exec", plug.namespace, "tc", "qdisc", "add", "dev", plug.interface, "root"];
+    let device = ["netns", "exec", plug.namespace, "tc", "qdisc", "replace", "dev", plug.interface, "root"];
     scope.run(&[device.as_slice(), &bucket].concat()).map(drop)
 }
 
@@ -48,6 +59,13 @@ pub(crate) fn counts(plug: &Plug<'_>) -> Option<BucketCounts> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bucket_is_4_ms_deep_and_holds_a_packet() {
+        assert_eq!(depth(10_000_000, 1500), 5_000);
+        assert_eq!(depth(1_000_000_000, 1500), 500_000);
+        assert_eq!((depth(1_000_000, 1500), depth(10_000_000, 9000)), (1_518, 9_018));
+    }
 
     #[test]
     fn counters_may_begin_anew_between_two_readings() {
