@@ -117,7 +117,7 @@ pub use trial::{Cell, EndPass, Ledger, Pass, Retest, Trial};
 pub use units::{BitRate, ByteSize, Nanos, Ratio};
 pub use verdict::Verdict;
 pub use why::{
-    BestRegion, CellWhy, Evidence, Grade, LimiterKind, LocatedLoss, LossLocation, Losses, Remedy, RunWhy, TimePart,
-    Why, WhyDocument,
+    BestRegion, CellWhy, Evidence, Grade, LimiterKind, LocatedLoss, LossLocation, Losses, Remedy, RunWhy, SharedLimit,
+    TimePart, Why, WhyDocument,
 };
 pub use wording::alternatives;

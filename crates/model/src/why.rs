@@ -304,9 +304,26 @@ pub struct RunWhy {
     pub name: Option<String>,
     /// Its outcomes; empty for a curve.
     pub cells: Vec<CellWhy>,
+    /// Between many hosts: the cells by pattern and limiter, the most frequent limiter of a pattern first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<SharedLimit>,
+    /// Between many hosts: the worst cell of each of the five worst pairs, by their value relative to the median of their pattern.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub worst: Vec<u32>,
     /// For a curve: where it changes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Finding>,
+}
+
+/// Cells of one pattern with the same limiter.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SharedLimit {
+    /// The pattern.
+    pub pattern: String,
+    /// The limiter in words; null if it is unknown.
+    pub limiter: Option<String>,
+    /// The cells.
+    pub cells: Vec<u32>,
 }
 
 /// What limited one outcome.
@@ -314,6 +331,9 @@ pub struct RunWhy {
 pub struct CellWhy {
     /// The cell.
     pub cell: u32,
+    /// Its hosts and its levels, such as `n1 → n2`; null for the only cell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// The measurement and its result, in one line.
     pub outcome: String,
     /// Of payload in both directions, the one that this is about; null otherwise.

@@ -1,11 +1,16 @@
 //! What limited each outcome, for a terminal: shares of time as bars, evidence, losses by location.
 
-use model::{CellWhy, Direction, Outcome, Ratio, Run, RunWhy, Why, WhyDocument};
+use std::collections::BTreeSet;
+
+use model::{CellWhy, Direction, Outcome, Ratio, Run, RunWhy, SharedLimit, Why, WhyDocument};
 
 use crate::{labels, outcome_line, sides};
 
 /// Columns of a bar of 100 %.
 const BAR: usize = 40;
+/// Pairs with the same limiter that are all named, and how many are named of more.
+const MOST_PAIRS: usize = 8;
+const SOME_PAIRS: usize = 4;
 
 /// What limited each outcome, where it is known, such as `limited by: receive window (strong, 87 % of the sender's time): ...`.
 /// Of several outcomes, each is named by its side or its levels.
@@ -69,14 +74,10 @@ fn of_run(run: &RunWhy, several: bool, columns: usize, text: &mut String) {
         let name = run.name.as_ref().map_or(String::new(), |name| format!(" ({})", labels::plain(name)));
         text.push_str(&format!("run {}{name}\n\n", labels::plain(&run.id)));
     }
-    for cell in &run.cells {
-        text.push_str(&format!("{}\n", labels::plain(&cell.outcome)));
-        let way = cell.direction.map_or(String::new(), |direction| format!("{} ", direction.way()));
-        match &cell.why {
-            Some(why) => of_cell(&way, why, columns, text),
-            None => unknown_limiter(cell, text),
-        }
-        text.push('\n');
+    if run.limits.is_empty() {
+        run.cells.iter().for_each(|cell| of_test(cell, columns, text));
+    } else {
+        of_many(run, columns, text);
     }
     let changes = run.changes.iter().map(|finding| finding.statement.as_str());
     section("Abrupt changes in the curve", changes, columns, text);
@@ -86,6 +87,62 @@ fn of_run(run: &RunWhy, several: bool, columns: usize, text: &mut String) {
     if run.cells.is_empty() && run.changes.is_empty() {
         text.push_str("The curve has no abrupt change.\n\n");
     }
+}
+
+/// One test, or one direction of it.
+fn of_test(cell: &CellWhy, columns: usize, text: &mut String) {
+    let name = cell.name.as_ref().map_or(String::new(), |name| format!("{name}: "));
+    text.push_str(&format!("{}\n", labels::plain(&format!("{name}{}", cell.outcome))));
+    let way = cell.direction.map_or(String::new(), |direction| format!("{} ", direction.way()));
+    match &cell.why {
+        Some(why) => of_cell(&way, why, columns, text),
+        None => unknown_limiter(cell, text),
+    }
+    text.push('\n');
+}
+
+/// The tests of a mesh: what limits them, with the pairs of each limiter, and the worst pairs in full.
+fn of_many(run: &RunWhy, columns: usize, text: &mut String) {
+    let name = |id: &u32| {
+        let own = run.cells.iter().find(|cell| cell.cell == *id).and_then(|cell| cell.name.clone());
+        own.unwrap_or_else(|| format!("cell {id}"))
+    };
+    let patterns: BTreeSet<&str> = run.limits.iter().map(|limit| limit.pattern.as_str()).collect();
+    for pattern in patterns {
+        let own: Vec<&SharedLimit> = run.limits.iter().filter(|limit| limit.pattern == pattern).collect();
+        let all = own.iter().flat_map(|limit| &limit.cells).collect::<BTreeSet<_>>().len();
+        let entries: Vec<String> = own
+            .iter()
+            .map(|limit| {
+                let limiter = limit.limiter.as_deref().unwrap_or("unknown: nothing recorded is evidence of a limiter");
+                let names: Vec<String> = limit.cells.iter().take(MOST_PAIRS).map(name).collect();
+                match limit.cells.len() {
+                    count if count == all => format!("{limiter}: all"),
+                    count if count > MOST_PAIRS => {
+                        format!("{limiter}: {count}, such as {}", names[..SOME_PAIRS].join(", "))
+                    }
+                    count => format!("{limiter}: {count}: {}", names.join(", ")),
+                }
+            })
+            .collect();
+        section(&format!("What limits {all} {pattern} tests"), entries.iter().map(String::as_str), columns, text);
+    }
+    let worst = run.worst.len();
+    text.push_str(&match worst {
+        1 => "\nThe worst pair\n\n".to_owned(),
+        count => format!("\nThe {count} worst pairs\n\n"),
+    });
+    for id in &run.worst {
+        run.cells.iter().filter(|cell| cell.cell == *id).for_each(|cell| of_test(cell, columns, text));
+    }
+    let numbers = run.worst.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let more = format!(
+        "Their cells are {numbers}; `thru why {0} --cell N` explains one of {1}, and `thru why {0} --json` all.",
+        run.id,
+        run.cells.iter().map(|cell| cell.cell).collect::<BTreeSet<_>>().len()
+    );
+    hanging("", &more, 1, columns, text);
+    text.push('\n');
 }
 
 fn unknown_limiter(cell: &CellWhy, text: &mut String) {
@@ -212,9 +269,10 @@ mod tests {
 
     fn document_of(each: Vec<(Option<Direction>, Option<Why>)>) -> WhyDocument {
         let outcome = "tcp stream 128 KiB: goodput 25.0 Mbit/s";
-        let cell = |(direction, why)| CellWhy { cell: 0, outcome: outcome.into(), direction, why };
+        let cell = |(direction, why)| CellWhy { cell: 0, name: None, outcome: outcome.into(), direction, why };
         let cells = each.into_iter().map(cell).collect();
-        let run = RunWhy { id: "20261121-203758-4f1a".into(), name: None, cells, changes: Vec::new() };
+        let (id, limits, worst, changes) = ("20261121-203758-4f1a".into(), Vec::new(), Vec::new(), Vec::new());
+        let run = RunWhy { id, name: None, cells, limits, worst, changes };
         WhyDocument { schema: WhyDocument::SCHEMA.into(), runs: vec![run], regions: Vec::new(), notes: Vec::new() }
     }
 
@@ -247,6 +305,43 @@ mod tests {
         let text = why_report(&document_of(each), 120);
         assert!(text.contains("\noutbound limited by: receive window (strong"), "{text}");
         assert!(text.contains("\nThe limiter of the return direction of cell 0 is unknown"), "{text}");
+    }
+
+    #[test]
+    fn a_mesh_has_its_limiters_with_their_pairs_and_the_worst_pairs_in_full() {
+        let mut document = document(None);
+        let run = &mut document.runs[0];
+        run.cells = (0..20)
+            .map(|cell| CellWhy {
+                cell,
+                name: Some(format!("n1 → n{cell}")),
+                outcome: "tcp stream 128 KiB: goodput 25.0 Mbit/s".into(),
+                direction: None,
+                why: Some(why()),
+            })
+            .collect();
+        let limit = |pattern: &str, limiter: Option<&str>, cells: std::ops::Range<u32>| SharedLimit {
+            pattern: pattern.into(),
+            limiter: limiter.map(str::to_owned),
+            cells: cells.collect(),
+        };
+        run.limits = vec![
+            limit("rr", Some("link rate"), 0..3),
+            limit("stream", Some("receive window"), 3..15),
+            limit("stream", None, 15..17),
+        ];
+        run.worst = vec![4, 16];
+        let text = why_report(&document, 120);
+        for part in [
+            "What limits 3 rr tests\n- link rate: all\n",
+            "\nWhat limits 14 stream tests\n- receive window: 12, such as n1 → n3, n1 → n4, n1 → n5, n1 → n6\n",
+            "- unknown: nothing recorded is evidence of a limiter: 2: n1 → n15, n1 → n16\n",
+            "\nThe 2 worst pairs\n\nn1 → n4: tcp stream 128 KiB: goodput 25.0 Mbit/s\nlimited by: receive window",
+            "Their cells are 4, 16; `thru why 20261121-203758-4f1a --cell N` explains one of 20",
+        ] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+        assert_eq!(text.matches("limited by: ").count(), 2, "{text}");
     }
 
     #[test]
