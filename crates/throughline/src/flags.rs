@@ -16,8 +16,8 @@ use session::draft::SpecDraft;
 
 pub use self::axes::AxisFlags;
 pub use self::bulk::Bulk;
-pub use self::fleet_hosts::{FleetHosts, OverBus};
-pub use self::login::{LoginFlags, UsersFlags};
+pub use self::fleet_hosts::{FleetHosts, FleetName, OverBus};
+pub use self::login::{LOGIN, LoginFlags, UsersFlags};
 pub use self::output::{Output, at_once, form};
 pub use self::precision::Precision;
 use crate::registries::{self, choice};

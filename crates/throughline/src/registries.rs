@@ -67,7 +67,7 @@ pub fn launchers() -> PossibleValuesParser {
 pub fn fleet_help() -> String {
     let kinds: Vec<String> =
         session::fleet::SOURCES.iter().map(|source| format!("{}:{}", source.name, source.what)).collect();
-    format!("The hosts: a fleet.toml, or what a site has already: {}", kinds.join("; "))
+    format!("The hosts: their names, a fleet.toml, or what a site has already: {}", kinds.join("; "))
 }
 
 /// Help of --block where its default depends on the transport.

@@ -8,8 +8,8 @@ use session::Failure;
 use session::fleet::{self, HostResult, UpRequest};
 
 use super::mesh_watch::{HistoryArgs, WatchArgs};
-use crate::flags::{FleetHosts, OverBus};
-use crate::{console, output, registries};
+use crate::flags::{FleetHosts, FleetName, OverBus};
+use crate::{console, output, registries, spelling};
 
 /// Flags of `thru fleet`.
 #[derive(Debug, Args)]
@@ -64,8 +64,8 @@ enum Action {
     },
     /// Stop the agents that `thru fleet up` started, and remove what it left on the hosts.
     Down {
-        #[arg(value_name = "FLEET", help = "The fleet, as for `thru fleet up`")]
-        fleet: String,
+        #[command(flatten)]
+        fleet: FleetName,
     },
     /// Measure a mesh again and again: history, changes of each pair, alerts.
     Watch(Box<WatchArgs>),
@@ -101,28 +101,32 @@ pub fn run(args: &FleetArgs) -> Result<u8, Failure> {
         Action::Watch(args) => super::mesh_watch::watch(args),
         Action::History(args) => super::mesh_watch::history(args),
         Action::Show { hosts } => {
-            let fleet = fleet::open(&hosts.fleet)?;
+            let fleet = fleet::open(&hosts.fleet.named()?)?;
             let chosen = hosts.chosen(&fleet)?;
             console::document(&fleet::to_toml(&fleet.of(&chosen)));
             Ok(0)
         }
         Action::Up { hosts, via, ssh_config, program } => {
-            let fleet = fleet::open(&hosts.fleet)?;
+            let named = hosts.fleet.named()?;
+            let fleet = fleet::open(&named)?;
             let chosen = hosts.chosen(&fleet)?;
             let request = UpRequest { via: via.clone(), ssh_config: ssh_config.clone(), programs: program.clone() };
             let results = fleet::up(&fleet, &chosen, &request, |line| errln!("{line}"))?;
-            Ok(told(&results, "run", &format!("`thru mesh {0}`, then `thru fleet down {0}`", hosts.fleet)))
+            Ok(told(&results, "run", &format!("`thru mesh {named}`, then `thru fleet down {named}`")))
         }
         Action::Down { fleet } => {
-            Ok(told(&fleet::down(fleet, |line| errln!("{line}"))?, "are stopped", "nothing: all is removed"))
+            Ok(told(&fleet::down(&fleet.named()?, |line| errln!("{line}"))?, "are stopped", "nothing: all is removed"))
         }
         Action::Check { hosts, bus, json, ipv4, ipv6, token_file } => {
-            let fleet = fleet::open_over(&hosts.fleet, bus.bus.as_deref())?;
+            let fleet = fleet::open_over(&hosts.fleet.named()?, bus.bus.as_deref())?;
             let chosen = hosts.chosen(&fleet)?;
             let family = Family::requested(*ipv4, *ipv6);
-            let checks = fleet::check(&chosen, family, token_file.as_deref(), |_, note| {
+            let mut checks = fleet::check(&chosen, family, token_file.as_deref(), |_, note| {
                 note.iter().for_each(|line| errln!("thru: {line}"));
             })?;
+            for said in checks.iter_mut().flat_map(|check| check.error.iter_mut().chain(&mut check.remarks)) {
+                *said = spelling::flags(said).into_owned();
+            }
             if *json {
                 console::json(&checks)?;
             } else {

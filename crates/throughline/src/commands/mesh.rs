@@ -149,7 +149,7 @@ pub struct What {
 
 /// Runs it.
 pub fn run(args: &MeshArgs) -> Result<u8, Failure> {
-    let named = &args.what.hosts.fleet;
+    let named = &args.what.hosts.fleet.named()?;
     let fleet = fleet::open_over(named, args.what.bus.bus.as_deref())?;
     let store = args.output.store.as_deref();
     let resumed = args.resume.as_deref();

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use model::Nanos;
+use model::{Event, EventSink, Nanos, SinkError};
 use session::fleet::{self, Conditions, Endpoint, Told, Watch};
 use session::values::{above_zero, whole};
-use session::{Failure, Hosts};
+use session::{Failure, Hosts, Screen};
 
 use super::mesh::What;
-use crate::flags::at_once;
+use crate::flags::{FleetName, at_once};
 use crate::sinks::Terminal;
 use crate::{console, output};
 
@@ -87,8 +87,8 @@ struct Series {
 /// Flags of `thru fleet history`.
 #[derive(Debug, Args)]
 pub struct HistoryArgs {
-    #[arg(value_name = "FLEET", help = "The fleet, as for `thru fleet watch`")]
-    fleet: String,
+    #[command(flatten)]
+    fleet: FleetName,
 
     /// Only passes that started in this time until now.
     #[arg(long, value_name = "TIME", value_parser = above_zero::<Nanos>)]
@@ -119,10 +119,11 @@ pub fn watch(args: &WatchArgs) -> Result<u8, Failure> {
         return Err(Failure::usage("`traffic` is measured by `thru mesh`; `thru fleet watch` follows single pairs"));
     }
     let mesh = args.what.mesh(None)?;
+    let named = args.what.hosts.fleet.named()?;
     let request = Watch {
         mesh: &mesh,
         seed: args.what.seed,
-        named: &args.what.hosts.fleet,
+        named: &named,
         bus: args.what.bus.bus.as_deref(),
         hosts: Hosts { token_file: args.token_file.clone(), ..Hosts::default() },
         name: args.series.name.clone(),
@@ -146,22 +147,47 @@ pub fn watch(args: &WatchArgs) -> Result<u8, Failure> {
         Told::Change(series, change) => outln!("{}", report::mesh_change(series, change)),
         Told::Ended(_) => {
             let name = args.series.name.as_ref().map_or_else(String::new, |name| format!(" --name {name}"));
-            outln!("Next: `thru fleet history {}{name}`", args.what.hosts.fleet);
+            outln!("Next: `thru fleet history {named}{name}`");
         }
     };
-    let mut measure = |request: &session::Request| {
-        let mut terminal = Terminal::watching(args.quiet);
-        let finished = session::conduct(request, &mut terminal);
-        terminal.close(finished.is_ok())?;
+    let mut measure = |request: &session::Request, watch: &mut dyn EventSink| {
+        let mut both = Both { terminal: Terminal::watching(args.quiet), watch };
+        let finished = session::conduct(request, &mut both);
+        both.terminal.close(finished.is_ok())?;
         finished
     };
     fleet::watch(&request, &mut measure, &mut tell)
 }
 
+/// The screen of a pass, and the watch, which prints alerts while it is under way.
+struct Both<'a> {
+    terminal: Terminal,
+    watch: &'a mut dyn EventSink,
+}
+
+impl EventSink for Both<'_> {
+    fn event(&mut self, event: &Event) -> Result<(), SinkError> {
+        let Self { terminal, watch } = self;
+        terminal.beside(|| watch.event(event))?;
+        terminal.event(event)
+    }
+}
+
+impl Screen for Both<'_> {
+    fn status(&mut self, what: &str) {
+        self.terminal.status(what);
+    }
+
+    fn note(&mut self, line: &str) {
+        self.terminal.note(line);
+    }
+}
+
 /// Runs `thru fleet history`.
 pub fn history(args: &HistoryArgs) -> Result<u8, Failure> {
-    let of_fleet = fleet::open(&args.fleet)?;
-    let name = args.series.name.clone().unwrap_or_else(|| fleet::series_name(&args.fleet));
+    let named = args.fleet.named()?;
+    let of_fleet = fleet::open(&named)?;
+    let name = args.series.name.clone().unwrap_or_else(|| fleet::series_name(&named));
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
     let since = args.last.map_or(0, |last| now.saturating_sub(last.0));
     let history = fleet::history_of(&of_fleet, &name, args.series.store.as_deref(), &args.alerts.conditions(), since)?;

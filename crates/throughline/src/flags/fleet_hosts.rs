@@ -6,11 +6,28 @@ use session::fleet::{Fleet, FleetHost};
 
 use crate::registries;
 
+/// A fleet: a file or a source, or its hosts.
+#[derive(Debug, Args)]
+pub struct FleetName {
+    #[arg(value_name = "FLEET", required = true, help = registries::fleet_help())]
+    words: Vec<String>,
+}
+
+impl FleetName {
+    /// The fleet as one text.
+    ///
+    /// # Errors
+    /// Words that name no fleet together.
+    pub fn named(&self) -> Result<String, Failure> {
+        session::fleet::named(&self.words)
+    }
+}
+
 /// A fleet, or some of its hosts.
 #[derive(Debug, Args)]
 pub struct FleetHosts {
-    #[arg(value_name = "FLEET", help = registries::fleet_help())]
-    pub fleet: String,
+    #[command(flatten)]
+    pub fleet: FleetName,
 
     /// Only these hosts: names (node[01-16]), @GROUP, LABEL=VALUE, ! before what to leave out, with commas.
     #[arg(long, value_name = "HOSTS")]
