@@ -73,6 +73,9 @@ pub struct Plan {
     /// How often what stands out of a mesh is tested again at its end; null for never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retests: Option<u32>,
+    /// When the last of these tests has to be over, ns since the Unix epoch: before a watch's next turn. Null for no such time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retests_until_unix_ns: Option<u64>,
     /// When the plan is repeated; null for once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Every>,

@@ -148,8 +148,10 @@ fn the_metrics_of_a_watch_have_each_pair() {
     let fleet = Fleet::new(2);
     let watch = ["fleet", "watch", &fleet.file, "--pattern", "rr", "--rounds", "1", "-t", "50ms", "--every", "1h"];
     let mut running = fleet.sandbox.start(&[&watch[..], &["--metrics", "127.0.0.1:0", "--alert", "rtt>1ns"]].concat());
-    running.until_printed("raised: n0 → n1");
+    // Alerts come before the pass is over.
+    running.until_printed("over 2 pairs");
     let text = running.stdout();
+    assert!(text.contains("raised: n0 → n1") && text.contains("raised: n1 → n0"), "{text}");
     let address = text.split("http://").nth(1).and_then(|rest| rest.split("/metrics").next()).unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
     write!(stream, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();

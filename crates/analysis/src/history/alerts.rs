@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use model::{AlertEvent, AlertState, median, units};
+use model::{AlertEvent, AlertState, HistoryPass, median, units};
 
 use super::condition::{Condition, Figure, Limit};
 use super::{MeshPass, PairFigure};
@@ -45,6 +45,8 @@ pub struct Alerts {
     raised: BTreeMap<Of, AlertState>,
     /// The last values of each figure that a share is compared with, without those that raised an alert.
     usual: BTreeMap<(usize, PairFigure), VecDeque<f64>>,
+    /// The figures of the pass under way that have been judged.
+    judged: BTreeSet<PairFigure>,
 }
 
 impl Alerts {
@@ -58,6 +60,7 @@ impl Alerts {
             held: BTreeMap::new(),
             raised: BTreeMap::new(),
             usual: BTreeMap::new(),
+            judged: BTreeSet::new(),
         }
     }
 
@@ -66,7 +69,24 @@ impl Alerts {
         self.raised.values()
     }
 
-    /// Takes a pass. Returns what it raises and resolves; a pair without a value keeps its alerts.
+    /// Takes a figure of a pass that is under way, once it is known. Returns what it raises and resolves.
+    pub fn figure(&mut self, pass: &HistoryPass, key: &PairFigure, value: f64) -> Vec<AlertEvent> {
+        let mut events = Vec::new();
+        if !self.judged.insert(key.clone()) {
+            return events;
+        }
+        for number in 0..self.rules.len() {
+            let rule = self.rules[number].clone();
+            let has = |hosts: &BTreeSet<String>| hosts.contains(&key.from) || hosts.contains(&key.to);
+            if key.figure == rule.condition.figure && rule.hosts.as_ref().is_none_or(has) {
+                self.compare(pass, number, &rule, key, value, &mut events);
+            }
+        }
+        events
+    }
+
+    /// Takes a pass, of which some figures may have been taken before. Returns what it raises and resolves; a pair without a value keeps
+    /// its alerts.
     pub fn pass(&mut self, pass: &MeshPass) -> Vec<AlertEvent> {
         let mut events = Vec::new();
         let silent = pass.silent();
@@ -87,25 +107,19 @@ impl Alerts {
                 };
                 format!("{host} {what}")
             };
-            self.turn(pass, of, is_silent.then_some(true).or(Some(false)), state, text, &mut events);
+            self.turn(&pass.pass, of, Some(is_silent), state, text, &mut events);
         }
-        for number in 0..self.rules.len() {
-            let rule = self.rules[number].clone();
-            let concerns = |key: &PairFigure| {
-                let has = |hosts: &BTreeSet<String>| hosts.contains(&key.from) || hosts.contains(&key.to);
-                key.figure == rule.condition.figure && rule.hosts.as_ref().is_none_or(has)
-            };
-            for (key, value) in pass.values.iter().filter(|(key, _)| concerns(key)) {
-                self.figure(pass, number, &rule, key, *value, &mut events);
-            }
+        for (key, value) in &pass.values {
+            events.extend(self.figure(&pass.pass, key, *value));
         }
+        self.judged.clear();
         events
     }
 
     /// Compares one value with the limit of a rule.
-    fn figure(
+    fn compare(
         &mut self,
-        pass: &MeshPass,
+        pass: &HistoryPass,
         number: usize,
         rule: &Rule,
         key: &PairFigure,
@@ -141,7 +155,7 @@ impl Alerts {
             value: Some(value),
             limit,
             unit: key.figure.unit().into(),
-            since_unix_ns: pass.pass.started_unix_ns,
+            since_unix_ns: pass.started_unix_ns,
         };
         let text = |raised: bool| {
             let levels = if key.levels.is_empty() { String::new() } else { format!(" ({})", key.levels) };
@@ -165,7 +179,7 @@ impl Alerts {
     /// Raises or resolves one alert; `None` leaves it as it is.
     fn turn(
         &mut self,
-        pass: &MeshPass,
+        pass: &HistoryPass,
         of: Of,
         raised: Option<bool>,
         state: impl Fn() -> AlertState,
@@ -175,8 +189,8 @@ impl Alerts {
         let event = |name: &str, raised, alert| AlertEvent {
             event: name.to_owned(),
             series: self.series.clone(),
-            run: Some(pass.pass.run.clone()).filter(|run| !run.is_empty()),
-            at_unix_ns: pass.pass.started_unix_ns,
+            run: Some(pass.run.clone()).filter(|run| !run.is_empty()),
+            at_unix_ns: pass.started_unix_ns,
             alert,
             text: text(raised),
         };
@@ -218,7 +232,6 @@ fn shown(figure: Figure, value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::HistoryPass;
     use proptest::prelude::*;
 
     fn rule(text: &str, hosts: Option<&[&str]>) -> Rule {
@@ -276,6 +289,28 @@ mod tests {
         }
         assert_eq!(alerts.raised().count(), 1);
         assert_eq!(said(&mut alerts, 500, [Some(98.0), Some(900.0)]).len(), 1);
+    }
+
+    #[test]
+    fn a_figure_that_is_taken_while_the_pass_is_under_way_raises_its_alert_then_and_not_again() {
+        let rules = vec![rule("goodput<500Mbit", None), rule("drop>30%", None)];
+        let (mut early, mut whole) = (Alerts::new("w", rules.clone(), 2), Alerts::new("w", rules, 2));
+        for (at, value) in [900.0, 900.0, 900.0, 400.0, 400.0, 400.0, 900.0].into_iter().enumerate() {
+            let pass = pass(at as u64, [Some(value), None]);
+            let (key, value) = pass.values.first_key_value().unwrap();
+            let first: Vec<String> =
+                early.figure(&pass.pass, key, *value).into_iter().map(|event| event.event).collect();
+            let expected: &[&str] = match at {
+                4 => &["raised", "raised"],
+                6 => &["resolved", "resolved"],
+                _ => &[],
+            };
+            assert_eq!(first, expected, "{at}");
+            let silent = early.pass(&pass);
+            assert!(silent.iter().all(|event| event.alert.condition == NO_VALUE), "{silent:?}");
+            whole.pass(&pass);
+            assert_eq!(early.raised().collect::<Vec<_>>(), whole.raised().collect::<Vec<_>>());
+        }
     }
 
     #[test]

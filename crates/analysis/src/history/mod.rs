@@ -7,7 +7,7 @@ mod condition;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Factor, HistoryPass, HistorySeries, MeshHistory, Outcome, RunHeader, median};
+use model::{Cell, Factor, HistoryPass, HistorySeries, MeshHistory, Outcome, RunHeader, median};
 
 pub use alerts::{Alerts, Rule};
 pub use change::{Level, levels_of};
@@ -42,34 +42,58 @@ pub struct MeshPass {
     pub hosts: BTreeSet<String>,
 }
 
+/// What tells the pairs and the levels of a mesh's cells.
+#[derive(Debug, Clone)]
+pub struct Figures {
+    /// The names of other factors than the hosts and the pattern.
+    rest: Vec<String>,
+}
+
+impl Figures {
+    /// Of the cells of a run.
+    #[must_use]
+    pub fn new(header: &RunHeader) -> Self {
+        let cells: Vec<_> = header.cells.iter().collect();
+        let pattern = |name: &String| header.plan.as_ref().is_some_and(|plan| is_pattern(plan, name));
+        let rest: Vec<String> = header.plan.as_ref().map_or_else(Vec::new, |plan| dimensions(plan, &cells));
+        let named = |name: &String| ![Factor::FROM, Factor::TO].contains(&name.as_str()) && !pattern(name);
+        Self { rest: rest.into_iter().filter(named).collect() }
+    }
+
+    /// The figures of a cell; none if it is not between two hosts, or has no estimate.
+    #[must_use]
+    pub fn of(&self, cell: &Cell, outcome: &Outcome) -> Vec<(PairFigure, f64)> {
+        let hosts = cell.levels.get(Factor::FROM).zip(cell.levels.get(Factor::TO));
+        let Some((from, to)) = hosts.filter(|_| outcome.estimate.is_some()) else { return Vec::new() };
+        let levels = crate::plan::part(cell, &self.rest);
+        let levels: Vec<String> = levels.into_iter().map(|(name, level)| format!("{name} {level}")).collect();
+        let key = |figure| PairFigure { from: from.clone(), to: to.clone(), levels: levels.join(", "), figure };
+        Figure::all_of(outcome).into_iter().map(|(figure, value)| (key(figure), value)).collect()
+    }
+}
+
 impl MeshPass {
+    /// A pass without values.
+    #[must_use]
+    pub fn begun(header: &RunHeader) -> Self {
+        let hosts = header.cells.iter().flat_map(|cell| {
+            let hosts = cell.levels.get(Factor::FROM).zip(cell.levels.get(Factor::TO));
+            hosts.into_iter().flat_map(|(from, to)| [from.clone(), to.clone()])
+        });
+        Self {
+            pass: HistoryPass { run: header.id.clone(), started_unix_ns: header.started_unix_ns },
+            values: BTreeMap::new(),
+            hosts: hosts.collect(),
+        }
+    }
+
     /// The figures of a run of a plan between several hosts.
     #[must_use]
     pub fn of(header: &RunHeader, outcomes: &[Outcome]) -> Self {
         let by_cell: BTreeMap<u32, &Outcome> = outcomes.iter().map(|outcome| (outcome.cell, outcome)).collect();
-        let cells: Vec<_> = header.cells.iter().collect();
-        let pattern = |name: &String| header.plan.as_ref().is_some_and(|plan| is_pattern(plan, name));
-        let rest: Vec<String> = header.plan.as_ref().map_or_else(Vec::new, |plan| dimensions(plan, &cells));
-        let rest: Vec<String> = rest
-            .into_iter()
-            .filter(|name| ![Factor::FROM, Factor::TO].contains(&name.as_str()) && !pattern(name))
-            .collect();
-        let mut found = Self {
-            pass: HistoryPass { run: header.id.clone(), started_unix_ns: header.started_unix_ns },
-            ..Self::default()
-        };
-        for cell in cells {
-            let (Some(from), Some(to)) = (cell.levels.get(Factor::FROM), cell.levels.get(Factor::TO)) else { continue };
-            found.hosts.extend([from.clone(), to.clone()]);
-            let Some(outcome) = by_cell.get(&cell.id).filter(|outcome| outcome.estimate.is_some()) else { continue };
-            let levels = crate::plan::part(cell, &rest);
-            let levels: Vec<String> = levels.into_iter().map(|(name, level)| format!("{name} {level}")).collect();
-            for (figure, value) in Figure::all_of(outcome) {
-                let key = PairFigure { from: from.clone(), to: to.clone(), levels: levels.join(", "), figure };
-                found.values.insert(key, value);
-            }
-        }
-        found
+        let figures = Figures::new(header);
+        let of_cell = |cell: &Cell| by_cell.get(&cell.id).map(|outcome| figures.of(cell, outcome));
+        Self { values: header.cells.iter().filter_map(of_cell).flatten().collect(), ..Self::begun(header) }
     }
 
     /// The hosts without any value.

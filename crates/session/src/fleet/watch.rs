@@ -3,16 +3,19 @@
 //! Each pass is a stored run with the name of the series. Everything else follows from those runs: a watch that is started again goes on
 //! with the history and the alerts of the one before.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use analysis::history::{Alerts, Figure, MOST_PASSES, MeshPass, history};
+use analysis::history::{Alerts, Figure, Figures, MOST_PASSES, MeshPass, history};
 use control::agent::HAS_METRICS;
 use control::scrape::{self, Gauges};
-use model::{AlertEvent, ChangePoint, HistoryPass, HistorySeries, MeshHistory, Nanos, Run, RunHeader};
+use model::{
+    AlertEvent, Cell, ChangePoint, Event, EventSink, HistoryPass, HistorySeries, MeshHistory, Nanos, Run, RunHeader,
+    SinkError, Trial, Verdict,
+};
 
 use super::alert::rules;
 use super::hosts::Fleet;
@@ -29,6 +32,10 @@ const CONFIDENCE: f64 = 0.95;
 const SAME: u32 = 2;
 /// The exit code of wrong usage.
 const USAGE: u8 = 2;
+/// What is tested again ends this long before the next turn, or by a part of `every` where that is less, one divided by this: the pass has
+/// to be closed in it.
+const CLOSING: Duration = Duration::from_secs(2);
+const CLOSING_PART: u32 = 4;
 
 /// A mesh that is measured at regular times.
 pub struct Watch<'a> {
@@ -79,7 +86,7 @@ pub enum Told<'a> {
     Pass(&'a MeshHistory, &'a Run),
     /// A level has changed.
     Change(&'a HistorySeries, &'a ChangePoint),
-    /// An alert was raised or resolved.
+    /// An alert was raised or resolved, also while a pass is under way.
     Alert(&'a AlertEvent),
     /// It is over, with these alerts still raised.
     Ended(&'a MeshHistory),
@@ -109,13 +116,14 @@ pub fn history_of(
     Ok(series.history())
 }
 
-/// Watches until the time is over or a signal ends it; `measure` conducts a run. Returns the exit code: whether an alert is still raised.
+/// Watches until the time is over or a signal ends it; `measure` conducts a run and passes its events on. Returns the exit code: whether an
+/// alert is still raised.
 ///
 /// # Errors
 /// What keeps it from beginning: wrong usage, a store that cannot be read, an address that is taken.
 pub fn watch(
     watch: &Watch<'_>,
-    measure: &mut dyn FnMut(&Request) -> Result<Finished, Failure>,
+    measure: &mut dyn FnMut(&Request, &mut dyn EventSink) -> Result<Finished, Failure>,
     tell: &mut dyn FnMut(Told<'_>),
 ) -> Result<u8, Failure> {
     if watch.metrics.is_some() && !HAS_METRICS {
@@ -154,6 +162,8 @@ pub fn watch(
         let drawn = if watch.mesh.share < 1.0 { series.sample_seed } else { clock_seed() };
         let seed = watch.seed.unwrap_or(drawn);
         let mesh = Mesh { seed, ..watch.mesh.clone() };
+        let mut parsed = mesh.plan(watch.named, &fleet)?;
+        parsed.plan.retests_until_unix_ns = Some(retests_until(due, Duration::from_nanos(watch.every.0)));
         let request = Request {
             kind: RunHeader::MESH,
             name: Some(name.clone()),
@@ -161,9 +171,18 @@ pub fn watch(
             unstored: false,
             store: watch.store.clone(),
             exit: watch.exit,
-            work: Work::Plan { parsed: Box::new(mesh.plan(watch.named, &fleet)?), resumed: None },
+            work: Work::Plan { parsed: Box::new(parsed), resumed: None },
         };
-        let (pass, run) = match measure(&request) {
+        let mut alert = |event: AlertEvent| {
+            tell(Told::Alert(&event));
+            if let Some(webhook) = &webhook {
+                webhook.post(event);
+            }
+        };
+        let mut begun = Begun::new(&mut series.alerts, &mut alert);
+        let measured_pass = measure(&request, &mut begun);
+        let is_judged = begun.is_judged;
+        let (pass, run) = match measured_pass {
             Ok(Finished { run, failure }) => {
                 if run.ending.as_ref().is_some_and(|ending| ending.how == "interrupted") {
                     break;
@@ -182,7 +201,7 @@ pub fn watch(
             }
         };
         measured += 1;
-        let alerts = series.alerts.pass(&pass);
+        let alerts = if is_judged { Vec::new() } else { series.alerts.pass(&pass) };
         if run.is_some() {
             series.add(pass);
         }
@@ -219,6 +238,89 @@ pub fn watch(
 /// The turns that have passed by the end of a pass, beside its own.
 fn turns_missed(since_due: Duration, every: Nanos) -> u32 {
     u32::try_from(since_due.as_nanos() / u128::from(every.0.max(1))).unwrap_or(u32::MAX - 1)
+}
+
+/// When what is tested again has to be over, ns since the Unix epoch, in a pass that was due at `due`.
+fn retests_until(due: Instant, every: Duration) -> u64 {
+    let end = due + every - CLOSING.min(every / CLOSING_PART);
+    now_unix_ns().saturating_add(end.saturating_duration_since(Instant::now()).as_nanos() as u64)
+}
+
+/// The figures of a pass while it is measured: an alert leaves when the tests that show it are over.
+struct Begun<'a> {
+    alerts: &'a mut Alerts,
+    raise: &'a mut dyn FnMut(AlertEvent),
+    /// The cells, and what tells their figures.
+    cells: Vec<Cell>,
+    figures: Option<Figures>,
+    header: RunHeader,
+    /// The trials of the cells that have not had all of them.
+    trials: BTreeMap<u32, Vec<Trial>>,
+    /// What the outcomes have so far, and their number.
+    pass: MeshPass,
+    outcomes: usize,
+    /// The whole pass has been judged.
+    is_judged: bool,
+}
+
+impl<'a> Begun<'a> {
+    fn new(alerts: &'a mut Alerts, raise: &'a mut dyn FnMut(AlertEvent)) -> Self {
+        Self {
+            alerts,
+            raise,
+            cells: Vec::new(),
+            figures: None,
+            header: RunHeader::default(),
+            trials: BTreeMap::new(),
+            pass: MeshPass::default(),
+            outcomes: 0,
+            is_judged: false,
+        }
+    }
+
+    /// Judges the figures of a cell that has had all its trials.
+    fn trial(&mut self, trial: &Trial) {
+        let own = self.trials.entry(trial.cell).or_default();
+        own.push(trial.clone());
+        let rule = &self.header.stopping;
+        let whole = own.iter().filter(|trial| !trial.verdicts.contains(&Verdict::CutShort)).count();
+        if whole < rule.max_trials as usize {
+            return;
+        }
+        let trials = self.trials.remove(&trial.cell).unwrap_or_default();
+        let (Some(cell), Some(figures)) = (Cell::find(&self.cells, trial.cell), &self.figures) else { return };
+        let outcome = analysis::outcome(cell, trials, rule, analysis::Context::default());
+        for (key, value) in figures.of(cell, &outcome) {
+            self.alerts.figure(&self.pass.pass, &key, value).into_iter().for_each(&mut self.raise);
+        }
+    }
+}
+
+impl EventSink for Begun<'_> {
+    fn event(&mut self, event: &Event) -> Result<(), SinkError> {
+        match event {
+            Event::Run(header) => {
+                self.pass = MeshPass::begun(header);
+                self.figures = Some(Figures::new(header));
+                self.cells.clone_from(&header.cells);
+                self.header = RunHeader { cells: Vec::new(), ..header.clone() };
+            }
+            Event::Trial(trial) => self.trial(trial),
+            Event::Outcome(outcome) => {
+                self.outcomes += 1;
+                if let (Some(cell), Some(figures)) = (Cell::find(&self.cells, outcome.cell), &self.figures) {
+                    self.pass.values.extend(figures.of(cell, outcome));
+                }
+            }
+            // What follows the last outcome of a pass that goes on: its rounds are over, and something is tested again.
+            Event::Phase(_) if !self.is_judged && self.outcomes > 0 && self.outcomes == self.cells.len() => {
+                self.is_judged = true;
+                self.alerts.pass(&self.pass).into_iter().for_each(&mut self.raise);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
 }
 
 /// The passes of a series and its alerts.
@@ -372,6 +474,88 @@ mod tests {
         let every = Nanos(10_000_000_000);
         let of = |seconds| turns_missed(Duration::from_secs(seconds), every);
         assert_eq!([0, 9, 10, 19, 35].map(of), [0, 0, 1, 1, 3]);
+    }
+
+    /// What a pass between three hosts raises with `goodput<500Mbit`, and whether that was before its last test.
+    fn raised(events: &[Event]) -> (Vec<String>, bool) {
+        let rule =
+            analysis::history::Rule { condition: "goodput<500Mbit".parse().unwrap(), hosts: None, text: "slow".into() };
+        let mut alerts = Alerts::new("w", vec![rule], 1);
+        let (mut said, at) = (Vec::new(), std::cell::Cell::new(0));
+        let mut raise = |event: AlertEvent| said.push((at.get(), event.text));
+        let mut begun = Begun::new(&mut alerts, &mut raise);
+        for event in events {
+            begun.event(event).unwrap();
+            at.set(at.get() + 1);
+        }
+        let is_judged = begun.is_judged;
+        (said.into_iter().map(|(at, text)| format!("{at}: {text}")).collect(), is_judged)
+    }
+
+    /// The first events of a pass of two rounds from a to b, a to c and b to a; nothing was measured to c.
+    fn measured(mbits: f64) -> Vec<Event> {
+        let cell = |id: u32, from: &str, to: &str| {
+            let levels = [("from", from), ("to", to)].map(|(name, host)| (name.to_owned(), host.to_owned()));
+            Cell { levels: levels.into(), ..Cell::new(id, model::Spec::new("tcp", "stream")) }
+        };
+        let cells = vec![cell(0, "a", "b"), cell(1, "a", "c"), cell(2, "b", "a")];
+        let hosts: Vec<String> = ["a", "b", "c"].map(str::to_owned).into();
+        let plan = model::Plan { from: hosts.clone(), to: hosts, ..model::Plan::default() };
+        let stopping = model::Stopping { max_trials: 2, ..model::Stopping::default() };
+        let header = RunHeader { cells, stopping, plan: Some(Box::new(plan)), ..RunHeader::default() };
+        let trial = |cell: u32, pass: u32| {
+            let bytes = (mbits * 1e6 / 8.0) as u64;
+            let far = model::EndTally { bytes_received: bytes, receiving_ns: 1_000_000_000, ..Default::default() };
+            let (near, ledger) = Default::default();
+            let value = Some(mbits * 1e6);
+            Event::Trial(Trial { cell, pass, position: 0, near, far: far.into(), ledger, value, verdicts: Vec::new() })
+        };
+        std::iter::once(Event::Run(header))
+            .chain([(0, 0), (2, 1), (2, 2), (0, 3)].map(|(cell, pass)| trial(cell, pass)))
+            .collect()
+    }
+
+    fn outcomes(events: &[Event]) -> Vec<Event> {
+        let Event::Run(header) = &events[0] else { panic!("a run") };
+        let of = |cell: &Cell| {
+            let own = events.iter().filter_map(|event| match event {
+                Event::Trial(trial) if trial.cell == cell.id => Some(trial.clone()),
+                _ => None,
+            });
+            Event::Outcome(analysis::outcome(cell, own.collect(), &header.stopping, analysis::Context::default()))
+        };
+        header.cells.iter().map(of).collect()
+    }
+
+    #[test]
+    fn an_alert_leaves_after_the_last_test_of_its_pair() {
+        let (said, is_judged) = raised(&measured(400.0));
+        let expected = [
+            "3: b → a: goodput 400 Mbit/s, below 500 Mbit/s (slow)",
+            "4: a → b: goodput 400 Mbit/s, below 500 Mbit/s (slow)",
+        ];
+        assert_eq!((said, is_judged), (expected.map(str::to_owned).into(), false));
+        assert_eq!(raised(&measured(600.0)).0, [""; 0]);
+    }
+
+    #[test]
+    fn a_host_without_a_value_is_told_before_anything_is_tested_again_and_not_in_an_interrupted_pass() {
+        let mut events = measured(600.0);
+        events.extend(outcomes(&events));
+        assert_eq!(raised(&events).0, [""; 0]);
+        events.push(Event::Phase(model::Phase::default()));
+        let (said, is_judged) = raised(&events);
+        assert_eq!((said.len(), is_judged), (1, true), "{said:?}");
+        assert!(said[0].starts_with("8: c has no value"), "{said:?}");
+    }
+
+    #[test]
+    fn what_is_tested_again_ends_before_the_next_turn() {
+        let until = |every: u64| {
+            let (now, due) = (now_unix_ns(), Instant::now());
+            retests_until(due, Duration::from_secs(every)).saturating_sub(now) / 1_000_000_000
+        };
+        assert!((57..60).contains(&until(60)) && (5..8).contains(&until(8)), "{} {}", until(60), until(8));
     }
 
     #[test]

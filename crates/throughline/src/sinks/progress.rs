@@ -70,7 +70,11 @@ impl Progress {
     /// themselves.
     pub fn print(&mut self, lines: &[String]) {
         self.has_lines = true;
-        let print = || lines.iter().for_each(|line| outln!("{line}"));
+        self.beside(|| lines.iter().for_each(|line| outln!("{line}")));
+    }
+
+    /// Does what may print lines to standard output, without the progress line if there is one.
+    pub fn beside<T>(&self, print: impl FnOnce() -> T) -> T {
         match &self.bar {
             Some(bar) => bar.suspend(print),
             None => print(),

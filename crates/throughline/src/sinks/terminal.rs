@@ -43,6 +43,14 @@ impl Terminal {
         Self { progress, live: None, lines: None, full: None }
     }
 
+    /// Does what may print lines to standard output, without the progress line.
+    pub fn beside<T>(&self, print: impl FnOnce() -> T) -> T {
+        match &self.progress {
+            Some(progress) => progress.beside(print),
+            None => print(),
+        }
+    }
+
     /// Leaves the terminal to the result, or to the failure of a run that has not `begun`. Starts this command again if the user
     /// wanted that.
     pub fn close(self, begun: bool) -> Result<(), Failure> {
