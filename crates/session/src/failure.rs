@@ -77,8 +77,14 @@ impl Failure {
         Self { code, ..self }
     }
 
+    /// An error is on one line: what it quotes, of a far end or from a file, could otherwise imitate further messages of this program.
+    /// The same failure in other words.
+    pub(crate) fn saying(self, text: &str) -> Self {
+        Self { text: text.to_owned(), ..self }
+    }
+
     fn new(code: u8, text: impl fmt::Display) -> Self {
-        Self { code, text: text.to_string(), in_plan: false }
+        Self { code, text: model::plain(&text.to_string()).into_owned(), in_plan: false }
     }
 
     /// An error in a plan, whose keys are spelled as there.

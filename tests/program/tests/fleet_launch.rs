@@ -33,11 +33,10 @@ impl SshHosts {
             let path = sandbox.path(key).display().to_string();
             sandbox.tool("ssh-keygen", &["-q", "-t", "ed25519", "-N", "", "-f", &path]).ok();
         }
-        let key = fs::read_to_string(sandbox.path("host.pub")).unwrap();
-        let known: String = (2..=4).map(|host| format!("h{host} {key}")).collect();
-        fs::write(sandbox.path("known"), known).unwrap();
+        // The configuration decides about unknown keys.
         let config = format!(
-            "Host *\n User root\n IdentityFile {}\n IdentitiesOnly yes\n UserKnownHostsFile {}\n ConnectTimeout 5\n",
+            "Host *\n User root\n IdentityFile {}\n IdentitiesOnly yes\n UserKnownHostsFile {}\n ConnectTimeout 5\n \
+             StrictHostKeyChecking accept-new\n",
             sandbox.path("user").display(),
             sandbox.path("known").display()
         );
@@ -53,6 +52,8 @@ impl SshHosts {
                 option("UsePAM", "no".into()),
                 option("PidFile", "none".into()),
                 option("PermitRootLogin", "yes".into()),
+                // A shell that greets.
+                option("ForceCommand", r#"echo Welcome; echo Hello >&2; eval "$SSH_ORIGINAL_COMMAND""#.into()),
             ]
             .concat();
             let key = sandbox.path("host").display().to_string();
@@ -86,11 +87,22 @@ impl SshHosts {
         self.start_on_h1(args).wait()
     }
 
+    /// The same from this folder.
+    fn on_h1_in(&self, folder: &std::path::Path, args: &[&str]) -> Finished {
+        let mut command = self.command_on_h1(args);
+        command.current_dir(folder);
+        Running::of(command).wait()
+    }
+
     fn start_on_h1(&self, args: &[&str]) -> Running {
+        Running::of(self.command_on_h1(args))
+    }
+
+    fn command_on_h1(&self, args: &[&str]) -> std::process::Command {
         let exec = ["lab", "exec", "--lab", &self.name, "h1", "--", "thru"];
         let mut command = self.sandbox.command(&[&exec[..], args].concat());
         command.env("XDG_DATA_HOME", self.sandbox.path("data"));
-        Running::of(command)
+        command
     }
 }
 
@@ -111,6 +123,20 @@ fn folders() -> Vec<PathBuf> {
     entries.filter(is_ours).collect()
 }
 
+/// The agents that run in such folders.
+fn agents() -> Vec<u32> {
+    let processes =
+        fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
+    let folders = folders();
+    let serves = |process: &u32| {
+        let arguments = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        let program = fs::read_link(format!("/proc/{process}/exe")).unwrap_or_default();
+        String::from_utf8_lossy(&arguments).contains("serve")
+            && folders.iter().any(|folder| program.starts_with(folder))
+    };
+    processes.filter(serves).collect()
+}
+
 fn left() -> usize {
     folders().len()
 }
@@ -129,9 +155,20 @@ fn agents_come_by_ssh_and_leave_nothing() {
     let mesh = ["mesh", "fleet.toml", "--pattern", "rr", "--time", "50ms", "--rounds", "1", "--json"];
     let doc = hosts.on_h1(&mesh).doc();
     assert_eq!(doc.run.outcomes.len(), 2);
-    let again = hosts.on_h1(&["fleet", "up", "fleet.toml"]).ended_with(2).message();
-    assert!(again.contains("were started before") && again.contains("thru fleet down fleet.toml"), "{again}");
-    let down = hosts.on_h1(&["fleet", "down", "fleet.toml"]).ok();
+    // Again for the one that has died, with the same token and configuration; the other one goes on.
+    let agents = agents();
+    program::process::send(agents[0], program::process::Signal::KILL);
+    program::eventually("it is gone", || !self::agents().contains(&agents[0]));
+    let again = hosts.on_h1(&["fleet", "up", "fleet.toml"]).ok();
+    assert!(again.stdout.starts_with("2 of 2 agents run."), "{}", again.stdout);
+    assert!(again.stderr.contains(" runs already"), "{}", again.stderr);
+    assert_eq!(left(), before + 2);
+    assert!(self::agents().contains(&agents[1]), "the other one was started again");
+    hosts.on_h1(&["fleet", "check", "fleet.toml"]).ok();
+    // From another folder.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let fleet = hosts.sandbox.path("fleet.toml").display().to_string();
+    let down = hosts.on_h1_in(elsewhere.path(), &["fleet", "down", &fleet]).ok();
     assert!(down.stdout.starts_with("2 of 2 agents are stopped."), "{}", down.stdout);
     assert_eq!(left(), before);
     assert!(hosts.on_h1(&["fleet", "down", "fleet.toml"]).ended_with(2).message().contains("no agents of fleet.toml"));

@@ -6,6 +6,7 @@ mod request;
 mod ssh;
 mod state;
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use control::ControlError;
@@ -15,7 +16,7 @@ pub use self::request::{HostResult, UpRequest};
 use self::state::State;
 use super::check::check;
 use super::hosts::{Fleet, FleetHost};
-use crate::failure::Failure;
+use crate::failure::{Failure, INTERRUPTED};
 use crate::setup;
 use crate::signals::Signals;
 
@@ -54,11 +55,11 @@ pub static LAUNCHERS: &[Launcher] = &[
 /// How long agents may take until they answer, once they are started.
 const READY_LIMIT: Duration = Duration::from_secs(30);
 
-/// Starts an agent on each of the hosts, with a token for this fleet. What is started is on disk before the next host, so that
-/// [`down`] finds it. At a signal the agents that have been started are stopped.
+/// Starts an agent on each of the hosts that has none of this fleet, with a token for the fleet. What is started is on disk before the next
+/// host, so that [`down`] finds it. At a signal the agents that have been started are stopped.
 ///
 /// # Errors
-/// The fleet has agents already; the launcher is unknown or not installed; a file is no program; a signal.
+/// The fleet has agents that one command started; the launcher is unknown or not installed; a file is no program; a signal.
 pub fn up(
     fleet: &Fleet,
     hosts: &[&FleetHost],
@@ -69,7 +70,25 @@ pub fn up(
         let known: Vec<&str> = LAUNCHERS.iter().map(|launcher| launcher.name).collect();
         Failure::usage(format!("no launcher is called '{}': use one of {}", request.via, known.join(", ")))
     })?;
-    let mut state = State::create(&fleet.source, request)?;
+    let before = State::open(&fleet.source)?;
+    let is_new = before.is_none();
+    let mut state = match before {
+        Some(before) if before.batch_process().is_some() || launcher.how != How::Ssh => {
+            return Err(Failure::usage(format!(
+                "agents of {0} were started before: stop them with `thru fleet down {0}`, or see `thru fleet check {0}`",
+                fleet.source
+            )));
+        }
+        Some(mut before) => {
+            before.configure(request)?;
+            before
+        }
+        None => State::create(&fleet.source, request)?,
+    };
+    let running = if is_new { BTreeSet::new() } else { running(fleet, hosts, &state)? };
+    running.iter().for_each(|name| tell(&format!("{name} runs already")));
+    let all = hosts;
+    let hosts: &[&FleetHost] = &hosts.iter().copied().filter(|host| !running.contains(&host.name)).collect::<Vec<_>>();
     let mut signals = Signals::catch()?;
     let started = setup::runtime()?.block_on(async {
         let work = async {
@@ -84,10 +103,33 @@ pub fn up(
         }
     });
     let results = started.and_then(|started| ready(fleet, hosts, &state, started, &signals));
-    if results.as_ref().map_or(true, |results| results.iter().all(|result| result.error.is_some())) {
-        down(&fleet.source, &tell)?;
+    let failed = |results: &Vec<HostResult>| !results.is_empty() && results.iter().all(|result| result.error.is_some());
+    if results.as_ref().map_or(true, failed) {
+        // Those that ran before go on.
+        let names = hosts.iter().map(|host| host.name.as_str()).collect();
+        stop(state, (!is_new).then_some(&names), &tell)?;
     }
-    results
+    let results = results.map_err(|failure| match failure.code() {
+        INTERRUPTED => failure.saying("interrupted; what had been started is stopped"),
+        _ => failure,
+    })?;
+    let of = |host: &&FleetHost| {
+        let found = results.iter().find(|result| result.name == host.name);
+        found.cloned().unwrap_or_else(|| HostResult { name: host.name.clone(), error: None })
+    };
+    Ok(all.iter().map(of).collect())
+}
+
+/// The hosts of which an agent of this fleet answers.
+fn running(fleet: &Fleet, hosts: &[&FleetHost], state: &State) -> Result<BTreeSet<String>, Failure> {
+    let known = state.over(fleet.clone());
+    let known: Vec<&FleetHost> = hosts
+        .iter()
+        .filter(|host| state.hosts().iter().any(|started| started.name == host.name))
+        .filter_map(|host| known.host(&host.name))
+        .collect();
+    let answers = check(&known, Family::Any, None, |_, _| {})?.into_iter().filter(|check| check.error.is_none());
+    Ok(answers.map(|check| check.name).collect())
 }
 
 /// Waits until the started agents answer.
@@ -134,12 +176,25 @@ fn ready(
 /// # Errors
 /// No agents of this fleet are known.
 pub fn down(named: &str, tell: impl Fn(&str)) -> Result<Vec<HostResult>, Failure> {
-    let mut state = State::open(named)?
+    let state = State::open(named)?
         .ok_or_else(|| Failure::usage(format!("no agents of {named} were started here: see `thru fleet up`")))?;
+    stop(state, None, tell)
+}
+
+/// Stops the agents of these hosts; `None` for all.
+fn stop(
+    mut state: State,
+    names: Option<&BTreeSet<&str>>,
+    tell: impl Fn(&str),
+) -> Result<Vec<HostResult>, Failure> {
     let results = setup::runtime()?.block_on(async {
         match state.batch_process() {
             Some(process) => batch::down(process, &state).await,
-            None => ssh::down(&state, &tell).await,
+            None => {
+                let is_named = |name: &str| names.is_none_or(|names| names.contains(name));
+                let hosts: Vec<_> = state.hosts().iter().filter(|started| is_named(&started.name)).collect();
+                ssh::down(&state, &hosts, &tell).await
+            }
         }
     });
     state.forget(&results)?;

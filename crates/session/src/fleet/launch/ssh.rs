@@ -23,24 +23,31 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(15);
 /// Longest time for one host.
 const HOST_LIMIT: Duration = Duration::from_secs(180);
 
-/// Makes the folder of this name, where programs may run, and takes the program from standard input. Prints the folder once the program
-/// runs there.
+/// Before what a script prints comes this line: a shell may print lines of its own, from its start-up files.
+const MARK: &str = "--- thru ---";
+const MARKED: &str = "echo '--- thru ---'; echo '--- thru ---' >&2; ";
+
+/// Where a host may keep the program: the places that [`COPY`] tries in turn.
+const PLACES: [&str; 3] = ["${TMPDIR:-/tmp}", "/var/tmp", "$HOME"];
+/// The exit code of [`COPY`] for a program that this host cannot run, wherever it is.
+const CANNOT_RUN: i32 = 3;
+
+/// Makes the folder of this name in a place where programs may run, and takes the program from standard input. Prints the folder once the
+/// program runs there.
 const COPY: &str = r#"umask 077
-for base in "${TMPDIR:-/tmp}" /var/tmp "$HOME"; do
-    folder=$base/$1
-    mkdir -m 700 "$folder" 2>/dev/null || { folder=; continue; }
-    printf '#!/bin/sh\n' > "$folder/thru" && chmod 700 "$folder/thru" && "$folder/thru" 2>/dev/null && break
-    rm -rf "$folder"
-    folder=
-done
-[ -n "$folder" ] || { echo "no folder where programs may run: set TMPDIR there" >&2; exit 1; }
+eval "base=$2"
+folder=$base/$1
+mkdir -m 700 "$folder" || exit 1
+fails() { rm -rf "$folder"; printf '%s: %s\n' "$base" "$1" >&2; exit 1; }
+printf '#!/bin/sh\n' > "$folder/thru" && chmod 700 "$folder/thru" || fails 'nothing can be written there'
+"$folder/thru" 2>/dev/null || fails 'no program may run there'
 # An agent of root becomes another user, which runs this file and makes its own beside it.
-mkdir -m 1777 "$folder/tmp" && chmod 1777 "$folder/tmp" && chmod 711 "$folder"
-cat > "$folder/thru" && chmod 755 "$folder/thru" || { rm -rf "$folder"; exit 1; }
+mkdir -m 1777 "$folder/tmp" && chmod 1777 "$folder/tmp" && chmod 711 "$folder" || fails 'no folder may be made there'
+said=$(cat 2>&1 > "$folder/thru") && chmod 755 "$folder/thru" || fails "$said"
 said=$("$folder/thru" --version 2>&1) && { echo "$folder"; exit 0; }
 rm -rf "$folder"
 printf 'the program does not run there (%s): give a static build: `thru fleet up --program FILE`\n' "$said" >&2
-exit 1"#;
+exit 3"#;
 
 /// Takes the token from standard input and starts the agent, which outlives the connection. Prints its key once it listens.
 const START: &str = r#"umask 077
@@ -87,7 +94,7 @@ thru-agent-*) for base in "${TMPDIR:-/tmp}" /var/tmp "$HOME"; do stop "$base/$1"
 *) exit 1 ;;
 esac"#;
 
-/// Starts an agent on each host; what runs is in `state`.
+/// Starts an agent on each host; what runs is in `state`. What an earlier agent of a host has left there is removed first.
 pub(super) async fn up(
     hosts: &[&FleetHost],
     request: &UpRequest,
@@ -97,7 +104,8 @@ pub(super) async fn up(
     let programs = program::to_copy(&request.programs)?;
     let token = std::fs::read(state.token_file())
         .map_err(|error| Failure::output(format!("cannot read the fleet's token: {error}")))?;
-    let (programs, token, config) = (&programs, &token, request.ssh_config.as_deref());
+    let config = state.ssh_config().map(Path::to_owned);
+    let (programs, token, config) = (&programs, &token, config.as_deref());
     let state = &RefCell::new(state);
     let one = async |host: &FleetHost| {
         let work = start(host, config, programs, token, state);
@@ -128,6 +136,10 @@ async fn start(
 ) -> Result<(), String> {
     let destination = host.ssh.clone().unwrap_or_else(|| host.name.clone());
     let session = connect(&destination, config).await?;
+    let before = state.borrow().hosts().iter().find(|started| started.name == host.name).cloned();
+    if let Some(before) = before {
+        run(&session, STOP, &[&before.folder], &[]).await.map_err(|error| error.said)?;
+    }
     let write = |started: Started| state.borrow_mut().add(started).map_err(|failure| failure.to_string());
     let folder = folder_name().map_err(|error| format!("cannot draw a random number: {error}"))?;
     let started = Started { name: host.name.clone(), ssh: destination, folder, key: None };
@@ -147,7 +159,7 @@ async fn start(
         Ok(printed) => printed,
         Err(error) => {
             let _ = run(&session, STOP, &[&folder], &[]).await;
-            return Err(format!("its agent did not start: {error}"));
+            return Err(format!("its agent did not start: {}", error.said));
         }
     };
     let _ = session.close().await;
@@ -163,25 +175,33 @@ fn folder_name() -> std::io::Result<String> {
 
 /// Copies the first of the programs that runs on the host, into a new folder of that name, which it returns.
 async fn copy(session: &Session, programs: &[Program], name: &str) -> Result<String, String> {
-    let there = run(session, "uname -sm", &[], &[]).await?;
+    let there = run(session, "uname -sm", &[], &[]).await.map_err(|error| error.said)?;
     let there = there.trim();
     let (fitting, others): (Vec<&Program>, Vec<&Program>) =
         programs.iter().partition(|program| there == format!("Linux {}", program.machine));
-    let mut failed = None;
-    for program in fitting {
-        match run(session, COPY, &[name], &program.bytes).await {
-            Ok(folder) => return Ok(folder.trim().to_owned()),
-            // What the first one lacks is the reason.
-            Err(error) => failed = failed.or(Some(error)),
-        }
-    }
-    Err(failed.unwrap_or_else(|| {
+    if fitting.is_empty() {
         let machines: BTreeSet<&str> = others.iter().map(|program| program.machine).collect();
-        format!(
+        return Err(format!(
             "the host is {there}, and the program is for {}: give a build for it: `thru fleet up --program FILE`",
             machines.into_iter().collect::<Vec<_>>().join(", ")
-        )
-    }))
+        ));
+    }
+    let (mut places, mut cannot_run) = (Vec::new(), None);
+    for program in fitting {
+        places.clear();
+        for place in PLACES {
+            match run(session, COPY, &[name, place], &program.bytes).await {
+                Ok(folder) => return Ok(folder.trim().to_owned()),
+                Err(error) if error.code == Some(CANNOT_RUN) => {
+                    // What the first one lacks is the reason.
+                    cannot_run = cannot_run.or(Some(error.said));
+                    break;
+                }
+                Err(error) => places.push(error.said),
+            }
+        }
+    }
+    Err(cannot_run.unwrap_or_else(|| format!("no place for the program ({}): set TMPDIR there", places.join("; "))))
 }
 
 /// The address that an agent listens on: any of its host, as data may come to another one, with the port of `control`.
@@ -194,14 +214,35 @@ fn listen(control: &str) -> Result<String, String> {
 
 async fn connect(destination: &str, config: Option<&Path>) -> Result<Session, String> {
     let mut builder = SessionBuilder::default();
-    builder.known_hosts_check(KnownHosts::Strict).connect_timeout(CONNECT_LIMIT);
+    builder.known_hosts_check(host_keys(destination, config).await).connect_timeout(CONNECT_LIMIT);
     if let Some(config) = config {
         builder.config_file(config);
     }
     builder.connect(destination).await.map_err(|error| {
-        let said = causes(&error);
-        format!("ssh does not reach {destination}: {said}; try `ssh {destination} true`")
+        let said = on_one_line(&causes(&error));
+        let file = config.map_or_else(String::new, |config| format!("-F {} ", config.display()));
+        format!("ssh does not reach {destination}: {said}; try `ssh {file}{destination} true`")
     })
+}
+
+/// What the configuration of ssh says about unknown keys of a host, since the option that openssh passes would go before it.
+async fn host_keys(destination: &str, config: Option<&Path>) -> KnownHosts {
+    let mut command = tokio::process::Command::new("ssh");
+    if let Some(config) = config {
+        command.arg("-F").arg(config);
+    }
+    let told = command.arg("-G").arg("--").arg(destination).stdin(std::process::Stdio::null()).output().await;
+    let told = told.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    of_unknown_keys(&told)
+}
+
+/// The same, of what `ssh -G` prints. Where it would ask, nobody is there to answer.
+fn of_unknown_keys(config: &str) -> KnownHosts {
+    match config.lines().find_map(|line| line.strip_prefix("stricthostkeychecking ")).map(str::trim) {
+        Some("no" | "off" | "false") => KnownHosts::Accept,
+        Some("accept-new") => KnownHosts::Add,
+        _ => KnownHosts::Strict,
+    }
 }
 
 /// An error with what caused it.
@@ -218,34 +259,67 @@ fn causes(error: &dyn std::error::Error) -> String {
     said.trim().to_owned()
 }
 
+/// Text of another program on one line, such as that of ssh, whose lines end with CR LF.
+fn on_one_line(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    model::plain(&lines.join("; ")).into_owned()
+}
+
+/// Why a script failed.
+struct Failed {
+    /// Its exit code, if it ran.
+    code: Option<i32>,
+    said: String,
+}
+
 /// Runs a script of sh with these arguments and this input, and returns its output.
-async fn run(session: &Session, script: &str, args: &[&str], input: &[u8]) -> Result<String, String> {
+async fn run(session: &Session, script: &str, args: &[&str], input: &[u8]) -> Result<String, Failed> {
     let mut command = session.command("sh");
-    command.arg("-c").arg(script).arg("sh").args(args);
+    command.arg("-c").arg(format!("{MARKED}{script}")).arg("sh").args(args);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().await.map_err(|error| causes(&error))?;
+    let lost = |error: openssh::Error| Failed { code: None, said: on_one_line(&causes(&error)) };
+    let mut child = command.spawn().await.map_err(lost)?;
     if let Some(mut stdin) = child.stdin().take() {
         // A script that ends early says why.
         let _ = stdin.write_all(input).await;
         let _ = stdin.shutdown().await;
     }
-    let output = child.wait_with_output().await.map_err(|error| causes(&error))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(if said.trim().is_empty() { output.status.to_string() } else { model::plain(said.trim()).into_owned() })
+    let output = child.wait_with_output().await.map_err(lost)?;
+    of_output(output.status.code(), &output.stdout, &output.stderr)
 }
 
-/// Stops the agents and removes their folders.
-pub(super) async fn down(state: &State, tell: &impl Fn(&str)) -> Vec<HostResult> {
+/// The output of a script, or why it failed: without what the shell printed before it.
+fn of_output(code: Option<i32>, stdout: &[u8], stderr: &[u8]) -> Result<String, Failed> {
+    let [stdout, stderr] = [stdout, stderr].map(String::from_utf8_lossy);
+    let Some(printed) = behind_mark(&stdout) else {
+        // What a shell that runs no command says is on either.
+        let said = on_one_line(&format!("{stdout}\n{stderr}"));
+        let said = if said.is_empty() { "it printed nothing".to_owned() } else { said };
+        return Err(Failed { code: None, said: format!("the login shell there runs no command: {said}") });
+    };
+    if code == Some(0) {
+        return Ok(printed.to_owned());
+    }
+    let said = on_one_line(behind_mark(&stderr).unwrap_or(&stderr));
+    let status = || code.map_or_else(|| "a signal ended it".to_owned(), |code| format!("exit status {code}"));
+    Err(Failed { code, said: if said.is_empty() { status() } else { said } })
+}
+
+/// What follows the line that a script prints first.
+fn behind_mark(text: &str) -> Option<&str> {
+    let at = text.find(MARK)? + MARK.len();
+    Some(text[at..].trim_start_matches(['\r', '\n']))
+}
+
+/// Stops the agents of these hosts and removes their folders.
+pub(super) async fn down(state: &State, hosts: &[&Started], tell: &impl Fn(&str)) -> Vec<HostResult> {
     let config = state.ssh_config();
     let one = async |host: &Started| {
         let stopped = async {
             let session = connect(&host.ssh, config).await?;
             let stopped = run(&session, STOP, &[&host.folder], &[]).await;
             let _ = session.close().await;
-            stopped
+            stopped.map_err(|error| error.said)
         };
         let stopped = match tokio::time::timeout(HOST_LIMIT, stopped).await {
             Ok(stopped) => stopped.err(),
@@ -253,10 +327,10 @@ pub(super) async fn down(state: &State, tell: &impl Fn(&str)) -> Vec<HostResult>
         };
         HostResult { name: host.name.clone(), error: stopped }
     };
-    let mut works = iter(state.hosts().iter().map(one)).buffer_unordered(AT_ONCE);
+    let mut works = iter(hosts.iter().copied().map(one)).buffer_unordered(AT_ONCE);
     let mut results = Vec::new();
     while let Some(result) = works.next().await {
-        tell(&format!("{} stopped, {} of {}", result.name, results.len() + 1, state.hosts().len()));
+        tell(&format!("{} stopped, {} of {}", result.name, results.len() + 1, hosts.len()));
         results.push(result);
     }
     results
@@ -265,6 +339,55 @@ pub(super) async fn down(state: &State, tell: &impl Fn(&str)) -> Vec<HostResult>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_chatty_shell_prints_first_is_no_output_of_a_script() {
+        let chatty = of_output(Some(0), b"Welcome\r\n--- thru ---\nLinux x86_64\n", b"");
+        assert_eq!(chatty.ok().unwrap(), "Linux x86_64\n");
+        let failed = |code, stdout: &[u8], stderr: &[u8]| of_output(code, stdout, stderr).err().unwrap();
+        let full = failed(Some(1), b"Hi\n--- thru ---\n", b"motd\n--- thru ---\n/tmp: cat: write error\r\n");
+        assert_eq!((full.code, full.said.as_str()), (Some(1), "/tmp: cat: write error"));
+        let silent = failed(Some(7), b"--- thru ---\n", b"banner\n--- thru ---\n");
+        assert_eq!(silent.said, "exit status 7");
+        let none = failed(Some(1), b"This account is currently not available.\n", b"");
+        assert_eq!(none.said, "the login shell there runs no command: This account is currently not available.");
+    }
+
+    #[test]
+    fn scripts_print_their_mark_and_try_the_next_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("full");
+        std::fs::create_dir(&place).unwrap();
+        let copied = |place: &str, program: &[u8]| {
+            let mut command = std::process::Command::new("sh");
+            command.args(["-c", &format!("{MARKED}{COPY}"), "sh", "thru-agent-1", place]).env("HERE", folder.path());
+            let piped = std::process::Stdio::piped;
+            let mut child = command.stdin(piped()).stdout(piped()).stderr(piped()).spawn().unwrap();
+            let _ = std::io::Write::write_all(&mut child.stdin.take().unwrap(), program);
+            let output = child.wait_with_output().unwrap();
+            of_output(output.status.code(), &output.stdout, &output.stderr)
+        };
+        let there = copied("$HERE", b"#!/bin/sh\necho 1\n").ok().unwrap();
+        assert_eq!(there.trim(), folder.path().join("thru-agent-1").display().to_string());
+        let again = copied("$HERE", b"").err().unwrap();
+        assert!(again.code == Some(1) && again.said.contains("thru-agent-1"), "{}", again.said);
+        let wrong = copied("$HERE/full", b"#!/bin/sh\necho why; exit 9\n").err().unwrap();
+        assert_eq!(wrong.code, Some(CANNOT_RUN));
+        assert!(wrong.said.starts_with("the program does not run there (why): give a static build"), "{}", wrong.said);
+        assert!(std::fs::read_dir(&place).unwrap().next().is_none(), "what fails is removed");
+    }
+
+    #[test]
+    fn the_configuration_says_what_becomes_of_unknown_keys() {
+        let of = |value: &str| of_unknown_keys(&format!("user root\nstricthostkeychecking {value}\nport 22\n"));
+        let is = |found: KnownHosts, expected: &KnownHosts| {
+            std::mem::discriminant(&found) == std::mem::discriminant(expected)
+        };
+        assert!(is(of("false"), &KnownHosts::Accept) && is(of("no"), &KnownHosts::Accept));
+        assert!(is(of("accept-new"), &KnownHosts::Add));
+        assert!(is(of("ask"), &KnownHosts::Strict) && is(of("true"), &KnownHosts::Strict));
+        assert!(is(of_unknown_keys(""), &KnownHosts::Strict));
+    }
 
     #[test]
     fn an_agent_listens_on_the_port_that_the_fleet_has_for_it() {

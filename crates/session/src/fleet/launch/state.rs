@@ -25,7 +25,7 @@ pub(super) struct State {
 struct Content {
     /// The fleet as the user named it.
     fleet: String,
-    /// The configuration of ssh.
+    /// The configuration of ssh, by its absolute path.
     ssh_config: Option<PathBuf>,
     /// The process of a launcher that started all of them.
     process: Option<u32>,
@@ -60,11 +60,6 @@ impl State {
     /// The state of a fleet whose agents are to be started, with a new token.
     pub(super) fn create(named: &str, request: &UpRequest) -> Result<Self, Failure> {
         let folder = Self::folder(named)?;
-        if folder.join(STATE).exists() {
-            return Err(Failure::usage(format!(
-                "agents of {named} were started before: stop them with `thru fleet down {named}`, or see `thru fleet check {named}`"
-            )));
-        }
         let failed = |error: std::io::Error| {
             Failure::output(format!("cannot write the state of the fleet in {}: {error}", folder.display()))
         };
@@ -72,10 +67,20 @@ impl State {
         let token = folder.join(TOKEN);
         let _ = fs::remove_file(&token);
         setup::write_token(&token).map_err(failed)?;
-        let content = Content { fleet: named.to_owned(), ssh_config: request.ssh_config.clone(), ..Content::default() };
-        let state = Self { folder, content };
-        state.write()?;
+        let mut state = Self { folder, content: Content { fleet: named.to_owned(), ..Content::default() } };
+        state.configure(request)?;
         Ok(state)
+    }
+
+    /// Takes what a request says about the way to the hosts; what it leaves out stays.
+    pub(super) fn configure(&mut self, request: &UpRequest) -> Result<(), Failure> {
+        if let Some(config) = &request.ssh_config {
+            // Commands in other folders stop the agents.
+            let found = std::path::absolute(config);
+            let config = found.map_err(|error| Failure::usage(format!("{}: {error}", config.display())))?;
+            self.content.ssh_config = Some(config);
+        }
+        self.write()
     }
 
     /// The state of a fleet, if agents were started for it.
@@ -140,8 +145,8 @@ impl State {
 
     /// Forgets the agents that are gone, and the fleet when all are.
     pub(super) fn forget(&mut self, results: &[HostResult]) -> Result<(), Failure> {
-        let left = |host: &Started| results.iter().any(|result| result.name == host.name && result.error.is_some());
-        self.content.hosts.retain(left);
+        let gone = |host: &Started| results.iter().any(|result| result.name == host.name && result.error.is_none());
+        self.content.hosts.retain(|host| !gone(host));
         if !self.content.hosts.is_empty() {
             return self.write();
         }
@@ -162,5 +167,40 @@ impl State {
     fn apply(&self, host: &mut FleetHost, started: &Started) {
         host.token_file = Some(self.token_file());
         host.key = started.key.as_ref().and_then(|key| key.parse().ok()).or(host.key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(folder: &Path) -> State {
+        let hosts = ["a", "b", "c"].map(|name| Started { name: name.into(), ..Started::default() }).into();
+        State { folder: folder.to_owned(), content: Content { hosts, ..Content::default() } }
+    }
+
+    #[test]
+    fn a_configuration_of_ssh_is_found_from_every_folder_and_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut state = state(folder.path());
+        state.configure(&UpRequest { ssh_config: Some("ssh.cfg".into()), ..UpRequest::default() }).unwrap();
+        let expected = std::env::current_dir().unwrap().join("ssh.cfg");
+        assert_eq!(state.ssh_config(), Some(expected.as_path()));
+        state.configure(&UpRequest::default()).unwrap();
+        assert_eq!(state.ssh_config(), Some(expected.as_path()));
+    }
+
+    #[test]
+    fn only_agents_that_are_gone_are_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut state = state(folder.path());
+        let result =
+            |name: &str, error: Option<&str>| HostResult { name: name.into(), error: error.map(str::to_owned) };
+        state.forget(&[result("a", None), result("b", Some("not reached"))]).unwrap();
+        let left: Vec<&str> = state.hosts().iter().map(|host| host.name.as_str()).collect();
+        assert_eq!(left, ["b", "c"]);
+        state.forget(&[result("b", None), result("c", None)]).unwrap();
+        assert!(!folder.path().exists());
+        std::fs::create_dir(folder.path()).unwrap();
     }
 }
