@@ -6,6 +6,9 @@ use crate::grid::Grid;
 use crate::labels;
 use crate::one_way::signed;
 
+/// Hosts with the same remark that are named.
+const MOST_NAMES: usize = 8;
+
 /// What a look at the hosts of a fleet found: the answer, the table, and what to know of each host.
 #[must_use]
 pub fn fleet_check(checks: &[HostCheck], columns: u16) -> String {
@@ -35,15 +38,36 @@ pub fn fleet_check(checks: &[HostCheck], columns: u16) -> String {
     }
     let errors = lost.iter().filter_map(|check| Some((check, check.error.as_ref()?)));
     let errors: Vec<String> = errors.map(|(check, error)| format!("{}: {error}", check.name)).collect();
-    let remarks =
-        checks.iter().flat_map(|check| check.remarks.iter().map(|remark| format!("{}: {remark}", check.name)));
-    for (title, lines) in [("Not reached", errors), ("Remarks", remarks.collect())] {
+    for (title, lines) in [("Not reached", errors), ("Remarks", remarks(checks))] {
         if !lines.is_empty() {
             text += &format!("\n{title}\n");
             text.extend(lines.iter().map(|line| format!("  {}\n", labels::plain(line))));
         }
     }
     text
+}
+
+/// Each remark once, with its hosts, in the order of the hosts.
+fn remarks(checks: &[HostCheck]) -> Vec<String> {
+    let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
+    for check in checks {
+        for remark in &check.remarks {
+            match found.iter_mut().find(|(known, _)| *known == remark) {
+                Some((_, hosts)) => hosts.push(&check.name),
+                None => found.push((remark, vec![&check.name])),
+            }
+        }
+    }
+    let line = |(remark, hosts): (&str, Vec<&str>)| {
+        let more = hosts.len().saturating_sub(MOST_NAMES);
+        let named = hosts[..hosts.len().min(MOST_NAMES)].join(", ");
+        match more {
+            _ if hosts.len() > 1 && hosts.len() == checks.len() => format!("all hosts: {remark}"),
+            0 => format!("{named}: {remark}"),
+            more => format!("{named} and {more} more: {remark}"),
+        }
+    };
+    found.into_iter().map(line).collect()
 }
 
 fn row(check: &HostCheck) -> Vec<String> {
@@ -120,5 +144,20 @@ mod tests {
             assert!(text.contains(part), "{part}:\n{text}");
         }
         assert!(!text.contains("c:6280"), "{text}");
+    }
+
+    #[test]
+    fn a_remark_on_many_hosts_is_one_line() {
+        let host = |number: usize, remark: &str| HostCheck {
+            name: format!("n{number}"),
+            remarks: vec![remark.into()],
+            ..HostCheck::default()
+        };
+        let mut checks: Vec<HostCheck> = (0..10).map(|number| host(number, "load 8.6 on 2 cores")).collect();
+        assert!(fleet_check(&checks, 160).ends_with("\nRemarks\n  all hosts: load 8.6 on 2 cores\n"));
+        checks.push(host(10, "MTU 1500"));
+        let text = fleet_check(&checks, 160);
+        let expected = "  n0, n1, n2, n3, n4, n5, n6, n7 and 2 more: load 8.6 on 2 cores\n  n10: MTU 1500\n";
+        assert!(text.ends_with(expected), "{text}");
     }
 }
