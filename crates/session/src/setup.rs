@@ -32,11 +32,24 @@ pub fn recorder(path: Option<&Path>) -> Result<store::Recorder, Failure> {
 
 /// The store at `path`, or the default one.
 pub fn open_store(path: Option<&Path>) -> Result<Store, Failure> {
-    let path = match path {
+    Ok(Store::open(&store_path(path)?)?)
+}
+
+/// The same to read from it: a file that does not exist is not made.
+pub fn read_store(path: Option<&Path>) -> Result<Store, Failure> {
+    let path = store_path(path)?;
+    if !path.exists() {
+        return Err(Failure::output(format!("there is no store {}: no run has been kept there", path.display())));
+    }
+    Ok(Store::open(&path)?)
+}
+
+/// `path`, or that of the default store. Nothing is made.
+pub fn store_path(path: Option<&Path>) -> Result<PathBuf, Failure> {
+    Ok(match path {
         Some(path) => path.to_owned(),
         None => Store::default_path()?,
-    };
-    Ok(Store::open(&path)?)
+    })
 }
 
 /// The runtime of a command: one thread for its connections and its clock.

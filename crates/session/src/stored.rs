@@ -8,7 +8,7 @@ use model::{Run, Trial};
 
 use crate::failure::Failure;
 use crate::run::{ParsedPlan, Resumed};
-use crate::setup::open_store;
+use crate::setup::read_store;
 
 /// A run from the store. If its process was killed, the outcomes are computed from its trials. `note` gets a line for each part
 /// that cannot be read.
@@ -16,7 +16,7 @@ use crate::setup::open_store;
 /// # Errors
 /// The store cannot be read, or has no such run.
 pub fn load(reference: &str, store: Option<&Path>, note: impl Fn(&str)) -> Result<Run, Failure> {
-    let loaded = open_store(store)?.load(reference)?;
+    let loaded = read_store(store)?.load(reference)?;
     loaded.damaged.iter().for_each(|damage| note(damage));
     let mut run = loaded.run;
     let mut trials: BTreeMap<u32, Vec<Trial>> = BTreeMap::new();
@@ -74,7 +74,7 @@ fn parts(run: &Run, orphans: &BTreeMap<u32, Vec<Trial>>) -> BTreeMap<u32, Parts>
 /// # Errors
 /// There is no such run.
 pub fn seed(reference: &str, store: Option<&Path>) -> Result<u64, Failure> {
-    Ok(open_store(store)?.load(reference)?.run.header.stopping.seed)
+    Ok(read_store(store)?.load(reference)?.run.header.stopping.seed)
 }
 
 /// The earlier part of a run of this plan that is continued. It keeps its seed.
@@ -82,7 +82,7 @@ pub fn seed(reference: &str, store: Option<&Path>) -> Result<u64, Failure> {
 /// # Errors
 /// The run is finished, or is not one of this plan.
 pub fn resume(reference: &str, store: Option<&Path>, parsed: &mut ParsedPlan) -> Result<Resumed, Failure> {
-    let loaded = open_store(store)?.load(reference)?;
+    let loaded = read_store(store)?.load(reference)?;
     let run = loaded.run;
     let id = &run.header.id;
     let Some(plan) = &run.header.plan else {
@@ -106,4 +106,20 @@ pub fn resume(reference: &str, store: Option<&Path>, parsed: &mut ParsedPlan) ->
         run.outcomes.into_iter().flat_map(|outcome| outcome.trials).chain(loaded.orphans).collect();
     trials.sort_by_key(|trial| (trial.pass, trial.position));
     Ok(Resumed { header: run.header, trials, passes: run.passes, retests: run.retests })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_that_does_not_exist_is_not_made_by_reading() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("none").join("runs.sqlite");
+        let error = load("last", Some(&path), |_| {}).unwrap_err();
+        let expected = format!("there is no store {}: no run has been kept there", path.display());
+        assert_eq!((error.to_string(), error.code()), (expected, 6));
+        assert!(seed("last", Some(&path)).is_err());
+        assert!(std::fs::read_dir(folder.path()).unwrap().next().is_none());
+    }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use report::View;
 use session::Failure;
-use session::setup::open_store;
+use session::setup::read_store;
 
 use super::show::load;
 use crate::flags::AxisFlags;
@@ -53,7 +53,7 @@ pub fn run(args: &ExportArgs) -> Result<u8, Failure> {
 
 /// The ids of all runs, oldest first.
 fn all(store: Option<&Path>) -> Result<Vec<String>, Failure> {
-    let mut ids: Vec<String> = open_store(store)?.list(usize::MAX)?.into_iter().map(|row| row.id).collect();
+    let mut ids: Vec<String> = read_store(store)?.list(usize::MAX)?.into_iter().map(|row| row.id).collect();
     ids.reverse();
     Ok(ids)
 }

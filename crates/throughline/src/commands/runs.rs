@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use session::Failure;
-use session::setup::open_store;
+use session::setup::{read_store, store_path};
 
 /// Flags of `thru runs`.
 #[derive(Debug, Args)]
@@ -29,12 +29,12 @@ pub struct RunsArgs {
 
 /// Runs it.
 pub fn run(args: &RunsArgs) -> Result<u8, Failure> {
-    let store = open_store(args.store.as_deref())?;
+    let path = store_path(args.store.as_deref())?;
     if let Some(reference) = &args.delete {
-        outln!("deleted {}", store.delete(reference)?);
+        outln!("deleted {}", read_store(Some(&path))?.delete(reference)?);
         return Ok(0);
     }
-    let rows = store.list(args.limit)?;
+    let rows = if path.exists() { read_store(Some(&path))?.list(args.limit)? } else { Vec::new() };
     if args.json {
         for row in rows {
             outln!("{}", serde_json::to_string(&row).map_err(Failure::other)?);
@@ -42,7 +42,7 @@ pub fn run(args: &RunsArgs) -> Result<u8, Failure> {
         return Ok(0);
     }
     if rows.is_empty() {
-        outln!("no runs in {} yet: try `thru curve HOST` or `thru demo`", store.path().display());
+        outln!("no runs in {} yet: try `thru curve HOST` or `thru demo`", path.display());
         return Ok(0);
     }
     let alike = rows.iter().map(|row| ((row.kind.as_str(), row.transport.as_str()), row.spec.as_ref()));
