@@ -169,6 +169,10 @@ pub struct PlanPreview<'a> {
     pub probed_methods: usize,
     /// Cells whose trials end after a count and are not part of `round_ns`.
     pub untimed: usize,
+    /// Whether nothing tells how long queues drain after the streams, which `round_ns` leaves out.
+    pub drains: bool,
+    /// The earlier run that told how long tests take.
+    pub earlier: Option<&'a str>,
     /// The far ends that are other programs: the program, its host, and what has to run there.
     pub programs: &'a [[String; 3]],
 }
@@ -218,6 +222,12 @@ pub fn plan_preview(preview: &PlanPreview<'_>) -> String {
             "Not included: the trials of {}, which end after a count at an unknown rate\n",
             if preview.untimed == 1 { "1 cell".to_owned() } else { format!("{} cells", preview.untimed) }
         );
+    }
+    if let Some(earlier) = preview.earlier {
+        text += &format!("The time around each test is that of the run {}\n", labels::plain(earlier));
+    }
+    if preview.drains {
+        text += "Not included: the time in which queues drain after each stream; it is known after a run between these hosts\n";
     }
     text
 }
@@ -355,6 +365,8 @@ mod tests {
             retests_ns: 0,
             probed_methods: 0,
             untimed: 0,
+            drains: false,
+            earlier: None,
             programs: &[],
         }
     }
@@ -365,11 +377,19 @@ mod tests {
         let cells: Vec<_> = run.header.cells.iter().map(|cell| (cell.id.to_string(), cell.levels.clone())).collect();
         let steps = [vec![1], vec![0], vec![2, 3]];
         let programs = [["iperf3".into(), "b".into(), "iperf3 -s".into()]];
-        let preview = PlanPreview { untimed: 1, programs: &programs, ..preview(&run, &cells, &steps) };
+        let preview = PlanPreview {
+            untimed: 1,
+            drains: true,
+            earlier: Some("20261128-1"),
+            programs: &programs,
+            ..preview(&run, &cells, &steps)
+        };
         let text = plan_preview(&preview);
         assert!(text.contains("(random, seed 1), in 3 steps: 1 0 2+3") && text.contains("at the same time"), "{text}");
         assert!(text.contains("The far end b speaks iperf3: it needs iperf3 -s\n"), "{text}");
         assert!(text.contains("Not included: the trials of 1 cell, which end after a count"), "{text}");
+        assert!(text.contains("\nThe time around each test is that of the run 20261128-1\n"), "{text}");
+        assert!(text.contains("\nNot included: the time in which queues drain after each stream;"), "{text}");
         assert!(text.contains("about 6.00 s to 128 s (3 to 64 rounds, until the interval is ±2 %)"), "{text}");
         let times = Plan {
             schedule: Some(model::Every { every_ns: 900_000_000_000, for_ns: 3_600_000_000_000 }),

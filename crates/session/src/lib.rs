@@ -40,7 +40,9 @@ pub mod tuning;
 pub mod values;
 
 pub use failure::Failure;
-pub use run::{Finished, Hosts, ParsedPlan, Preview, Request, Resumed, Screen, Work, check, conduct, is_launched};
+pub use run::{
+    Earlier, Finished, Hosts, ParsedPlan, Preview, Request, Resumed, Screen, Work, check, conduct, is_launched,
+};
 
 /// The version, with the commit that this build came from (build.rs).
 pub const VERSION: &str = env!("THRU_VERSION");

@@ -372,7 +372,7 @@ fn a_cell_may_have_another_programs_server_as_its_far_end() {
         .map(|(cell, spec)| (cell.to.as_deref(), spec.speak.as_ref().map(model::Name::as_str)))
         .collect();
     assert_eq!(ends, [(Some("b"), None), (Some("c:5201"), Some("iperf3"))]);
-    let preview = crate::Preview::of(&read, None).unwrap();
+    let preview = crate::Preview::of(&read, None, None).unwrap();
     assert_eq!(preview.programs, [["iperf3", "c:5201", "iperf3 -s"].map(str::to_owned)]);
     // A level for an agent, where the program is the factor.
     let levels = plan("to = \"b\"\n[[factor]]\nfield = \"speak\"\nlevels = [\"thru\", \"netperf\"]\n");
@@ -418,6 +418,20 @@ max = 1
 "#;
 
 #[test]
+fn a_stream_drains_the_queue_of_its_lab() {
+    let text = LINKS
+        .replace("count = 1000\nblock = \"125\"\npattern = \"transfer\"", "pattern = \"stream\"\ntime = \"200ms\"");
+    let within = read("plan.toml", text, &BTreeMap::new(), true).unwrap();
+    let topology = topology(std::path::Path::new("plan.toml"), &within).unwrap().unwrap();
+    let preview = crate::Preview::of(&within, Some(&topology), None).unwrap();
+    // 1 MiB at 1 and at 10 Mbit/s.
+    let drained = 8_388_608_000 + 838_860_800;
+    assert_eq!((preview.round_ns, preview.drains), (2 * 290_000_000 + drained, false));
+    let elsewhere = crate::Preview::of(&within, None, None).unwrap();
+    assert_eq!((elsewhere.round_ns, elsewhere.drains), (2 * 290_000_000, true));
+}
+
+#[test]
 fn a_lab_has_factors_of_its_own() {
     let elsewhere = plan(LINKS);
     assert_eq!((elsewhere.cells.len(), elsewhere.plan.factors.len()), (1, 0));
@@ -430,9 +444,9 @@ fn a_lab_has_factors_of_its_own() {
     let topology = topology(path, &within).unwrap().unwrap();
     assert_eq!(topology.links[0].carrier(), lab::topology::Carrier::Emulator);
     // 1000 bits each: a second and a tenth, and what is around a trial.
-    let preview = crate::Preview::of(&within, Some(&topology)).unwrap();
-    assert_eq!((preview.untimed, preview.round_ns), (0, 1_100_000_000 + 2 * 80_000_000));
-    assert_eq!(crate::Preview::of(&within, None).unwrap().untimed, 2);
+    let preview = crate::Preview::of(&within, Some(&topology), None).unwrap();
+    assert_eq!((preview.untimed, preview.round_ns), (0, 1_100_000_000 + 2 * 90_000_000));
+    assert_eq!(crate::Preview::of(&within, None, None).unwrap().untimed, 2);
     let bad = read("plan.toml", LINKS.replace("link.rate", "link.a.c.rate"), &BTreeMap::new(), true).unwrap();
     assert!(super::topology(path, &bad).unwrap_err().to_string().contains("no such link"));
 }

@@ -1,6 +1,7 @@
 //! A run from its request to its document: the same steps for agents, other programs' servers, launchers and plans.
 
 mod collect;
+mod earlier;
 mod foreign;
 mod header;
 mod pair;
@@ -18,6 +19,7 @@ use control::{Access, ControlError};
 use engine::transport::Launcher;
 use model::Run;
 
+pub use self::earlier::Earlier;
 #[cfg(test)]
 pub(crate) use self::plan::slots;
 pub use self::preview::Preview;

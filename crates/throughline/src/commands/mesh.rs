@@ -163,7 +163,7 @@ pub fn run(args: &MeshArgs) -> Result<u8, Failure> {
     }
     let mut parsed = mesh.plan(named, &fleet)?;
     if args.dry_run {
-        return preview(&parsed, None);
+        return preview(&parsed, None, store);
     }
     args.output.check("mesh", &[])?;
     let hosts = Hosts { token_file: args.token_file.clone(), ..Hosts::default() };

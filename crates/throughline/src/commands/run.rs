@@ -1,13 +1,13 @@
 //! `thru run`: an experiment from a plan file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use report::PlanPreview;
 use session::running_lab::{again_within, is_inside};
 use session::setup::command_line;
 use session::values::variable;
-use session::{Failure, Hosts, ParsedPlan, Preview, Work, plan, stored};
+use session::{Earlier, Failure, Hosts, ParsedPlan, Preview, Work, plan, stored};
 
 use super::lab::{print_report, tell};
 use crate::flags::Output;
@@ -53,7 +53,7 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     // Its mistakes are found before anything is built.
     let topology = plan::topology(&args.plan, &parsed)?;
     if args.dry_run {
-        return preview(&parsed, topology.as_ref());
+        return preview(&parsed, topology.as_ref(), args.output.store.as_deref());
     }
     args.output.check("run", &[])?;
     if let (Some(topology), Some(lab), false) = (topology, &parsed.plan.lab, is_inside()) {
@@ -70,12 +70,26 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
 }
 
 /// Prints what a plan would measure.
-pub fn preview(parsed: &ParsedPlan, topology: Option<&lab::Topology>) -> Result<u8, Failure> {
-    let Preview { cells, steps, round_ns, retests_ns, probed_methods, untimed, programs } =
-        Preview::of(parsed, topology)?;
+pub fn preview(parsed: &ParsedPlan, topology: Option<&lab::Topology>, store: Option<&Path>) -> Result<u8, Failure> {
+    let earlier = Earlier::find(parsed, store)?;
+    let Preview { cells, steps, round_ns, retests_ns, probed_methods, untimed, drains, programs } =
+        Preview::of(parsed, topology, earlier.as_ref())?;
     let (plan, rule) = (&parsed.plan, &parsed.rule);
     let (cells, steps, programs) = (&cells, &steps, &programs);
-    let shown = PlanPreview { plan, rule, cells, steps, round_ns, retests_ns, probed_methods, untimed, programs };
+    let earlier = earlier.as_ref().map(|earlier| earlier.run.as_str());
+    let shown = PlanPreview {
+        plan,
+        rule,
+        cells,
+        steps,
+        round_ns,
+        retests_ns,
+        probed_methods,
+        untimed,
+        drains,
+        earlier,
+        programs,
+    };
     out!("{}", report::plan_preview(&shown));
     Ok(0)
 }
