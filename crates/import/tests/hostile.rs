@@ -106,6 +106,25 @@ fn sums_of_iperf3_that_cannot_be_are_refused() {
     };
     assert!(refused(&sum(524_288.0)).contains("524288 bytes contradict the 262144 of its streams"));
     assert!(refused(&sum(-1.0)).contains("end.sum_received has no valid bytes"));
+    let more = ended("iperf321_tcp.json", |end| {
+        for sum in ["sum_received", "streams"] {
+            let part = if sum == "streams" { &mut end[sum][0]["receiver"] } else { &mut end[sum] };
+            let seconds = part["seconds"].as_f64().unwrap();
+            part["bytes"] = json!(524_288);
+            part["bits_per_second"] = json!(524_288.0 * 8.0 / seconds);
+        }
+    });
+    assert!(refused(&more).contains("524288 bytes received of 262144 sent"));
+    // A client that was interrupted in reverse has no results of its server.
+    let unfetched = ended("iperf321_tcp_R.json", |end| {
+        for part in ["bytes", "bits_per_second"] {
+            end["sum_sent"][part] = json!(0);
+            end["streams"][0]["sender"][part] = json!(0);
+        }
+    });
+    let one = only(&unfetched);
+    assert_eq!((one.rows[0].figures.get("sum_sent_bytes"), remarks(&one).contains("reports none")), (None, true));
+    assert!(one.rows[0].trial.value.is_some());
     let backwards = ended("iperf321_tcp.json", |end| end["sum_received"]["seconds"] = json!(-1.0));
     assert!(refused(&backwards).contains("no valid bytes, seconds and rate"));
     let lost = ended("iperf312_udp.json", |end| end["sum_received"]["lost_packets"] = json!(1_250));
@@ -183,6 +202,9 @@ fn connections_of_iperf3_without_their_sum_are_added_up() {
     let interval = "[  7]   0.00-1.00   sec  2.50 MBytes  21.0 Mbits/sec    3   1.19 MBytes\n";
     let cut = format!("{HEAD}{interval}{}", lines.lines().take(2).map(|line| format!("{line}\n")).collect::<String>());
     assert!(refused(&cut).contains("lacks lines of some connections"));
+    let more =
+        lines.replace("1.12 MBytes  9.42", "3.38 MBytes  28.3").replace("2.38 MBytes  19.9", "3.38 MBytes  28.3");
+    assert!(refused(&format!("{HEAD}{more}")).contains("bytes received of"));
     let sum = "[SUM]   0.00-1.00   sec  9.38 MBytes  78.7 Mbits/sec                  receiver\n";
     assert!(refused(&format!("{HEAD}{lines}{sum}")).contains("contradicts its connections'"));
 }

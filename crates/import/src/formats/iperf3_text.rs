@@ -61,6 +61,8 @@ impl<'a> Prefix<'a> {
     }
 }
 
+/// The most bytes that a receiver has of those sent, as both are printed.
+const MOST_RECEIVED: f64 = 1.05;
 /// The figure of datagrams that were overtaken.
 const OUT_OF_ORDER: &str = "out_of_order_packets";
 const CONNECTING: &str = "Connecting to host ";
@@ -105,6 +107,8 @@ struct Session<'a> {
     /// Datagrams lost and sent until the last interval, where a total counts more of them.
     shorter: Option<(u64, u64)>,
     error: Option<String>,
+    /// It has intervals of a warm-up, whose end may differ at both ends.
+    omits: bool,
     /// In what the server printed, which repeats the test (--get-server-output).
     theirs: bool,
     has_theirs: bool,
@@ -158,7 +162,7 @@ fn read(text: &str) -> Reading {
                 match end {
                     Some("sender") => session.summary.push((stated, true)),
                     Some("receiver") => session.summary.push((stated, false)),
-                    Some("(omitted)") => {}
+                    Some("(omitted)") => session.omits = true,
                     _ => session.intervals.push(stated),
                 }
             }
@@ -418,10 +422,17 @@ impl<'a> Session<'a> {
         let (mut bps, mut error_bps, mut unheard, mut uncounted) = (0.0, 0.0, false, false);
         for (role, sends) in &directions {
             let [sent, received] = [self.whole(*role, true)?, self.whole(*role, false)?];
+            // An interrupted client has not fetched what its server sent.
+            let sent = sent.filter(|sent| sent.bytes > 0.0 || received.is_none_or(|received| received.bytes == 0.0));
             let Some(total) = received.or(sent) else {
                 return Err("the summary lacks lines of some connections: the text is cut".into());
             };
             (bps, error_bps) = (bps + total.bps, error_bps + total.error_bps);
+            if let Some((sent, received)) = sent.zip(received).filter(|_| !self.omits && !self.datagrams)
+                && received.bytes > sent.bytes * MOST_RECEIVED
+            {
+                return Err(format!("{:.0} bytes received of {:.0} sent", received.bytes, sent.bytes));
+            }
             uncounted |= self.datagrams && received.is_none();
             // A receiver of nothing beside a sender of something: its results were not fetched. Datagrams may all be lost.
             unheard |= sent.zip(received).is_some_and(|(sent, received)| {

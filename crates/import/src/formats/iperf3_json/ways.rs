@@ -100,6 +100,11 @@ pub(super) fn ways(end: &Value, spec: &Spec, by_server: bool) -> Result<Vec<Way>
     }
     for way in &mut all {
         way.check_streams(end, both)?;
+        // An interrupted client has not fetched what its server sent.
+        if way.received.is_some_and(|sum| sum.bytes > 0) && way.sent.take_if(|sum| sum.bytes == 0).is_some() {
+            way.remarks.push("bytes arrived of a sender that reports none: what it sent is not known".into());
+        }
+        way.check_arrivals(spec)?;
         way.leave_out(end, spec, both);
     }
     Ok(all)
@@ -126,6 +131,17 @@ impl Way {
             }
         }
         Ok(())
+    }
+
+    /// Refuses more bytes received than were sent. The ends of a warm-up may differ, and UDP may double a datagram.
+    fn check_arrivals(&self, spec: &Spec) -> Result<(), String> {
+        let bytes = self.sent.zip(self.received).filter(|_| spec.transport == "tcp" && spec.warmup_ns == 0);
+        match bytes.map(|(sent, received)| (sent.bytes, received.bytes)) {
+            Some((sent, received)) if received as f64 > sent as f64 * (1.0 + ROUNDING) => {
+                Err(format!("{received} bytes received of {sent} sent"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Leaves out figures that cannot be: datagrams of no test, a jitter longer than the test, and a negative count of losses.
