@@ -125,6 +125,24 @@ fn one_direction() -> InteropError {
     )
 }
 
+/// Whether both directions were requested and none but refusals, a byte for each stream, came back.
+fn nothing_came_back(spec: &Spec, ran: &Ran) -> bool {
+    let returned = ran.legs.legs.iter().map(|leg| leg.bytes_received).sum::<u64>();
+    spec.direction == Direction::Both && returned <= u64::from(spec.flows)
+}
+
+/// The error of a server that closed the connection, which one of a single direction does when it hears of streams that it has refused.
+fn explained(error: InteropError, one_way: bool) -> InteropError {
+    match error {
+        InteropError::Peer { .. } if one_way => InteropError::unsupported(
+            "`both` with this server",
+            "it sent nothing and closed the connection, as iperf3 before 3.7 does, which measures one direction at a \
+             time; use `reverse`, or leave it out",
+        ),
+        error => error,
+    }
+}
+
 /// Whether a connection was reset as soon as it stood. For a reset whose error another call has taken, the standard library has an
 /// error without a number, as for a connection that timed out.
 fn is_reset(source: &std::io::Error) -> bool {
@@ -154,7 +172,9 @@ impl Test<'_> {
             if !self.turn.send.is_empty() || !self.turn.actions.is_empty() {
                 continue;
             }
-            self.listen(&mut buffer)?;
+            let ran = self.ran.as_ref();
+            let one_way = ran.is_some_and(|ran| nothing_came_back(self.spec, ran));
+            self.listen(&mut buffer).map_err(|error| explained(error, one_way))?;
         }
     }
 
@@ -311,7 +331,7 @@ impl Test<'_> {
             false
         });
         if let Some(error) = wrong {
-            return Err(error);
+            return Err(explained(error, ran.is_ok_and(|ran| nothing_came_back(self.spec, &ran))));
         }
         let ran = ran?;
         if !matches!(self.spec.stop, Stop::TimeNs(_)) {
