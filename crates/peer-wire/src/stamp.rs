@@ -24,6 +24,9 @@ pub const TTL_UNKNOWN: u8 = 255;
 /// Bytes before the value of an extension: flags, type, length (RFC 8972, 4).
 const TLV_HEAD_BYTES: usize = 4;
 
+/// How far the times in a reply may be from now, ns.
+const RETURN_NS: u64 = 60_000_000_000;
+
 /// Seconds from 1900, NTP's epoch, to 1970.
 const NTP_TO_UNIX_S: u64 = 2_208_988_800;
 
@@ -199,6 +202,18 @@ impl Request {
             session: 0,
         }
     }
+}
+
+/// Whether a datagram that arrives `now` is a reflector's answer to one that this host has sent, or that one itself: where a request has
+/// zeros or random bytes, it has a time of this host's clock within the last minute. Two reflectors that take replies for requests
+/// answer each other without end.
+#[must_use]
+pub fn returns(datagram: &[u8], now: Timestamp) -> bool {
+    // When a request reached this host, and when this host's datagram left it.
+    [16, 28].into_iter().any(|at| {
+        let time = Timestamp(u64::from_be_bytes(array(datagram, at)));
+        datagram.len() >= at + 8 && now.ns_since(time).unsigned_abs() <= RETURN_NS
+    })
 }
 
 impl Reply {

@@ -108,6 +108,34 @@ fn reflectors_do_not_keep_each_other_busy() {
 }
 
 #[test]
+fn a_reply_of_another_reflector_is_not_answered_whatever_its_port() {
+    for options in ["", "stateful"] {
+        let served = Served::start(options);
+        // Another program's reflector on a high port. Somebody has forged a request with its address.
+        let other = UdpSocket::bind("127.0.0.1:0").unwrap();
+        other.connect(served.address).unwrap();
+        let mut forged = [0; 100];
+        forged[3] = 1;
+        other.send(&forged).unwrap();
+        let mut reply = [0; 100];
+        assert_eq!(other.recv(&mut reply).unwrap(), 100);
+        // It takes the reply for a request, or sends it back as it is.
+        let mut reflected = reply;
+        reflected[16..24].copy_from_slice(&reply[4..12]);
+        reflected[24..38].copy_from_slice(&reply[..14]);
+        let unknown_clock = { let mut other = reflected; other[16..24].fill(9); other };
+        for answer in [reflected, unknown_clock, reply] {
+            other.send(&answer).unwrap();
+        }
+        // What comes next is the answer to this one.
+        forged[3] = 2;
+        other.send(&forged).unwrap();
+        assert_eq!(other.recv(&mut reply).unwrap(), 100);
+        assert_eq!(reply[24..28], [0, 0, 0, 2], "{options}: the number of the request");
+    }
+}
+
+#[test]
 fn invalid_replies_are_reported() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use engine::transport::foreign;
-use peer_wire::stamp::{BASE_BYTES, Reply, Request, SHORTEST_REPLY_BYTES, TTL_UNKNOWN, Timestamp};
+use peer_wire::stamp::{self, BASE_BYTES, Reply, Request, SHORTEST_REPLY_BYTES, TTL_UNKNOWN, Timestamp};
 use socket2::{Domain, Socket, Type};
 
 use super::request::{self, ReflectorMode};
@@ -47,7 +47,7 @@ pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
                 rate_limit: &rate_limit,
                 short_limit: &short_limit,
                 mode,
-                said: [false; 5],
+                said: [false; 6],
                 port: address.port(),
             };
             scope.spawn(move || reflector.reflect());
@@ -94,6 +94,7 @@ impl RateLimit {
 #[derive(Clone, Copy)]
 enum Refusal {
     Port,
+    Reply,
     Rate,
     Room,
     TooManySenders,
@@ -111,7 +112,7 @@ struct Reflector<'a> {
     /// The addresses to listen on.
     port: u16,
     /// Which refusals were logged: one line for each kind, because anyone can cause them.
-    said: [bool; 5],
+    said: [bool; 6],
 }
 
 impl Reflector<'_> {
@@ -133,6 +134,10 @@ impl Reflector<'_> {
             // Another reflector would take the reply for a request: the two would loop forever.
             if peer.port() == self.port || peer.port() < LEAST_PORT {
                 self.refuse(peer, Refusal::Port);
+                continue;
+            }
+            if stamp::returns(&room[..arrived.bytes], Timestamp::of_unix_ns(arrived.unix_ns)) {
+                self.refuse(peer, Refusal::Reply);
                 continue;
             }
             if short && !self.short_limit.admits(count) {
@@ -187,6 +192,7 @@ impl Reflector<'_> {
             Refusal::Port => {
                 "requests from ports below 1024 or from its own port, because they may come from another reflector"
             }
+            Refusal::Reply => "replies to its own datagrams: another reflector is there",
             Refusal::Rate => "requests above `max-rate`",
             Refusal::Room => {
                 "more than 100 requests per second of fewer than 41 bytes, because the reply is longer (use `speak stamp:unpadded`)"
