@@ -19,6 +19,8 @@ use rustix::thread::{
 
 /// Where users are listed (passwd(5)).
 const USERS: &str = "/etc/passwd";
+/// The user of services that need none of their own (nobody(5) of the Linux Standard Base).
+const NOBODY: (&str, u32) = ("nobody", 65_534);
 /// The newest rights that are asked of Landlock; a kernel with older ones restricts what it knows.
 const RIGHTS: ABI = ABI::V6;
 
@@ -55,6 +57,12 @@ impl User {
     #[must_use]
     pub fn is_root(&self) -> bool {
         self.uid == 0
+    }
+
+    /// Whether services of several kinds run as it: what one of them may do, all of them may.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        self.name == NOBODY.0 || self.uid == NOBODY.1
     }
 }
 
@@ -94,6 +102,21 @@ pub fn keep_capabilities(kept: CapabilitySet) -> io::Result<()> {
         set_capabilities(None, wanted)?;
     }
     Ok(set_no_new_privs(true)?)
+}
+
+/// Gives up what a helper does not need that has these capabilities, for good and for programs that it starts: other capabilities, and
+/// system calls that change the system itself. Returns whether the kernel refuses these calls.
+///
+/// # Errors
+/// The kernel refuses it, or this process has other threads already.
+pub fn keep_for_helper(kept: CapabilitySet) -> io::Result<bool> {
+    check_alone()?;
+    // A process without CAP_SETPCAP cannot change the set, and has few capabilities anyway.
+    for capability in (CapabilitySet::all() & !kept).iter() {
+        let _ = remove_capability_from_bounding_set(capability);
+    }
+    keep_capabilities(kept)?;
+    crate::sys::calls::refuse(kept.contains(CapabilitySet::BPF))
 }
 
 /// Whether the user and its group have numbers in the user namespace of this process (user_namespaces(7)).
@@ -216,6 +239,7 @@ mod tests {
         let found = User::among(users, "thru").unwrap();
         assert_eq!((found.uid, found.gid, found.is_root()), (990, 991, false));
         assert!(User::among(users, "root").unwrap().is_root());
+        assert!(!found.is_shared() && User { uid: 65_534, ..found }.is_shared());
         assert_eq!((User::among(users, "bad"), User::among(users, "th")), (None, None));
     }
 

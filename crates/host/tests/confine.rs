@@ -10,21 +10,47 @@ use host::confine::{self, Files, Restricted, User};
 use rustix::thread::CapabilitySet;
 
 const NAME: &str = "a_confined_process_keeps_only_what_it_was_left";
+const HELPER: &str = "a_helper_keeps_its_capabilities_and_changes_no_system";
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     // What nextest and cargo ask of a test program.
     if args.iter().any(|arg| arg == "--list") {
         if !args.iter().any(|arg| arg == "--ignored") {
-            println!("{NAME}: test");
+            println!("{NAME}: test\n{HELPER}: test");
         }
         return;
     }
-    if rustix::process::geteuid().is_root() {
-        confined();
+    // Without a name both run, the second one in a process of its own: what is given up stays so.
+    let named = |name: &str| args.iter().any(|arg| arg == name);
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIPPED: {NAME}, {HELPER}: they need root");
+    } else if named(HELPER) {
+        helper();
     } else {
-        println!("SKIPPED: {NAME}: it needs root");
+        if !named(NAME) {
+            assert!(Command::new(&args[0]).arg(HELPER).status().unwrap().success());
+        }
+        confined();
     }
+}
+
+fn helper() {
+    let kept = CapabilitySet::NET_ADMIN;
+    if !confine::keep_for_helper(kept).unwrap() {
+        return println!("SKIPPED: {HELPER}: this kernel has no filters of system calls");
+    }
+    let sets = rustix::thread::capabilities(None).unwrap();
+    assert_eq!((sets.permitted, sets.effective), (kept, kept));
+    // A program of root would otherwise have all of them again.
+    let status = Command::new("cat").arg("/proc/self/status").output().unwrap();
+    let status = String::from_utf8(status.stdout).unwrap();
+    for line in ["CapPrm:\t0000000000001000", "CapBnd:\t0000000000001000", "NoNewPrivs:\t1", "Seccomp:\t2"] {
+        assert!(status.contains(line), "{line}: {status}");
+    }
+    // Without the filter any user may do this.
+    let opened = rustix::mount::open_tree(rustix::fs::CWD, "/", rustix::mount::OpenTreeFlags::OPEN_TREE_CLOEXEC);
+    assert_eq!(opened.map(drop), Err(rustix::io::Errno::PERM));
 }
 
 fn confined() {

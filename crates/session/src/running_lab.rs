@@ -177,6 +177,8 @@ fn agents(network: &Network) -> Result<Vec<OwnAgent>, Failure> {
     let start = |host: &NetworkHost| {
         let mut flags: Vec<OsString> =
             vec!["--allow-tuning".into(), "--allow-stacks".into(), "--token-file".into(), network.file("token").into()];
+        // Only processes of the lab reach it, and who makes a lab is root.
+        flags.extend(["--user".into(), "root".into()]);
         let listen = host.addresses.iter().map(|address| match address {
             IpAddr::V4(v4) => v4.to_string(),
             IpAddr::V6(v6) => format!("[{v6}]"),

@@ -54,7 +54,7 @@ impl Agent {
     /// It does not start.
     #[must_use]
     pub fn spawn(mut command: Command, flags: &[&str]) -> Self {
-        command.arg("serve").args(flags);
+        command.arg("serve").args(flags).args(user_for(flags));
         let listens = || flags.windows(2).filter(|pair| pair[0] == "--listen").map(|pair| pair[1]);
         // A wildcard stands for both IP versions.
         let any = |address: &&str| address.starts_with("0.0.0.0") || address.starts_with("[::]");
@@ -179,6 +179,26 @@ pub fn zombies(pid: u32) -> Vec<u32> {
     let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     let numbers = list.split_whitespace().filter_map(|number| number.parse().ok());
     numbers.filter(|number| !runs(*number)).collect()
+}
+
+/// A user for an agent of root that may change the host: it is not nobody then.
+#[must_use]
+pub fn user_for(flags: &[&str]) -> Vec<&'static str> {
+    let changes = ["--allow-tuning", "--allow-stacks", "--allow-capture"];
+    let may = flags.iter().any(|flag| changes.contains(&flag.split('=').next().unwrap_or(flag)));
+    let named = flags.contains(&"--user") || !rustix::process::geteuid().is_root();
+    if may && !named { vec!["--user", OTHER_USER] } else { Vec::new() }
+}
+
+/// A user of each system that runs nothing.
+pub const OTHER_USER: &str = "daemon";
+
+/// An agent's helper: the process that starts it, also again, and the one that serves.
+#[must_use]
+pub fn helpers(agent: u32) -> Vec<u32> {
+    let starting = children_called(agent, "helper");
+    let serving = starting.iter().flat_map(|pid| children_called(*pid, "helper")).collect::<Vec<_>>();
+    [starting, serving].concat()
 }
 
 /// The running children of a process that are this subcommand of `thru`.

@@ -1,6 +1,7 @@
 //! Values that no measurement can have are refused before anybody is asked, with code 2 and in one sentence that names the flag.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
+use program::agent::OTHER_USER;
 use program::{Agent, Sandbox};
 
 /// Runs what must be refused with a message that has all of `words`.
@@ -50,7 +51,7 @@ fn what_nothing_can_be_measured_with_names_flag_value_and_remedy() {
     let serve: [(&[&str], &[&str]); 3] = [
         (&["--concurrent", "0"], &["--concurrent: '0'", "from 1"]),
         (&["--max-rate", "0"], &["--max-rate: '0'"]),
-        (&["--allow-capture=/proc/nodir"], &["--allow-capture=/proc/nodir", "writable folder"]),
+        (&["--allow-capture=/proc/nodir", "--user", OTHER_USER], &["--allow-capture=/proc/nodir", "writable folder"]),
     ];
     for (flags, words) in serve {
         let serve = ["serve", "--listen", "127.0.0.1:0"];

@@ -57,7 +57,7 @@ pub(super) struct Connections<'a> {
     pub(super) coordinator: &'a str,
 }
 
-/// Starts the capture that `spec` requests, with a packet socket of the helper; `None` without a request. A file that will be
+/// Starts the capture that `spec` requests, with packets of the helper; `None` without a request. A file that will be
 /// fetched is added to `session_captures`.
 pub(super) fn begin(
     captures: &Captures,
@@ -72,7 +72,7 @@ pub(super) fn begin(
     let ready = request(captures, wanted, spec, connections)
         .and_then(|order| if fetched { session_captures.add(&order.file).map(|()| order) } else { Ok(order) });
     Some(match ready {
-        Ok(order) => Capturing::start(&order, |wanted, snaplen| helper.packet_socket(wanted, snaplen)),
+        Ok(order) => Capturing::start(&order, |tap| helper.packets(tap)),
         Err(why) => Capturing::missing(wanted.snaplen, why),
     })
 }

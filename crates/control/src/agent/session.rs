@@ -520,7 +520,7 @@ impl Session {
         packets::begin(captures, &mut self.session_captures, helper, &prepare.spec, connections)
     }
 
-    async fn finish(&self, trial: Trial) -> Done {
+    async fn finish(&mut self, trial: Trial) -> Done {
         let mut host = EndPass { setup_ns: trial.setup.as_nanos() as u64, ..EndPass::default() };
         if let Some(watch) = trial.watch {
             watch.finish(&mut host);
@@ -539,6 +539,7 @@ impl Session {
         #[cfg(feature = "metrics")]
         self.shared.measured.note(&tallies, failure.is_some());
         debug_assert!(tallies.len() <= trial.prepare.legs.len(), "a worker has a tally for each of its legs only");
+        let failure = failure.or_else(|| self.lost_helper());
         let done =
             Done { tallies, failure, elapsed_ns, host, overlapped_by: u32::try_from(overlapped).unwrap_or(u32::MAX) };
         self.keep_result(&trial.prepare, &done).await;

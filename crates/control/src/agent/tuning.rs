@@ -31,6 +31,10 @@ fn untuned(answer: Answer) -> FromAgent {
 impl Session {
     /// Asks the helper, with which the session begins a session of its own at the first request.
     pub(super) async fn ask(&mut self, request: &Request) -> Answer {
+        if let Some(reason) = self.lost_helper() {
+            (self.helper, self.changed) = (None, false);
+            return Answer::host(reason);
+        }
         if self.helper.is_none() {
             match Client::connect(&self.shared.options.helper).await {
                 Ok(client) => self.helper = Some(client),
@@ -43,6 +47,13 @@ impl Session {
             Some(helper) => helper.ask(request).await,
             None => unreachable!("it was just made"),
         }
+    }
+
+    /// Why the host is no longer as this session has made it, if that is so: the helper that had its settings was killed.
+    pub(super) fn lost_helper(&mut self) -> Option<String> {
+        self.helper.as_mut().is_some_and(Client::has_ended).then(|| {
+            "the helper of this agent was killed, and what it had changed for this measurement is put back: start it again".into()
+        })
     }
 
     /// Answers a message about settings.

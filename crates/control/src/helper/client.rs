@@ -1,16 +1,16 @@
 //! The agent's side of its helper.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
 use engine::transport::local::{recv_fd, send_fd};
 use engine::transport::{Buffer, PrivilegedOption};
-use host::capture::Wanted;
+use host::capture::{Packets, Tap};
 use tokio::io::AsyncWriteExt;
 
-use super::message::{Answer, PacketRequest, Request, SESSION, SocketOption};
+use super::message::{Answer, Request, SESSION, SocketOption};
 use super::session::Session;
 use super::{Helper, sockets};
 use crate::wire::Wire;
@@ -51,6 +51,19 @@ impl Client {
         Self { wire, unanswered: 0 }
     }
 
+    /// Whether the helper has ended, and put everything back or left it to the next one.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        while let Some(answer) = self.wire.arrived() {
+            match answer {
+                Ok(Answer::Ping) => {}
+                // That of a caller that was cancelled.
+                Ok(_) => self.unanswered = self.unanswered.saturating_sub(1),
+                Err(_) => return true,
+            }
+        }
+        false
+    }
+
     /// The answer to a request. A helper that is gone refuses.
     pub(crate) async fn ask(&mut self, request: &Request) -> Answer {
         if let Err(over) = self.wire.send(request).await {
@@ -73,7 +86,9 @@ impl Client {
 }
 
 fn gone(over: &str) -> Answer {
-    Answer::host(format!("the helper of this agent has ended ({over}): restart the agent"))
+    Answer::host(format!(
+        "the helper of this agent was killed ({over}); what it had changed is put back: try again, or restart the agent"
+    ))
 }
 
 /// The connection of an agent to the helper that it has started. The helper ends when it is closed.
@@ -97,12 +112,15 @@ impl Lifeline {
     pub fn pass(&self, listener: &UnixListener) -> io::Result<()> {
         send_fd(&self.0, listener.as_fd(), &[LISTENER])
     }
-}
 
-/// What [`Lifeline::pass`] passes; `None` if the agent ended before.
-pub(super) fn receive_listener(agent: &UnixStream) -> io::Result<Option<UnixListener>> {
-    let (_, passed) = recv_fd(agent, &mut [0])?;
-    Ok(passed.map(UnixListener::from))
+    /// What [`pass`](Self::pass) passes to the helper's end; `None` if the agent ended before. Blocks.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn passed(agent: &UnixStream) -> io::Result<Option<UnixListener>> {
+        let (_, passed) = recv_fd(agent, &mut [0])?;
+        Ok(passed.map(UnixListener::from))
+    }
 }
 
 /// Sets a socket option with the rights of the helper at `path`.
@@ -116,20 +134,19 @@ pub(crate) fn set_option(path: &Path, socket: BorrowedFd<'_>, option: &Privilege
         PrivilegedOption::Buffer(Buffer::Receive, bytes) => SocketOption::ReceiveBuffer { bytes },
     };
     match sockets::ask(path, &Request::Set(option), Some(socket))? {
-        (Answer::Set, _) => Ok(()),
-        (Answer::Refused { reason, .. }, _) => Err(io::Error::other(reason)),
+        Answer::Set => Ok(()),
+        Answer::Refused { reason, .. } => Err(io::Error::other(reason)),
         _ => Err(io::Error::other("the answer of the helper is out of order")),
     }
 }
 
-/// Requests a packet socket from the helper at `path`.
-pub(super) fn packet_socket(path: &Path, wanted: &Wanted, snaplen: u32) -> Result<OwnedFd, String> {
-    let request = Request::Open(PacketRequest { wanted: wanted.clone(), snaplen });
-    match sockets::ask(path, &request, None) {
-        Ok((Answer::Opened, Some(socket))) => Ok(socket),
-        Ok((Answer::Refused { reason, .. }, _)) => Err(reason),
-        Ok(_) => Err("the answer of the helper is out of order".into()),
-        Err(error) => Err(format!("the helper at {}: {error}", path.display())),
+/// Requests packets from the helper at `path`.
+pub(super) fn packets(path: &Path, tap: &Tap) -> Result<Packets, String> {
+    let unreached = |error: io::Error| format!("the helper at {}: {error}", path.display());
+    match sockets::ask_for_packets(path, &Request::Capture(tap.clone())).map_err(unreached)? {
+        (Answer::Opened, stream) => Packets::relayed(stream).map_err(unreached),
+        (Answer::Refused { reason, .. }, _) => Err(reason),
+        _ => Err("the answer of the helper is out of order".into()),
     }
 }
 

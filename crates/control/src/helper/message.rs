@@ -1,9 +1,8 @@
 //! What an agent and its helper say to each other.
 
-use host::capture::Wanted;
+use host::capture::Tap;
 use macro_rules_attribute::apply;
 use model::{Change, JournalEntry, Reverted, Setting, SettingNow, StackRule, by_kind};
-use serde::{Deserialize, Serialize};
 
 use crate::proto::message::{Message, Obstacle};
 
@@ -56,23 +55,14 @@ pub(crate) enum Request {
         /// Its rules for destinations.
         rules: Vec<StackRule>,
     },
-    /// Opens a packet socket, and is the only request of its connection; answered by `Opened`.
-    Open(PacketRequest),
+    /// Captures packets until its connection is closed, and is the only request of it; answered by `Opened`, which packets follow.
+    Capture(Tap),
     /// Sets an option of the socket that comes with it, and is the only request of its connection; answered by `Set`.
     Set(SocketOption),
     /// Reverts all changes and unloads all stacks; answered by `Reverted`.
     End,
     /// Keeps the connection alive; not answered.
     Ping,
-}
-
-/// A packet socket.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct PacketRequest {
-    /// The packets that it receives.
-    pub(crate) wanted: Wanted,
-    /// Bytes of each packet.
-    pub(crate) snaplen: u32,
 }
 
 /// A socket option.
@@ -140,7 +130,7 @@ pub(crate) enum Answer {
         /// Its name there.
         name: String,
     },
-    /// The packet socket comes with this answer.
+    /// Packets follow this answer.
     Opened,
     /// The option is set.
     Set,

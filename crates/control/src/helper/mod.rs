@@ -1,6 +1,6 @@
 //! The helper: the part of an agent that needs privileges, behind a typed interface.
 //!
-//! It changes settings and restores them, loads TCP stacks, and opens packet sockets. An agent without privileges asks a
+//! It changes settings and restores them, loads TCP stacks, and captures packets. An agent without privileges asks a
 //! helper process for these over a Unix socket ([`serve`]); an agent that keeps those of its user has one within itself. The
 //! messages are the same. A helper restores what a session changed when its connection ends, so also after the agent was
 //! killed or hangs.
@@ -12,7 +12,6 @@ mod session;
 mod sockets;
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,9 +19,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use engine::transport::PrivilegedOption;
-use host::capture::{HEADERS, Wanted, packet_socket};
+use host::capture::{self, HEADERS, Tap};
 use host::tune::{Allowance, Journal, TuneError};
 use tokio::io::AsyncReadExt;
+use tokio::net::unix::UCred;
 use tokio::sync::Notify;
 
 pub use client::Lifeline;
@@ -46,7 +46,7 @@ pub struct Powers {
     pub stacks: bool,
     /// Whether users without CAP_NET_ADMIN may choose a stack that it loaded: the agent's workers have none.
     pub stacks_for_any_user: bool,
-    /// The packet sockets that it opens.
+    /// The packets that it captures.
     pub packets: Packets,
     /// Whether it sets congestion controls that are not open to every user.
     pub congestion: bool,
@@ -54,14 +54,14 @@ pub struct Powers {
     pub buffers: bool,
 }
 
-/// The packet sockets that a helper opens.
+/// The packets that a helper captures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packets {
     /// None.
     None,
-    /// Only for the headers of packets.
+    /// The headers of packets.
     Headers,
-    /// For whole packets.
+    /// Whole packets.
     Whole,
 }
 
@@ -104,14 +104,14 @@ impl Helper {
         });
     }
 
-    /// Opens a packet socket. Blocks.
+    /// The packets of a capture. Blocks.
     ///
     /// # Errors
     /// The reason and the remedy.
-    pub(crate) fn packet_socket(&self, wanted: &Wanted, snaplen: u32) -> Result<OwnedFd, String> {
+    pub(crate) fn packets(&self, tap: &Tap) -> Result<capture::Packets, String> {
         match self {
-            Self::Here(powers) => powers.packet_socket(wanted, snaplen),
-            Self::At(path) => client::packet_socket(path, wanted, snaplen),
+            Self::Here(powers) => powers.packets(tap.clone()),
+            Self::At(path) => client::packets(path, tap),
         }
     }
 }
@@ -132,13 +132,19 @@ impl Powers {
         }
     }
 
-    fn packet_socket(&self, wanted: &Wanted, snaplen: u32) -> Result<OwnedFd, String> {
+    /// Whether they change settings of the host, load TCP stacks or capture packets.
+    #[must_use]
+    pub fn change_host(&self) -> bool {
+        self.tuning || self.stacks || self.packets != Packets::None
+    }
+
+    fn packets(&self, tap: Tap) -> Result<capture::Packets, String> {
         let snaplen = match self.packets {
-            Packets::None => return Err("this helper opens no packet sockets: start it with `allow-capture`".into()),
-            Packets::Headers => snaplen.min(HEADERS),
-            Packets::Whole => snaplen,
+            Packets::None => return Err("this helper captures no packets: start it with `allow-capture`".into()),
+            Packets::Headers => tap.snaplen.min(HEADERS),
+            Packets::Whole => tap.snaplen,
         };
-        packet_socket(wanted, snaplen)
+        Tap { snaplen, ..tap }.open()
     }
 }
 
@@ -150,39 +156,64 @@ pub struct HelperOptions {
     pub log: Box<dyn Fn(&str) + Send + Sync>,
 }
 
-/// Where a helper's agents connect.
+/// Where a helper's agents connect, and who they are.
 pub enum Listening {
-    /// On this socket, until the helper is ended.
-    On(UnixListener),
-    /// On the socket that the agent at the other end passes ([`Lifeline`]), until that end is closed.
-    With(UnixStream),
+    /// Processes of the user with this number, and of root, until the helper is ended.
+    For(u32, UnixListener),
+    /// The process at the other end of this connection ([`Lifeline`]) and those that it starts, until that end is closed.
+    With(UnixStream, UnixListener),
+}
+
+/// The processes that a helper serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Served {
+    OfUser(u32),
+    OfAgent(i32),
+}
+
+impl Served {
+    /// Whether the process that has connected is one of them. Only one that runs can connect, and it is asked at once: a process that
+    /// gets its number has no time to come between.
+    fn has(self, peer: &UCred) -> bool {
+        let parent = |process: i32| parent(&std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?);
+        match (self, peer.pid()) {
+            (Self::OfUser(user), _) => [user, 0].contains(&peer.uid()),
+            (Self::OfAgent(agent), Some(process)) => process == agent || parent(process) == Some(agent),
+            (Self::OfAgent(_), None) => false,
+        }
+    }
+}
+
+/// The number of a process's parent, in the text of its /proc/PID/stat: after its name in parentheses and its state (proc_pid_stat(5)).
+fn parent(stat: &str) -> Option<i32> {
+    stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
 }
 
 struct Shared {
     powers: Arc<Powers>,
+    served: Served,
     log: Box<dyn Fn(&str) + Send + Sync>,
     connections: AtomicUsize,
     unused: Notify,
 }
 
-/// Serves agents until its agent has ended or the caller drops the future. A helper that no agent has started first restores the
-/// settings that a killed owner left; otherwise its agent has.
+/// Serves agents until its agent has ended or the caller drops the future, after restoring the settings that a killed owner left.
 ///
 /// # Errors
 /// The journal or the socket cannot be used.
 pub async fn serve(options: HelperOptions, listening: Listening) -> io::Result<()> {
-    let (powers, connections, unused) = (Arc::new(options.powers), AtomicUsize::new(0), Notify::new());
-    let shared = Arc::new(Shared { powers, log: options.log, connections, unused });
-    let agent = match listening {
-        Listening::On(listener) => {
-            shared.recover().map_err(io::Error::other)?;
-            return shared.accept(listener).await;
+    let (served, listener, agent) = match listening {
+        Listening::For(user, listener) => (Served::OfUser(user), listener, None),
+        Listening::With(agent, listener) => {
+            // The process that has made the connection.
+            let process = rustix::net::sockopt::socket_peercred(&agent)?.pid;
+            (Served::OfAgent(process.as_raw_pid()), listener, Some(agent))
         }
-        Listening::With(agent) => agent,
     };
-    let receiving = agent.try_clone()?;
-    let passed = tokio::task::spawn_blocking(move || client::receive_listener(&receiving));
-    let Some(listener) = passed.await.map_err(io::Error::other)?? else { return Ok(()) };
+    let (powers, connections, unused) = (Arc::new(options.powers), AtomicUsize::new(0), Notify::new());
+    let shared = Arc::new(Shared { powers, served, log: options.log, connections, unused });
+    shared.recover().map_err(io::Error::other)?;
+    let Some(agent) = agent else { return shared.accept(listener).await };
     agent.set_nonblocking(true)?;
     let mut agent = tokio::net::UnixStream::from_std(agent)?;
     tokio::select! {
@@ -209,7 +240,15 @@ impl Shared {
         let listener = tokio::net::UnixListener::from_std(listener)?;
         loop {
             match listener.accept().await {
-                Ok((stream, _)) => self.clone().admit(stream),
+                Ok((stream, _)) => match stream.peer_cred() {
+                    Ok(peer) if self.served.has(&peer) => self.clone().admit(stream),
+                    Ok(peer) => (self.log)(&format!(
+                        "refused: process {} of user {} is not of this helper's agent",
+                        peer.pid().unwrap_or_default(),
+                        peer.uid()
+                    )),
+                    Err(error) => (self.log)(&format!("refused: the kernel does not tell who connects: {error}")),
+                },
                 // Most likely out of file descriptors: wait until some are closed.
                 Err(error) => {
                     (self.log)(&format!("cannot accept: {error}"));
@@ -226,5 +265,37 @@ impl Shared {
             self.connections.fetch_sub(1, Ordering::SeqCst);
             self.unused.notify_one();
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_helper_serves_its_agent_and_its_children_only() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (one, _other) = tokio::net::UnixStream::pair().unwrap();
+            let peer = one.peer_cred().unwrap();
+            let (own, above) = (std::process::id() as i32, rustix::process::getppid().unwrap().as_raw_pid());
+            assert!(Served::OfAgent(own).has(&peer), "the agent itself");
+            assert!(Served::OfAgent(above).has(&peer), "a process that it has started");
+            let mut other = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+            let refused = !Served::OfAgent(other.id() as i32).has(&peer);
+            other.kill().unwrap();
+            other.wait().unwrap();
+            assert!(refused, "another process of the same user");
+            let user = peer.uid();
+            assert!(Served::OfUser(user).has(&peer));
+            assert!(user == 0 || !Served::OfUser(user + 1).has(&peer));
+        });
+    }
+
+    #[test]
+    fn the_parent_of_a_process_with_any_name_is_read() {
+        assert_eq!(parent("7 (thru) S 5 7 7 0"), Some(5));
+        assert_eq!(parent("7 (a) R 1 2 (b)) S 5 7 7 0"), Some(5));
+        assert_eq!([parent(""), parent("7 (a) S x")], [None, None]);
     }
 }

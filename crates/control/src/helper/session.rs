@@ -1,5 +1,6 @@
 //! A helper's session with an agent.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,8 +28,11 @@ pub(super) async fn receive(powers: &Arc<Powers>, mut stream: UnixStream, log: &
         Ok(_) if kind == [SOCKET] => {
             let powers = powers.clone();
             let answered = blocking(move || sockets::answer(&powers, &stream.into_std()?)).await;
-            if let Err(error) = answered {
-                log(&format!("a request for a socket: {error}"));
+            match answered {
+                // The agent has ended the capture, or itself.
+                Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {}
+                Err(error) => log(&format!("a request for a socket or packets: {error}")),
+                Ok(()) => {}
             }
         }
         _ => {}
@@ -102,7 +106,9 @@ impl Session {
             Request::RevertLeft { id, all, force } => self.revert_left(id, all, force),
             Request::Load { stack, rules } => return self.load(&stack, &rules),
             Request::End => Ok(Answer::Reverted { changes: self.end() }),
-            Request::Open(_) | Request::Set(_) | Request::Ping => return Answer::host("the request is out of order"),
+            Request::Capture(_) | Request::Set(_) | Request::Ping => {
+                return Answer::host("the request is out of order");
+            }
         };
         tuned.unwrap_or_else(|error| refused(&error))
     }

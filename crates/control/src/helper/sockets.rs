@@ -1,45 +1,82 @@
-//! Requests that pass a socket. Each has a connection of its own: a message with a socket must not be read ahead.
+//! Requests that pass a socket, and those for packets. Each has a connection of its own: what comes with a message must not be read ahead.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use engine::transport::local::{recv_fd, send_fd};
 use engine::transport::{Buffer, PrivilegedOption, set_privileged};
+use host::capture::Tap;
 
 use super::Powers;
-use super::message::{Answer, PacketRequest, Request, SOCKET, SocketOption};
+use super::message::{Answer, Request, SOCKET, SocketOption};
 use crate::proto::frame::{Decoder, encode};
 use crate::proto::message::{Message, Obstacle};
 
 /// Time limit for a request, and for its answer.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Sends a request to the helper at `path`, with a socket if it has one, and returns the answer with the socket that came with it.
-/// Blocks.
-pub(super) fn ask(
-    path: &Path,
-    request: &Request,
-    socket: Option<BorrowedFd<'_>>,
-) -> io::Result<(Answer, Option<OwnedFd>)> {
+/// Most captures at the same time: each has 16 MiB of the kernel's memory.
+const MOST_CAPTURES: usize = 64;
+/// The captures that this process passes on.
+static CAPTURES: AtomicUsize = AtomicUsize::new(0);
+
+/// Sends a request to the helper at `path`, with a socket if it has one, and returns the answer. Blocks.
+pub(super) fn ask(path: &Path, request: &Request, socket: Option<BorrowedFd<'_>>) -> io::Result<Answer> {
+    receive(&asked(path, request, socket)?).map(|(answer, _)| answer)
+}
+
+/// Sends a request to the helper at `path`, and returns the answer with the connection, on which packets follow. Blocks.
+pub(super) fn ask_for_packets(path: &Path, request: &Request) -> io::Result<(Answer, UnixStream)> {
+    let mut stream = asked(path, request, None)?;
+    stream.set_read_timeout(Some(LIMIT))?;
+    let (mut decoder, mut byte) = (Decoder::new(Request::MAX_FRAME), [0]);
+    loop {
+        stream.read_exact(&mut byte)?;
+        decoder.push(&byte);
+        if let Some(answer) = decoder.take().map_err(io::Error::other)? {
+            return Ok((answer, stream));
+        }
+    }
+}
+
+fn asked(path: &Path, request: &Request, socket: Option<BorrowedFd<'_>>) -> io::Result<UnixStream> {
     let mut stream = UnixStream::connect(path)?;
     stream.write_all(&[SOCKET])?;
     send(&stream, request, socket)?;
-    receive(&stream)
+    Ok(stream)
 }
 
 /// Answers the request of a connection. Blocks.
 pub(super) fn answer(powers: &Powers, stream: &UnixStream) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     match receive::<Request>(stream)? {
-        (Request::Open(PacketRequest { wanted, snaplen }), None) => match powers.packet_socket(&wanted, snaplen) {
-            Ok(socket) => send(stream, &Answer::Opened, Some(socket.as_fd())),
-            Err(reason) => send(stream, &Answer::host(reason), None),
-        },
+        (Request::Capture(tap), None) => {
+            let captures = CAPTURES.fetch_add(1, Ordering::SeqCst);
+            let ended = capture(powers, tap, captures, stream);
+            CAPTURES.fetch_sub(1, Ordering::SeqCst);
+            ended
+        }
         (Request::Set(option), Some(socket)) => send(stream, &powers.set_option(socket.as_fd(), &option), None),
         _ => send(stream, &Answer::host("the request is out of order"), None),
+    }
+}
+
+/// Captures beside `others`.
+fn capture(powers: &Powers, tap: Tap, others: usize, stream: &UnixStream) -> io::Result<()> {
+    if others >= MOST_CAPTURES {
+        let reason = format!("this helper makes {MOST_CAPTURES} captures at the same time, which is the limit");
+        return send(stream, &Answer::host(reason), None);
+    }
+    match powers.packets(tap) {
+        Ok(packets) => {
+            send(stream, &Answer::Opened, None)?;
+            packets.pass_on(stream)
+        }
+        Err(reason) => send(stream, &Answer::host(reason), None),
     }
 }
 

@@ -12,12 +12,13 @@ mod filter;
 pub(crate) mod fuzzing;
 mod own;
 mod packet;
+mod relay;
 mod sequence;
 mod sys;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -26,6 +27,7 @@ use std::time::{Duration, Instant};
 
 use model::Capture;
 use pcap_file::DataLink;
+use serde::{Deserialize, Serialize};
 
 pub use filter::Wanted;
 pub use own::Own;
@@ -33,6 +35,7 @@ pub use own::Own;
 use file::PacketFile;
 use own::Sorter;
 use packet::Segment;
+use relay::{Relayed, Totals};
 use sequence::Connections;
 use sys::{Frame, RETIRE, Ring, thread_ns};
 
@@ -73,11 +76,10 @@ pub struct Capturing {
 }
 
 impl Capturing {
-    /// Starts the capture, with the packet socket that `open` opens for these packets and this many bytes of each:
-    /// [`packet_socket`], or one of a process with more privileges that calls it. A failure is reported by
-    /// [`finish`](Self::finish).
+    /// Starts the capture with the packets that `open` gives it: those of [`Tap::open`], or of a process with more privileges that
+    /// calls it. A failure is reported by [`finish`](Self::finish).
     #[must_use]
-    pub fn start(request: &CaptureRequest, open: impl FnOnce(&Wanted, u32) -> Result<OwnedFd, String>) -> Self {
+    pub fn start(request: &CaptureRequest, open: impl FnOnce(&Tap) -> Result<Packets, String>) -> Self {
         let (stop, own) = (Arc::new(AtomicBool::new(false)), Arc::new(OnceLock::new()));
         let thread = Job::new(request, open).and_then(|job| {
             let (stop, own) = (stop.clone(), own.clone());
@@ -117,47 +119,50 @@ impl Drop for Capturing {
 
 /// The data of the capturing thread.
 struct Job {
-    ring: Ring,
+    packets: Packets,
     keeper: Keeper,
     interface: String,
     loopback: bool,
 }
 
 impl Job {
-    fn new(
-        request: &CaptureRequest,
-        open: impl FnOnce(&Wanted, u32) -> Result<OwnedFd, String>,
-    ) -> Result<Self, String> {
+    fn new(request: &CaptureRequest, open: impl FnOnce(&Tap) -> Result<Packets, String>) -> Result<Self, String> {
         let (interface, index) = interface(request)?;
         let loopback = interface == LOOPBACK;
-        let socket = open(&request.wanted, request.snaplen.max(HEADERS))?;
-        // On loopback each packet passes twice, on its way out and in.
-        let ring = Ring::open(socket, index, loopback).map_err(|error| refusal(&error))?;
+        let packets = open(&Tap {
+            wanted: request.wanted.clone(),
+            snaplen: request.snaplen.max(HEADERS),
+            interface: index,
+            // On loopback each packet passes twice, on its way out and in.
+            outgoing: !loopback,
+        })?;
         let file = PacketFile::create(&request.file, &interface, request.snaplen, FILE_LIMIT)
             .map_err(|error| format!("cannot make {}: {error}", request.file.display()))?;
-        Ok(Self { ring, keeper: Keeper::new(file, request), interface, loopback })
+        Ok(Self { packets, keeper: Keeper::new(file, request), interface, loopback })
     }
 
     fn run(mut self, stop: &AtomicBool, own: &OnceLock<Own>) -> Capture {
         let mut closed: Option<Instant> = None;
         while self.keeper.failed.is_none() {
             if closed.is_none() && stop.load(Ordering::SeqCst) {
-                self.keeper.failed = self.ring.close().err();
+                self.keeper.failed = self.packets.close().err();
                 closed = Some(Instant::now());
             }
             self.keeper.learn(own);
-            let Self { ring, keeper, loopback, .. } = &mut self;
-            let got = ring.take(&mut |frame| {
+            let Self { packets, keeper, loopback, .. } = &mut self;
+            let taken = packets.take(&mut |frame| {
                 if !(*loopback && frame.outgoing) {
                     keeper.see(&frame);
                 }
             });
-            match closed {
-                _ if got => {}
-                Some(at) if at.elapsed() > DRAIN => break,
-                _ => self.ring.wait(RETIRE),
+            match taken {
+                Ok(true) => {}
+                Ok(false) if closed.is_some_and(|at| self.packets.is_over(at)) => break,
+                Ok(false) => self.packets.wait(),
+                Err(error) => self.keeper.failed = Some(error),
             }
         }
+        let Totals { drops, cost_ns } = self.packets.totals();
         let Keeper { mut file, connections, snaplen, early, failed, .. } = self.keeper;
         let failed = failed.or_else(|| file.finish().err());
         let missing = failed.map(|error| format!("ended before the trial: {}", ended(&error, file.path())));
@@ -167,8 +172,8 @@ impl Job {
             snaplen,
             packets: file.packets,
             bytes: file.bytes,
-            drops: self.ring.drops().ok().map(|drops| drops + early.drops),
-            cost_ns: thread_ns(),
+            drops: drops.map(|drops| drops + early.drops),
+            cost_ns: thread_ns() + cost_ns,
             missing,
             sequence: connections.longest(),
             ..Capture::default()
@@ -264,16 +269,103 @@ impl Early {
     }
 }
 
-/// A packet socket that receives only these packets, at most `snaplen` bytes of each. It receives none until it is bound, and its
-/// filter cannot be replaced: the process that gets it may have fewer rights than this one. Needs CAP_NET_RAW.
-///
-/// # Errors
-/// The reason and the remedy.
-pub fn packet_socket(wanted: &Wanted, snaplen: u32) -> Result<OwnedFd, String> {
-    if wanted.ports.is_empty() {
-        return Err("a capture needs a port".into());
+/// What a capture receives: packets of one interface that its filter lets pass.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tap {
+    /// The packets.
+    pub wanted: Wanted,
+    /// Bytes of each packet.
+    pub snaplen: u32,
+    /// Number of the interface.
+    pub interface: u32,
+    /// Whether packets that leave this host are among them.
+    pub outgoing: bool,
+}
+
+impl Tap {
+    /// Opens a packet socket for it. Needs CAP_NET_RAW.
+    ///
+    /// # Errors
+    /// The reason and the remedy.
+    pub fn open(&self) -> Result<Packets, String> {
+        if self.wanted.ports.is_empty() {
+            return Err("a capture needs a port".into());
+        }
+        let ring = sys::packet_socket(&filter::program(&self.wanted, self.snaplen))
+            .and_then(|socket| Ring::open(socket, self.interface, !self.outgoing));
+        let ring = ring.map_err(|error| refusal(&error))?;
+        Ok(Packets(Source::Ring { ring, outgoing: self.outgoing }))
     }
-    sys::packet_socket(&filter::program(wanted, snaplen)).map_err(|error| refusal(&error))
+}
+
+/// The packets of a [`Tap`].
+pub struct Packets(Source);
+
+enum Source {
+    /// Of a packet socket of this process.
+    Ring { ring: Ring, outgoing: bool },
+    /// Of another process.
+    Relayed(Relayed),
+}
+
+impl Packets {
+    /// Those that another process passes on over `stream` ([`pass_on`](Self::pass_on)).
+    ///
+    /// # Errors
+    /// The kernel refuses a time limit.
+    pub fn relayed(stream: UnixStream) -> io::Result<Self> {
+        Ok(Self(Source::Relayed(Relayed::new(stream)?)))
+    }
+
+    /// Passes them on until the other side of `stream` ends the capture. Blocks.
+    ///
+    /// # Errors
+    /// The other side is gone, or they are not of this process.
+    pub fn pass_on(self, stream: &UnixStream) -> io::Result<()> {
+        match self.0 {
+            Source::Ring { ring, outgoing } => relay::pass_on(ring, outgoing, stream),
+            Source::Relayed(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// Blocks further packets.
+    fn close(&mut self) -> io::Result<()> {
+        match &mut self.0 {
+            Source::Ring { ring, .. } => ring.close(),
+            Source::Relayed(relayed) => relayed.close(),
+        }
+    }
+
+    /// Passes what is there to `each`; `false` if nothing is.
+    fn take(&mut self, each: &mut dyn FnMut(Frame<'_>)) -> io::Result<bool> {
+        match &mut self.0 {
+            Source::Ring { ring, .. } => Ok(ring.take(each)),
+            Source::Relayed(relayed) => relayed.take(each),
+        }
+    }
+
+    /// Waits for more; those of another process were waited for.
+    fn wait(&self) {
+        if let Source::Ring { ring, .. } = &self.0 {
+            ring.wait(RETIRE);
+        }
+    }
+
+    /// Whether all packets up to `closed` have been taken, when it was closed.
+    fn is_over(&self, closed: Instant) -> bool {
+        match &self.0 {
+            Source::Ring { .. } => closed.elapsed() > DRAIN,
+            Source::Relayed(relayed) => relayed.totals().is_some(),
+        }
+    }
+
+    /// Dropped packets since the last call, and the cost in another process.
+    fn totals(&self) -> Totals {
+        match &self.0 {
+            Source::Ring { ring, .. } => Totals { drops: ring.drops().ok(), cost_ns: 0 },
+            Source::Relayed(relayed) => relayed.totals().unwrap_or(Totals { drops: None, cost_ns: 0 }),
+        }
+    }
 }
 
 const LOOPBACK: &str = "lo";
@@ -356,12 +448,29 @@ mod tests {
         }
     }
 
+    /// Packets that another process, here a thread, passes on.
+    fn through_another(tap: &Tap) -> Result<Packets, String> {
+        let packets = tap.open()?;
+        let (to, from) = UnixStream::pair().unwrap();
+        std::thread::spawn(move || packets.pass_on(&to));
+        Packets::relayed(from).map_err(|error| error.to_string())
+    }
+
     #[test]
     fn packets_over_loopback_are_kept_once() {
+        kept_once(Tap::open);
+    }
+
+    #[test]
+    fn packets_that_another_process_passes_on_are_kept_once() {
+        kept_once(through_another);
+    }
+
+    fn kept_once(open: fn(&Tap) -> Result<Packets, String>) {
         let folder = tempfile::tempdir().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let capturing = Capturing::start(&request(folder.path(), address.port()), packet_socket);
+        let capturing = Capturing::start(&request(folder.path(), address.port()), open);
         let mut near = TcpStream::connect(address).unwrap();
         let (mut far, _) = listener.accept().unwrap();
         // Another connection to the same port.
@@ -377,7 +486,9 @@ mod tests {
         }
         let capture = capturing.finish();
         if let Some(missing) = &capture.missing {
-            println!("SKIPPED: packets_over_loopback_are_kept_once: {missing}");
+            println!(
+                "SKIPPED: packets_over_loopback_are_kept_once, packets_that_another_process_passes_on_are_kept_once: {missing}"
+            );
             return;
         }
         assert_eq!((capture.interface.as_deref(), capture.drops), (Some("lo"), Some(0)));
@@ -401,10 +512,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let elsewhere =
             CaptureRequest { peer: None, here: Some(Ipv4Addr::new(192, 0, 2, 77).into()), ..request(folder.path(), 1) };
-        let capture = Capturing::start(&elsewhere, packet_socket).finish();
+        let capture = Capturing::start(&elsewhere, Tap::open).finish();
         assert!(capture.missing.unwrap().contains("no interface") && capture.file.is_none());
         let nowhere = CaptureRequest { file: "/proc/none/a.pcapng".into(), ..request(folder.path(), 1) };
-        let capture = Capturing::start(&nowhere, packet_socket).finish();
+        let capture = Capturing::start(&nowhere, Tap::open).finish();
         let missing = capture.missing.unwrap();
         assert!(missing.contains("/proc/none/a.pcapng") || missing.contains("CAP_NET_RAW"), "{missing}");
         let full = ended(&io::Error::from_raw_os_error(libc::ENOSPC), Path::new("/x/a.pcapng"));

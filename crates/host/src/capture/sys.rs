@@ -29,6 +29,8 @@ const USER: u32 = 1;
 /// Bytes of a block, and how many there are: 16 MiB, which hold a hundred thousand short packets.
 const BLOCK: usize = 512 << 10;
 const BLOCKS: usize = 32;
+/// Most bytes of a packet: those of a block.
+pub(super) const MOST_KEPT: usize = BLOCK;
 /// The kernel hands over a block that is not full after this time.
 pub(super) const RETIRE: Duration = Duration::from_millis(20);
 

@@ -2,6 +2,7 @@
 //! clocks.
 #![allow(unsafe_code, reason = "each block states why it is sound")]
 
+pub(crate) mod calls;
 mod ethtool;
 #[cfg(any(test, feature = "fuzzing"))]
 mod fake;

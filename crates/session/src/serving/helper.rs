@@ -1,18 +1,26 @@
-//! The helper of an agent as a process: `thru helper`.
+//! The helper of an agent as a process: `thru helper`. One that an agent has started is two processes: one serves, and one starts it
+//! again if it is killed, so that what it had changed is put back while the agent lives.
 
 use std::io;
-use std::os::fd::AsFd;
-use std::os::unix::fs::PermissionsExt;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use control::helper::{HelperOptions, Listening, Packets, Powers, serve};
+use control::helper::{HelperOptions, Lifeline, Listening, Packets, Powers, serve};
 use host::confine::{self, User};
+use rustix::fs::Mode;
+use rustix::thread::CapabilitySet;
 
 use super::agent::allowance;
 use crate::failure::Failure;
-use crate::setup;
+use crate::setup::{self, own_program};
 use crate::signals::Signals;
+
+/// Time before a helper that was killed starts again: one that is killed at once each time takes little of the host.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// What a helper does, and for whom.
 pub struct HelperServer<'a> {
@@ -26,7 +34,7 @@ pub struct HelperServer<'a> {
     pub journal: Option<PathBuf>,
     /// Whether it loads TCP stacks.
     pub stacks: bool,
-    /// The packet sockets that it opens.
+    /// The packets that it captures.
     pub packets: Packets,
     /// Whether it sets congestion controls that are not open to every user.
     pub congestion: bool,
@@ -39,7 +47,7 @@ pub struct HelperServer<'a> {
 /// Serves until the agent that has started it ends, or a signal comes. Then all settings are restored.
 ///
 /// # Errors
-/// The socket or the journal cannot be used.
+/// The socket or the journal cannot be used, or the user is one that other services share.
 pub fn help(server: HelperServer<'_>) -> Result<(), Failure> {
     let powers = Powers {
         tuning: !server.tuning.is_empty(),
@@ -52,9 +60,20 @@ pub fn help(server: HelperServer<'_>) -> Result<(), Failure> {
         buffers: server.buffers,
     };
     let listening = match server.listen {
-        Some(path) => Listening::On(listen(path, server.user)?),
-        None => Listening::With(inherited()?),
+        Some(path) => {
+            let user = user(server.user, &powers)?;
+            Listening::For(user.uid, listen(path, &user)?)
+        }
+        None => {
+            let agent = inherited()?;
+            let Some(listener) = inherited_listener() else {
+                lower(&powers, server.log)?;
+                return keep_alive(&agent, server.log);
+            };
+            Listening::With(agent, listener)
+        }
     };
+    lower(&powers, server.log)?;
     let mut signals = Signals::catch()?;
     let options = HelperOptions { powers, log: Box::new(server.log) };
     setup::runtime()?.block_on(async {
@@ -65,21 +84,99 @@ pub fn help(server: HelperServer<'_>) -> Result<(), Failure> {
     })
 }
 
-/// A new socket at `path`, to which only `user` can connect.
-fn listen(path: &Path, user: &str) -> Result<UnixListener, Failure> {
-    let failed = |error: io::Error| Failure::host(format!("cannot listen on {}: {error}", path.display()));
-    let user = User::find(user)
+/// The user whose agent may connect.
+fn user(name: &str, powers: &Powers) -> Result<User, Failure> {
+    let failed = |error: io::Error| Failure::host(format!("cannot read the users: {error}"));
+    let user = User::find(name)
         .map_err(failed)?
-        .ok_or_else(|| Failure::usage(format!("`user {user}`: this host has no such user; make it")))?;
+        .ok_or_else(|| Failure::usage(format!("`user {name}`: this host has no such user; make it")))?;
+    refuse_shared(&user, powers)?;
+    Ok(user)
+}
+
+/// Refuses to let a user change the host that other services share: each of them could do it.
+pub(super) fn refuse_shared(user: &User, powers: &Powers) -> Result<(), Failure> {
+    if user.is_shared() && powers.change_host() {
+        return Err(Failure::usage(format!(
+            "other services may run as user {0}, and could change settings, load TCP stacks or capture packets as the agent does: make a user for it (`useradd --system thru`), or name another one with `user`",
+            user.name
+        )));
+    }
+    Ok(())
+}
+
+/// Gives up all rights but those that these powers need.
+fn lower(powers: &Powers, log: fn(&str)) -> Result<(), Failure> {
+    let kept = confine::keep_for_helper(capabilities(powers));
+    if !kept.map_err(|error| Failure::host(format!("cannot give up rights: {error}")))? {
+        log("this kernel cannot filter system calls");
+    }
+    Ok(())
+}
+
+/// The capabilities that these powers need (capabilities(7)).
+fn capabilities(powers: &Powers) -> CapabilitySet {
+    let network = powers.tuning || powers.stacks || powers.congestion || powers.buffers;
+    let stacks = CapabilitySet::BPF | CapabilitySet::PERFMON | CapabilitySet::SYS_ADMIN;
+    [
+        (network, CapabilitySet::NET_ADMIN),
+        (powers.stacks, stacks),
+        (powers.packets != Packets::None, CapabilitySet::NET_RAW),
+    ]
+    .into_iter()
+    .filter_map(|(needed, set)| needed.then_some(set))
+    .collect()
+}
+
+/// A new socket at `path`, to which only `user` can connect.
+fn listen(path: &Path, user: &User) -> Result<UnixListener, Failure> {
+    let failed = |error: io::Error| Failure::host(format!("cannot listen on {}: {error}", path.display()));
     // A socket that an earlier helper left; what is no socket stays, and the address is then in use.
     if std::fs::symlink_metadata(path).is_ok_and(|found| std::os::unix::fs::FileTypeExt::is_socket(&found.file_type()))
     {
         std::fs::remove_file(path).map_err(failed)?;
     }
-    let listener = UnixListener::bind(path).map_err(failed)?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
-    confine::give(path, &user).map_err(failed)?;
+    let listener = private_listener(path).map_err(failed)?;
+    confine::give(path, user).map_err(failed)?;
     Ok(listener)
+}
+
+/// A socket to which only this user can connect, from its first moment. The process has no other threads yet, which would make files
+/// with the same mask.
+pub(super) fn private_listener(path: &Path) -> io::Result<UnixListener> {
+    let before = rustix::process::umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
+    let listener = UnixListener::bind(path);
+    rustix::process::umask(before);
+    listener
+}
+
+/// Runs the helper of the agent at the other end of `agent`, and starts it again when it is killed: the next one restores what it has
+/// left. Returns when the agent has ended, and its helper after it.
+fn keep_alive(agent: &UnixStream, log: fn(&str)) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::host(format!("cannot start the helper: {error}"));
+    let Some(listener) = Lifeline::passed(agent).map_err(failed)? else { return Ok(()) };
+    loop {
+        let mut command = Command::new(own_program()?);
+        command.args(std::env::args_os().skip(1));
+        // A child inherits these two; it writes nothing to its standard output.
+        command.stdin(Stdio::from(OwnedFd::from(agent.try_clone().map_err(failed)?)));
+        command.stdout(Stdio::from(OwnedFd::from(listener.try_clone().map_err(failed)?)));
+        let ended = command.status().map_err(failed)?;
+        match (ended.signal(), ended.success()) {
+            (Some(signal), _) => log(&format!("signal {signal} ended it; it starts again and restores what it left")),
+            (None, true) => return Ok(()),
+            // It has said why.
+            (None, false) => return Err(Failure::host("the helper has ended")),
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// The listening socket that [`keep_alive`] gives its child.
+fn inherited_listener() -> Option<UnixListener> {
+    let output = io::stdout();
+    let listens = rustix::net::sockopt::socket_acceptconn(&output).unwrap_or_default();
+    listens.then(|| Some(UnixListener::from(output.as_fd().try_clone_to_owned().ok()?))).flatten()
 }
 
 /// The connection to the agent that has started this process.
@@ -89,4 +186,50 @@ fn inherited() -> Result<UnixStream, Failure> {
     let agent = UnixStream::from(io::stdin().as_fd().try_clone_to_owned().map_err(not_started)?);
     agent.local_addr().map_err(not_started)?;
     Ok(agent)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn only_its_user_can_connect_to_a_helpers_socket_whatever_the_mask() {
+        let folder = tempfile::tempdir().unwrap();
+        let before = rustix::process::umask(Mode::empty());
+        let path = folder.path().join("helper.sock");
+        drop(private_listener(&path).unwrap());
+        assert_eq!(rustix::process::umask(before), Mode::empty(), "the mask is as before");
+        assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_helper_keeps_the_capabilities_that_its_flags_need() {
+        let none = Powers::none();
+        assert_eq!(capabilities(&none), CapabilitySet::empty());
+        let buffers = Powers { buffers: true, ..none.clone() };
+        assert_eq!(capabilities(&buffers), CapabilitySet::NET_ADMIN);
+        let captures = Powers { packets: Packets::Headers, ..none.clone() };
+        assert_eq!(capabilities(&captures), CapabilitySet::NET_RAW);
+        let stacks = capabilities(&Powers { stacks: true, ..none });
+        assert!(stacks.contains(CapabilitySet::BPF) && !stacks.contains(CapabilitySet::DAC_OVERRIDE));
+    }
+
+    #[test]
+    fn a_user_that_services_share_gets_nothing_that_changes_the_host() {
+        let nobody = User { name: "nobody".into(), uid: 65_534, gid: 65_534 };
+        let own = User { name: "thru".into(), uid: 990, gid: 990 };
+        let harmless = Powers { buffers: true, congestion: true, ..Powers::none() };
+        refuse_shared(&nobody, &harmless).unwrap();
+        for powers in [
+            Powers { tuning: true, ..harmless.clone() },
+            Powers { stacks: true, ..harmless.clone() },
+            Powers { packets: Packets::Headers, ..harmless },
+        ] {
+            refuse_shared(&own, &powers).unwrap();
+            let refused = refuse_shared(&nobody, &powers).unwrap_err().to_string();
+            assert!(refused.contains("useradd") && refused.contains("`user`"), "{refused}");
+        }
+    }
 }

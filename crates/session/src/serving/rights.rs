@@ -2,9 +2,10 @@
 //! its flags need.
 
 use std::ffi::OsString;
+use std::fs::{self, Permissions};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixListener;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -17,6 +18,7 @@ use host::confine::{self, Files, Restricted, User};
 use rustix::fs::{Access, access};
 use rustix::thread::{CapabilitySet, capabilities};
 
+use super::helper::{private_listener, refuse_shared};
 use crate::failure::Failure;
 use crate::files::private_folder;
 use crate::scratch::Scratch;
@@ -24,6 +26,8 @@ use crate::setup::{self, own_program};
 
 /// Users that an agent of root becomes, the first that exists.
 const USERS: [&str; 2] = ["thru", "nobody"];
+/// Mode of the agent's folder, whatever the mask is with which it was started.
+const PRIVATE: u32 = 0o700;
 /// Name of the helper's socket in the agent's folder.
 const SOCKET: &str = "helper.sock";
 /// How long an agent that ends waits until its helper has restored the settings.
@@ -142,11 +146,6 @@ impl Wanted<'_> {
         flags
     }
 
-    /// Whether clients change settings, load stacks or capture packets.
-    fn changes_host(&self) -> bool {
-        self.powers.tuning || self.powers.stacks || self.powers.packets != Packets::None
-    }
-
     /// Makes the folders that it writes to, for `user` if it is another one.
     fn make_folders(&self, user: Option<&User>) -> Result<(), Failure> {
         if let Some(folder) = self.captures.folder() {
@@ -173,6 +172,9 @@ impl Wanted<'_> {
 pub(super) fn lower(wanted: &Wanted<'_>, log: impl Fn(&str)) -> Result<Lowered, Failure> {
     let root = rustix::process::geteuid().is_root();
     let user = if root { Some(user(wanted.user)?) } else { None };
+    if let Some(user) = &user {
+        refuse_shared(user, &wanted.powers)?;
+    }
     if user.as_ref().is_some_and(User::is_root) {
         wanted.make_folders(None)?;
         let (helper, folder) = (wanted.helper_here(), setup::socket_directory()?);
@@ -191,13 +193,15 @@ pub(super) fn lower(wanted: &Wanted<'_>, log: impl Fn(&str)) -> Result<Lowered, 
         confine::keep_capabilities(kept).map_err(|error| Failure::host(format!("cannot give up rights: {error}")))?;
     }
     let folder = if own_user { Scratch::anywhere() } else { Scratch::new() };
-    let folder = folder.map_err(|error| setup::no_socket_directory(&error))?;
+    let folder = folder
+        .and_then(|folder| fs::set_permissions(folder.path(), Permissions::from_mode(PRIVATE)).map(|()| folder))
+        .map_err(|error| setup::no_socket_directory(&error))?;
     let helper = match &started {
         Some(started) => started.listen(folder.path().join(SOCKET))?,
         None => wanted.helper_here(),
     };
     // Without a helper process, what the flags allow happens here, with all files of this user.
-    if matches!(helper, Helper::At(_)) || !wanted.changes_host() {
+    if matches!(helper, Helper::At(_)) || !wanted.powers.change_host() {
         restrict(folder.path(), wanted, &log)?;
     }
     check_captures(wanted.captures, user.as_ref().filter(|_| own_user))?;
@@ -267,7 +271,7 @@ fn no_helper(error: &io::Error) -> Failure {
 impl Started {
     /// Makes the socket on which the helper listens.
     fn listen(&self, path: PathBuf) -> Result<Helper, Failure> {
-        let listener = UnixListener::bind(&path).map_err(|error| no_helper(&error))?;
+        let listener = private_listener(&path).map_err(|error| no_helper(&error))?;
         if let Some(lifeline) = &self.lifeline {
             lifeline.pass(&listener).map_err(|error| no_helper(&error))?;
         }

@@ -38,7 +38,7 @@ pub struct HelperArgs {
     #[arg(long)]
     allow_stacks: bool,
 
-    /// Open packet sockets that receive the headers of a measurement's packets, or with =payload whole packets.
+    /// Capture the headers of a measurement's packets, or with =payload whole packets.
     #[arg(long, value_name = "payload", num_args = 0..=1, default_missing_value = "headers", require_equals = true, value_parser = ["headers", "payload"])]
     allow_capture: Option<String>,
 

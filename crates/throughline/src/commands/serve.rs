@@ -113,7 +113,8 @@ pub struct ServeArgs {
     metrics: Option<SocketAddr>,
 
     /// User that the agent and its workers become if root starts it; a helper process keeps the privileges that its other
-    /// flags need. `root` keeps all of them [default: thru if there is such a user, else nobody].
+    /// flags need. `root` keeps all of them; with --allow-tuning, --allow-stacks or --allow-capture it is not
+    /// nobody [default: thru if there is such a user, else nobody].
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
 

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use lab::{CrossoverSpec, Lab};
+use program::agent::OTHER_USER;
 use program::{Agent, Doc, Running, Sandbox, binary, skip};
 
 use super::events::{Kept, of_outcomes};
@@ -81,7 +82,7 @@ impl Bed {
     /// The flags of the far end's agent.
     pub(crate) fn serving(&self) -> Vec<String> {
         let listen = format!("{}:0", self.lab.host("b").unwrap().v4);
-        let flags = ["--listen", &listen, "--allow-tuning", "--grace", "100ms"];
+        let flags = ["--listen", &listen, "--allow-tuning", "--grace", "100ms", "--user", OTHER_USER];
         self.sandbox.token_flags().into_iter().chain(flags).map(str::to_owned).collect()
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use program::Running;
-use program::agent::{children_called, descendants};
+use program::agent::{descendants, helpers};
 use program::process::{Signal, reaches, runs};
 
 use super::bed::{Bed, End, LIMIT, SACK, comes_true};
@@ -48,11 +48,11 @@ impl Early<'_> {
     /// Returns the processes that must then end.
     fn strike(&self, agent: &mut Running) -> Vec<u32> {
         if self.victim == Victim::Helper {
-            let mut helpers = Vec::new();
-            while helpers.is_empty() && agent.runs() {
-                helpers = children_called(agent.pid(), "helper");
+            let mut found = Vec::new();
+            while found.is_empty() && agent.runs() {
+                found = helpers(agent.pid());
             }
-            let _ = helpers.into_iter().all(|pid| reaches(pid, Signal::KILL));
+            let _ = found.into_iter().all(|pid| reaches(pid, Signal::KILL));
         }
         // An agent without its helper is of no use.
         let below = descendants(agent.pid());

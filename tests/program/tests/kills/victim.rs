@@ -1,6 +1,6 @@
 //! Who is killed, and what must then go back by itself.
 
-use program::agent::{children_called, descendants};
+use program::agent::{children_called, descendants, helpers};
 use program::process::{Signal, reaches};
 use program::{Agent, Running};
 
@@ -67,7 +67,7 @@ impl Victim {
         moments: &mut Moments,
     ) -> Option<Struck> {
         let victims = self.processes(agent, client, moments)?;
-        let helper = if self.lives_with_the_agent() { Vec::new() } else { children_called(agent.pid(), "helper") };
+        let helper = if self.lives_with_the_agent() { Vec::new() } else { helpers(agent.pid()) };
         let mut below: Vec<u32> = descendants(client.pid()).into_iter().chain(descendants(agent.pid())).collect();
         below.retain(|pid| !helper.contains(pid));
         let struck = Struck { below, changed: bed.records() > 0, events: client.stdout() };
@@ -106,7 +106,7 @@ impl Victim {
                 // By itself, or while it restores what its killed agent changed.
                 let agent_first = moments.random.below(2) == 0;
                 let agents = agent_first.then_some(agent.pid());
-                Some(agents.into_iter().chain(children_called(agent.pid(), "helper")).collect())
+                Some(agents.into_iter().chain(helpers(agent.pid())).collect())
             }
             Self::Both if moments.random.below(2) == 0 => Some(vec![client.pid(), agent.pid()]),
             Self::Both => Some(vec![agent.pid(), client.pid()]),
