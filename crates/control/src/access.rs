@@ -32,6 +32,8 @@ pub trait KnownKeys {
 pub enum Recognized {
     /// It is the agent's.
     Known,
+    /// It is that of this user's own agents, and nothing else is known of the agent.
+    Own,
     /// Nothing is known of the agent.
     New,
 }

@@ -225,18 +225,16 @@ fn append(file: &Path, agent: &str, key: &Fingerprint) -> io::Result<()> {
 
 impl KnownKeys for KnownAgents {
     fn check(&self, agent: &str, key: &Fingerprint) -> Result<Recognized, String> {
-        // Whoever has this user's own key may read its files.
-        if self.own == Some(*key) {
-            return Ok(Recognized::Known);
-        }
+        let own = self.own == Some(*key);
         // A file that cannot be read knows nobody; `keep` then says why.
         let known = self.text().unwrap_or_default();
         let of_agent: Vec<Option<Fingerprint>> =
             known.lines().filter_map(entry).filter(|(name, _)| *name == agent).map(|(_, key)| key).collect();
         if of_agent.is_empty() {
-            return Ok(Recognized::New);
+            return Ok(if own { Recognized::Own } else { Recognized::New });
         }
-        if of_agent.contains(&Some(*key)) {
+        // Whoever has this user's own key may read its files.
+        if own || of_agent.contains(&Some(*key)) {
             return Ok(Recognized::Known);
         }
         Err(match of_agent.iter().flatten().next() {
@@ -280,8 +278,12 @@ mod tests {
         let first = known.keep("b:6280", &one);
         assert!(first.starts_with("b:6280 has the key SHA256:") && first.contains("known_agents"), "{first}");
         assert_eq!(known.check("b:6280", &one), Ok(Recognized::Known));
-        let own = known.check("c:6280", &Fingerprint::of(b"own"));
-        assert_eq!(own, Ok(Recognized::Known), "this user's own agent");
+        let own = Fingerprint::of(b"own");
+        assert_eq!(
+            known.check("b:6280", &own),
+            Ok(Recognized::Known),
+            "this user's own agent, in place of another one"
+        );
         let refused = known.check("b:6280", &other).unwrap_err();
         assert!(refused.contains(&other.to_string()) && refused.contains("thru agent forget b:6280"), "{refused}");
         let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -292,6 +294,19 @@ mod tests {
         known.trust(&KnownAgent { name: "b:6280".into(), key: one }).unwrap();
         assert_eq!(known.check("b:6280", &one), Ok(Recognized::Known));
         assert_eq!(known.list().unwrap(), [KnownAgent { name: "b:6280".into(), key: one }]);
+    }
+
+    #[test]
+    fn a_host_that_has_shown_the_users_own_key_may_show_no_other_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let known = known(folder.path());
+        let [own, other] = [b"own".as_slice(), b"other"].map(Fingerprint::of);
+        assert_eq!(known.check("node7:6280", &own), Ok(Recognized::Own));
+        known.keep("node7:6280", &own);
+        assert_eq!(known.check("node7:6280", &own), Ok(Recognized::Known));
+        let refused = known.check("node7:6280", &other).unwrap_err();
+        assert!(refused.contains("has changed") && refused.contains("thru agent forget node7:6280"), "{refused}");
+        assert_eq!(known.check("node8:6280", &other), Ok(Recognized::New));
     }
 
     #[test]

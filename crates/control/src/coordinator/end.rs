@@ -144,7 +144,15 @@ impl End {
         let wire = Wire::start(stream, &ToAgent::Ping);
         let end = Self::greet(wire, name, reached, access.token.as_ref(), binding).await?;
         // Only now: an attacker without the token must not take the agent's place in the file.
-        let note = (recognized == Recognized::New).then(|| access.keys.keep(&agent, key));
+        let note = match recognized {
+            Recognized::Known => None,
+            // Hosts that share this user's home have one key; whoever takes the place of one of them has another.
+            Recognized::Own => {
+                access.keys.keep(&agent, key);
+                None
+            }
+            Recognized::New => Some(access.keys.keep(&agent, key)),
+        };
         Ok(Self { note, ..end })
     }
 
