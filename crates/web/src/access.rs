@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -18,6 +18,7 @@ use subtle::ConstantTimeEq as _;
 
 use crate::App;
 use crate::answer::Refusal;
+use crate::connections::Connection;
 
 /// The secret of this process's page: 192 random bits.
 #[derive(Debug)]
@@ -47,7 +48,12 @@ impl Token {
 
 /// Refuses requests to another name than that of this address, and tells the browser what the answers are for.
 pub(crate) async fn at_home(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let host = hosts.next().and_then(|host| host.to_str().ok()).unwrap_or_default();
+    // Of two, another program between may have read the other one (RFC 9112, 3.2).
+    if hosts.next().is_some() {
+        return Refusal::bad("the request has two Host headers").into_response();
+    }
     if !is_own(&app, host) {
         let error = format!("this page is at http://{}: open it by that address", app.address);
         return Refusal::new(StatusCode::MISDIRECTED_REQUEST, error).into_response();
@@ -72,6 +78,9 @@ pub(crate) async fn checked(State(app): State<Arc<App>>, request: Request, next:
             "this page needs the token: open the address that `thru web` printed",
         )
         .into_response();
+    }
+    if let Some(connection) = request.extensions().get::<ConnectInfo<Connection>>() {
+        connection.0.has_token();
     }
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         let origin =

@@ -9,6 +9,7 @@
 mod access;
 mod agents;
 mod answer;
+mod connections;
 mod forms;
 mod live;
 mod pages;
@@ -27,6 +28,7 @@ use session::signals::Signals;
 use session::{Failure, setup};
 
 pub use self::access::Token;
+use self::connections::{Bounded, Connection};
 pub use self::forms::{Field, Form};
 use self::live::Hub;
 use self::tests_run::Tests;
@@ -76,10 +78,11 @@ pub fn serve(options: Options, announce: impl FnOnce(&str)) -> Result<(), Failur
         let hub = Hub::start();
         let mut signals = Signals::catch()?;
         let app = App { address, token, pages: pages::Cache::default(), hub, tests: Tests::default(), options };
-        let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
+        let listener = Bounded::new(tokio::net::TcpListener::from_std(listener).map_err(failed)?);
         announce(&url);
+        let service = router(Arc::new(app)).into_make_service_with_connect_info::<Connection>();
         tokio::select! {
-            served = axum::serve(listener, router(Arc::new(app))).into_future() => served.map_err(failed),
+            served = axum::serve(listener, service).into_future() => served.map_err(failed),
             // Open streams of events end with the process.
             _ = signals.next() => Ok(()),
         }

@@ -126,6 +126,11 @@ fn the_page_is_for_who_has_the_token_and_its_address() {
         // A name that an attacker lets point to this address.
         assert_eq!(page.ask(&request, &[other.clone(), authorization.clone()], "").status, 421, "{path}");
     }
+    // Of two names one could be another site's.
+    for hosts in [[&host, &other], [&other, &host], [&host, &host]] {
+        let head: Vec<String> = hosts.into_iter().chain([&authorization]).cloned().collect();
+        assert!(matches!(page.ask("GET /api/runs", &head, "").status, 400 | 421));
+    }
     let id = page.get("/api/runs").json()["runs"][0]["id"].as_str().unwrap().to_owned();
     for request in [format!("DELETE /api/runs/{id}"), format!("POST /api/runs/{id}"), "POST /api/tests".to_owned()] {
         for origin in [None, Some("null"), Some("http://127.0.0.1:1"), Some("https://attacker.example")] {
@@ -154,12 +159,16 @@ fn the_page_starts_only_what_its_forms_offer() {
                 !["json", "store", "no-store", "np", "token-file", "until-input-ends", "help"].contains(&name),
                 "{name}"
             );
+            // No file of the choice of who has the token.
+            assert!(!["capture", "fetch", "rsa-public-key-path", "username"].contains(&name), "{name}");
+            assert!(!matches!(field["value"].as_str(), Some("FILE" | "DIR")), "{field}");
         }
     }
     let file = page.sandbox.path("written").display().to_string();
     for body in [
         json!({ "command": "lab", "subject": "run" }),
         json!({ "command": "stream", "options": [["json", file]] }),
+        json!({ "command": "stream", "options": [["capture", file]] }),
         json!({ "command": "stream", "subject": format!("--json={file}") }),
         json!({ "command": "stream", "options": [["time", null]] }),
         json!({ "command": "stream", "options": [["transport", "nosuch"]] }),
@@ -252,4 +261,29 @@ fn a_port_in_use_is_named() {
     let refused = page.sandbox.run(&["web", "--listen", &page.at]).ended_with(7).message();
     assert!(refused.contains(&page.at) && refused.contains("another port"), "{refused}");
     page.sandbox.run(&["web", "--listen", "somewhere"]).ended_with(2);
+}
+
+#[test]
+fn connections_without_the_token_are_few_and_keep_nobody_out() {
+    let page = Page::open();
+    let half = format!("GET / HTTP/1.1\r\n{}\r\nX: ", page.host());
+    let held: Vec<TcpStream> = (0..300)
+        .map(|_| {
+            let mut stream = TcpStream::connect(&page.at).unwrap();
+            stream.write_all(half.as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    assert_eq!(page.get("/api/runs").status, 200);
+    eventually("the oldest are closed", || {
+        let closed = held.iter().filter(|stream| {
+            stream.set_nonblocking(true).unwrap();
+            // The end, or a reset: what it has sent was not read.
+            stream.peek(&mut [0]).is_ok_and(|count| count == 0)
+                || stream.take_error().unwrap().is_some()
+                || stream.peek(&mut [0]).is_err_and(|error| error.kind() != std::io::ErrorKind::WouldBlock)
+        });
+        closed.count() >= 150
+    });
+    assert_eq!(page.get("/api/runs").status, 200);
 }

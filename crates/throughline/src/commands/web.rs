@@ -1,5 +1,6 @@
 //! `thru web`: runs in a browser.
 
+use std::any::TypeId;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -7,6 +8,7 @@ use clap::{Arg, ArgAction, Args, Command};
 use session::Failure;
 use web::{Field, Form};
 
+use crate::flags::LOGIN;
 use crate::spelling;
 
 /// The commands that the page may start.
@@ -14,8 +16,7 @@ const STARTED: [&str; 5] = ["curve", "stream", "rr", "transfer", "run"];
 /// The heading of options for files and screens, of which a page has its own.
 const OUTPUT: &str = "Output";
 /// Options that the page has its own way for, or that ask on the terminal.
-const LEFT_OUT: [&str; 9] =
-    ["np", "all", "each", "token-file", "username", "public-key", "dry-run", "resume", "until-input-ends"];
+const LEFT_OUT: [&str; 6] = ["all", "each", "fetch", "dry-run", "resume", "until-input-ends"];
 
 /// Flags of `thru web`.
 #[derive(Debug, Args)]
@@ -67,7 +68,10 @@ fn is_offered(arg: &Arg) -> bool {
     let help =
         matches!(arg.get_action(), ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong | ArgAction::Version);
     let output = arg.get_help_heading() == Some(OUTPUT) && name != "name";
-    !(arg.is_hide_set() || help || output || LEFT_OUT.contains(&name))
+    let login = arg.get_help_heading() == Some(LOGIN);
+    // Who has the token of the page reads and writes no files of his choice.
+    let file = arg.get_value_parser().type_id() == TypeId::of::<PathBuf>();
+    !(arg.is_hide_set() || help || output || login || file || LEFT_OUT.contains(&name))
 }
 
 fn field(arg: &Arg) -> Field {

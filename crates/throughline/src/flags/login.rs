@@ -10,7 +10,7 @@ use session::serving::UserFiles;
 use session::values::whole;
 
 /// Headings of the flags.
-const LOGIN: &str = "Login to an iperf3 server";
+pub const LOGIN: &str = "Login to an iperf3 server";
 const CLIENTS: &str = "Login of iperf3 clients";
 
 /// Flags of a client that logs in.
