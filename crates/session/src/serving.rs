@@ -15,8 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
+use std::time::Instant;
 
-use control::agent::Machine;
+use control::agent::{Lines, Machine};
 use peers::{InteropError, Padding, PeerProtocol, Service, Users};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -150,13 +151,25 @@ fn service(
                 None => place,
             })
         }),
-        log: Box::new(log),
+        log: bounded(log),
         listening: Box::new(move |address| {
             log(&format!("speaking {name} on {address}"));
             listening(address);
         }),
         stop: AtomicBool::new(false),
     }
+}
+
+/// A log in which other programs' clients, who have no token, cause few lines: theirs begin with their address.
+fn bounded(log: fn(&str)) -> Box<dyn Fn(&str) + Send + Sync> {
+    let lines = Lines::default();
+    Box::new(move |text| {
+        let peer = text.split_once(": ").and_then(|(peer, _)| peer.parse::<SocketAddr>().ok());
+        match peer {
+            None => log(text),
+            Some(peer) => lines.line(peer.ip(), text, Instant::now()).iter().for_each(|line| log(line)),
+        }
+    })
 }
 
 /// Serves the client whose connection is standard input.

@@ -8,4 +8,5 @@ mod local_user;
 mod on_path;
 mod other_programs;
 mod privileges;
+mod strangers;
 mod units;

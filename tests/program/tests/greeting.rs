@@ -254,7 +254,7 @@ fn a_thousand_simultaneous_clients_all_get_a_position_and_their_turn() {
     };
     let sandbox = Sandbox::new();
     let (path, text) = token(&sandbox);
-    let agent = Agent::with(&["--token-file", &path, "--max-clients", "1100"]);
+    let agent = Agent::with(&["--token-file", &path, "--max-clients", "1200"]);
     let (mut crowd, keeper) = (Vec::new(), keeper());
     // A hundred at a time: a greeting must end within five seconds, also on a busy machine.
     while crowd.len() < count {

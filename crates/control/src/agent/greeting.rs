@@ -1,12 +1,11 @@
 //! The start of a session: both sides' hellos, the token, and the inventory of this host.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use tokio::net::TcpStream;
 
 use super::Shared;
+use super::clients::Client;
 use super::session::{EndReason, Session};
 use crate::proto::auth::{self, Token};
 use crate::proto::message::{FromAgent, Hello, RefusalCause, ToAgent};
@@ -14,6 +13,40 @@ use crate::proto::{CAPABILITIES, OLDEST_PROTOCOL, PROTOCOL, program};
 use crate::wire::Wire;
 
 impl Session {
+    /// The session after authentication; `None` if the coordinator was refused.
+    pub(crate) async fn identified(mut self) -> Option<Self> {
+        match self.identify().await {
+            Ok(()) => Some(self),
+            Err(over) => {
+                self.end(&over).await;
+                None
+            }
+        }
+    }
+
+    pub(super) async fn end(self, over: &str) {
+        self.log(over);
+        self.wire.close().await;
+    }
+
+    /// Writes a line about its coordinator to the log. Of one without the token there may be too many.
+    pub(super) fn log(&self, text: &str) {
+        let text = format!("{}: {text}", self.peer);
+        match self.addresses.peer.filter(|_| !self.has_token) {
+            Some(peer) => self.shared.log_stranger(peer, &text),
+            None => self.shared.log(&text),
+        }
+    }
+
+    pub(super) async fn refuse(&self, reason: &str) -> EndReason {
+        self.refuse_because(RefusalCause::Other, reason).await
+    }
+
+    pub(super) async fn refuse_because(&self, cause: RefusalCause, reason: &str) -> EndReason {
+        let _ = self.wire.send(&FromAgent::Refused { reason: reason.into(), cause }).await;
+        format!("refused: {reason}")
+    }
+
     /// Receives the coordinator's hello and checks its version and token; an error ends the session. Nothing else is done for an
     /// unauthenticated connection.
     pub(super) async fn identify(&mut self) -> Result<(), EndReason> {
@@ -37,6 +70,7 @@ impl Session {
         }
         if let Some(token) = token {
             self.check(&token, nonces).await?;
+            self.has_token = true;
         }
         self.wire.trust();
         Ok(())
@@ -59,14 +93,13 @@ impl Session {
     /// Accepts the authenticated coordinator and sends it the inventory of this host. It counts as connected until the returned
     /// value is dropped.
     pub(super) async fn welcome(&mut self) -> Result<Client, EndReason> {
-        let (client, connected) = Client::new(&self.shared);
-        if connected > self.shared.options.limits.clients {
-            return Err(self
-                .refuse("too many clients are connected: try again later, or raise `max-clients` of the agent")
-                .await);
+        match self.shared.clients.enter(self.source(), self.shared.options.limits.clients) {
+            Ok(client) => {
+                self.wire.send_frame(self.shared.welcome().await?).await?;
+                Ok(client)
+            }
+            Err(reason) => Err(self.refuse(reason).await),
         }
-        self.wire.send_frame(self.shared.welcome().await?).await?;
-        Ok(client)
     }
 }
 
@@ -78,25 +111,9 @@ pub(super) async fn refuse_plain(shared: &Shared, stream: TcpStream, peer: Socke
     let mut ours = hello(String::new(), String::new());
     ours.version.clone_from(&shared.options.version);
     let _ = wire.send(&FromAgent::Hello(ours)).await;
-    shared.log(&format!("{peer}: refused: {}", incompatible(&theirs, &shared.options.version)));
+    let refused = incompatible(&theirs, &shared.options.version);
+    shared.log_stranger(peer.ip(), &format!("{peer}: refused: {refused}"));
     wire.close().await;
-}
-
-/// Counts an accepted coordinator until it is dropped.
-pub(super) struct Client(Arc<Shared>);
-
-impl Client {
-    /// Counts one more; returns the new number.
-    fn new(shared: &Arc<Shared>) -> (Self, usize) {
-        let before = shared.clients.fetch_add(1, Ordering::SeqCst);
-        (Self(shared.clone()), before + 1)
-    }
-}
-
-impl Drop for Client {
-    fn drop(&mut self) {
-        self.0.clients.fetch_sub(1, Ordering::SeqCst);
-    }
 }
 
 /// Why a client with this hello cannot be served: both versions, and the host to update.

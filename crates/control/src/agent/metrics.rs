@@ -80,7 +80,7 @@ impl Source {
             uptime: self.started.elapsed(),
             running,
             waiting,
-            clients: self.shared.clients.load(std::sync::atomic::Ordering::SeqCst),
+            clients: self.shared.clients.count(),
             sums: self.shared.measured.now(),
             host: kept.host.clone(),
         };

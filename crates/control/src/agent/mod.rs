@@ -4,6 +4,7 @@
 
 mod addresses;
 mod budget;
+mod clients;
 mod data_acceptor;
 mod facts;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -12,6 +13,7 @@ mod gate;
 mod greeting;
 mod hold;
 mod limits;
+mod lines;
 #[cfg(feature = "metrics")]
 mod measured;
 mod merge;
@@ -35,7 +37,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
 use bus::{BusAccess, Place};
@@ -51,6 +52,7 @@ use crate::proto::{CONTROL_MAGIC, PLAIN_MAGIC, PROTOCOL};
 use crate::wire::PING_EVERY;
 use crate::{AgentKey, ControlError};
 use addresses::Addresses;
+use clients::Clients;
 use data_acceptor::DataAcceptor;
 use engine::transport::{DatagramListener, HELLO_BYTES, tcp_round_trip};
 use facts::{SharedReading, Welcome};
@@ -58,6 +60,7 @@ use gate::Gate;
 pub(crate) use greeting::hello;
 use hold::Holds;
 pub use limits::Limits;
+pub use lines::Lines;
 #[cfg(feature = "metrics")]
 use measured::Measured;
 pub use packets::Captures;
@@ -147,7 +150,11 @@ pub(crate) struct Shared {
     gate: Arc<Gate>,
     challenges: Challenges,
     /// Authenticated coordinators that are connected.
-    clients: AtomicUsize,
+    clients: Arc<Clients>,
+    /// What strangers may write to the log.
+    lines: Lines,
+    /// Requests for results that are kept.
+    results_turns: Turns,
     #[cfg(feature = "metrics")]
     measured: Measured,
     welcomes: SharedReading<Welcome>,
@@ -248,7 +255,9 @@ impl Shared {
             listening,
             gate: Gate::new(file_limit()),
             challenges: Challenges::default(),
-            clients: AtomicUsize::new(0),
+            clients: Arc::default(),
+            lines: Lines::default(),
+            results_turns: Turns::default(),
             #[cfg(feature = "metrics")]
             measured: Measured::default(),
             welcomes: SharedReading::default(),
@@ -262,6 +271,13 @@ impl Shared {
     /// Writes one line to the log. Text from the network cannot add lines.
     fn log(&self, text: &str) {
         (self.options.log)(&line(text));
+    }
+
+    /// Writes a line about a stranger at `peer`, unless there are too many.
+    fn log_stranger(&self, peer: IpAddr, text: &str) {
+        if let Some(text) = self.lines.line(peer, &line(text), Instant::now()) {
+            (self.options.log)(&text);
+        }
     }
 
     /// Whether the shared port receives data connections to `address`.

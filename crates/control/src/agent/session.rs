@@ -7,11 +7,10 @@ use std::time::{Duration, Instant};
 
 use engine::transport::{Cookie, SharedPort as Port, transport};
 use host::{Capturing, RealSys, Watch, WatchOptions};
-use model::{EndPass, MachineUser, Role, Spec};
+use model::{EndPass, Role, Spec};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::addresses::Addresses;
-use super::budget;
 use super::data_acceptor::{Registration, WorkerLinks};
 use super::hold::{Member, Reserved};
 use super::merge::merge;
@@ -26,7 +25,7 @@ use crate::ControlError;
 use crate::helper::Client;
 use crate::proto::auth::{self, Binding};
 use crate::proto::message::{
-    Assignment, Cause, Done, FromAgent, FromWorker, Prepare, RefusalCause, ToAgent, ToWorker, WireRendezvous,
+    Assignment, Cause, Done, FromAgent, FromWorker, Prepare, ToAgent, ToWorker, WireRendezvous,
     WorkerDone,
 };
 use crate::wire::Wire;
@@ -39,6 +38,8 @@ pub(crate) struct Session {
     pub(super) peer: String,
     /// The connection that the proofs of the token cover.
     pub(super) binding: Binding,
+    /// Whether its coordinator has proved the token.
+    pub(super) has_token: bool,
     /// The purpose of the current measurement.
     pub(super) purpose: String,
     /// Whether it has joined another connection of its coordinator, which then has the settings.
@@ -84,22 +85,12 @@ impl Session {
             addresses,
             peer,
             binding,
+            has_token: false,
             purpose: String::new(),
             joined: false,
             helper: None,
             changed: false,
             session_captures: SessionCaptures::default(),
-        }
-    }
-
-    /// The session after authentication; `None` if the coordinator was refused.
-    pub(crate) async fn identified(mut self) -> Option<Self> {
-        match self.identify().await {
-            Ok(()) => Some(self),
-            Err(over) => {
-                self.end(&over).await;
-                None
-            }
         }
     }
 
@@ -110,20 +101,6 @@ impl Session {
             Err(over) => over,
         };
         self.end(&over).await;
-    }
-
-    async fn end(self, over: &str) {
-        self.shared.log(&format!("{}: {over}", self.peer));
-        self.wire.close().await;
-    }
-
-    pub(super) async fn refuse(&self, reason: &str) -> EndReason {
-        self.refuse_because(RefusalCause::Other, reason).await
-    }
-
-    pub(super) async fn refuse_because(&self, cause: RefusalCause, reason: &str) -> EndReason {
-        let _ = self.wire.send(&FromAgent::Refused { reason: reason.into(), cause }).await;
-        format!("refused: {reason}")
     }
 
     async fn serve(&mut self) -> EndReason {
@@ -162,20 +139,6 @@ impl Session {
         }
     }
 
-    /// Who measures here. Their addresses are for those who have proved a token.
-    fn users(&self) -> FromAgent {
-        let mut users = self.shared.users.list(self.shared.options.token.is_some());
-        // Clients of other programs' servers share the queue.
-        let others = self.shared.queue.running().saturating_sub(users.len());
-        users.extend((0..others).map(|_| MachineUser { purpose: "another program".into(), ..MachineUser::default() }));
-        FromAgent::Users { users, waiting: u32::try_from(self.shared.queue.waiting()).unwrap_or(u32::MAX) }
-    }
-
-    /// The address, or network, that has a share of this agent; `None` for a client on no network.
-    fn source(&self) -> Option<IpAddr> {
-        self.addresses.peer.map(budget::network)
-    }
-
     /// Waits in the queue or joins another connection of its coordinator, then serves measurements until the coordinator releases
     /// the machine.
     async fn hold(&mut self, purpose: &str, join: Option<&str>) -> Result<(), EndReason> {
@@ -193,7 +156,7 @@ impl Session {
         let ticket = (!self.joined).then(|| member.ticket().to_owned());
         self.wire.send(&FromAgent::Granted { ticket }).await?;
         let what = if self.joined { "measures at the same time" } else { "measures" };
-        self.shared.log(&format!("{}: {what} {purpose}", self.peer));
+        self.log(&format!("{what} {purpose}"));
         self.purpose = super::line(purpose);
         let shared = self.shared.clone();
         // A connection that joined another one's hold is no further user.
@@ -531,6 +494,7 @@ impl Session {
         }
         let overlapped = trial.overlapped.max(self.shared.queue.running().saturating_sub(1));
         let (mut tallies, failure, elapsed_ns) = merge(trial.done, &trial.prepare.spec);
+        let failure = failure.or_else(|| self.lost_helper());
         // If the pass is one trial, the host's CPU time around it belongs to the trial.
         if let (Some(spent), Some(cpu)) = (tallies.first_mut().and_then(|tally| tally.spent.as_mut()), &host.cpu) {
             spent.host_ns = Some(cpu.busy_ns());
@@ -539,7 +503,6 @@ impl Session {
         #[cfg(feature = "metrics")]
         self.shared.measured.note(&tallies, failure.is_some());
         debug_assert!(tallies.len() <= trial.prepare.legs.len(), "a worker has a tally for each of its legs only");
-        let failure = failure.or_else(|| self.lost_helper());
         let done =
             Done { tallies, failure, elapsed_ns, host, overlapped_by: u32::try_from(overlapped).unwrap_or(u32::MAX) };
         self.keep_result(&trial.prepare, &done).await;

@@ -7,6 +7,10 @@ use std::time::Instant;
 
 use model::MachineUser;
 
+use super::budget;
+use super::session::Session;
+use crate::proto::message::FromAgent;
+
 /// The measurements that have a position, by the number of that position.
 #[derive(Default)]
 pub(super) struct Users(Mutex<Known>);
@@ -58,6 +62,22 @@ impl Users {
 impl Drop for Using<'_> {
     fn drop(&mut self) {
         self.users.lock().users.remove(&self.number);
+    }
+}
+
+impl Session {
+    /// Who measures here. Their addresses are for those who have proved a token.
+    pub(super) fn users(&self) -> FromAgent {
+        let mut users = self.shared.users.list(self.shared.options.token.is_some());
+        // Clients of other programs' servers share the queue.
+        let others = self.shared.queue.running().saturating_sub(users.len());
+        users.extend((0..others).map(|_| MachineUser { purpose: "another program".into(), ..MachineUser::default() }));
+        FromAgent::Users { users, waiting: u32::try_from(self.shared.queue.waiting()).unwrap_or(u32::MAX) }
+    }
+
+    /// The address, or network, that has a share of this agent; `None` for a client on no network.
+    pub(super) fn source(&self) -> Option<IpAddr> {
+        self.addresses.peer.map(budget::network)
     }
 }
 

@@ -1,0 +1,82 @@
+//! How many lines of a log strangers may cause: a log must not fill a disk.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use super::budget::{Budget, network};
+
+/// Lines of one address: so many at once, and so many in a second after that.
+const OF_ADDRESS: (u32, f64) = (200, 0.1);
+/// Lines of all addresses together: a flood may have many.
+const OF_ALL: (u32, f64) = (1_000, 1.0);
+/// Stands for all addresses.
+const ALL: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+/// Most addresses whose lines that were left out are counted.
+const MAX_COUNTED: usize = 4_096;
+
+/// The lines of addresses that have proved no token.
+pub struct Lines(Mutex<State>);
+
+struct State {
+    of_address: Budget,
+    of_all: Budget,
+    left_out: HashMap<IpAddr, u64>,
+}
+
+impl Default for Lines {
+    fn default() -> Self {
+        let (of_address, of_all) = (Budget::new(OF_ADDRESS.0, OF_ADDRESS.1), Budget::new(OF_ALL.0, OF_ALL.1));
+        Self(Mutex::new(State { of_address, of_all, left_out: HashMap::new() }))
+    }
+}
+
+impl Lines {
+    /// The line to log for `text` about `peer`, if there may be one: with the number of its lines that were left out before.
+    #[must_use]
+    pub fn line(&self, peer: IpAddr, text: &str, now: Instant) -> Option<String> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let from = network(peer);
+        if !(state.of_address.spend(from, now) && state.of_all.spend(ALL, now)) {
+            if state.left_out.len() < MAX_COUNTED || state.left_out.contains_key(&from) {
+                *state.left_out.entry(from).or_default() += 1;
+            }
+            return None;
+        }
+        Some(match state.left_out.remove(&from) {
+            None => text.to_owned(),
+            Some(count) => format!("{text} (and {count} lines about {from} that were left out)"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn an_address_causes_few_lines_and_the_others_are_counted() {
+        let (lines, begun) = (Lines::default(), Instant::now());
+        let [peer, other] = ["192.0.2.1", "192.0.2.2"].map(|address| address.parse().unwrap());
+        let logged = (0..100_000).filter(|_| lines.line(peer, "x", begun).is_some()).count();
+        assert_eq!(logged, 200);
+        assert_eq!(lines.line(other, "y", begun).as_deref(), Some("y"));
+        let later = lines.line(peer, "x", begun + Duration::from_secs(10)).unwrap();
+        assert_eq!(later, "x (and 99800 lines about 192.0.2.1 that were left out)");
+        assert_eq!(lines.line(peer, "x", begun + Duration::from_secs(20)).as_deref(), Some("x"));
+    }
+
+    #[test]
+    fn many_addresses_together_cause_few_lines_and_take_no_more_memory() {
+        let (lines, now) = (Lines::default(), Instant::now());
+        let addresses = (0..100_000_u32).map(|number| IpAddr::V4(number.into()));
+        assert_eq!(addresses.filter(|peer| lines.line(*peer, "x", now).is_some()).count(), 1_000);
+        assert!(lines.0.lock().unwrap().left_out.len() <= MAX_COUNTED);
+        let day: usize =
+            (0..86_400).filter_map(|second| lines.line(ALL, "x", now + Duration::from_secs(second))).count();
+        assert!(day <= 200 + 8_640, "{day} lines a day of one address");
+    }
+}
