@@ -3,11 +3,11 @@
 use std::io::ErrorKind;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::proto::frame::{Decoder, MAX_GREETING, MAX_WELCOME, encode};
 use crate::proto::message::Message;
@@ -15,6 +15,9 @@ use crate::proto::message::Message;
 /// Longest time without a message: a ping is sent then. With the kernel's user timeout (set by the owner of the socket), an
 /// unreachable peer is detected after this time plus that timeout.
 pub(crate) const PING_EVERY: Duration = Duration::from_millis(400);
+/// Bytes of messages that wait in each direction; a longer one waits alone. A peer that does not read, or sends more than is used, takes
+/// no more memory than this and one message.
+const WAITING: usize = 4 << 20;
 /// Longest silence of a peer whose kernel still answers: its process is stopped, or its machine is overloaded.
 pub(crate) const SILENCE_LIMIT: Duration = Duration::from_secs(10);
 
@@ -41,32 +44,56 @@ impl PeerTrust {
     }
 }
 
-/// The trust of a connection, shared with its two tasks.
+/// The trust of a connection and what its peer may send, shared with its two tasks.
 #[derive(Debug, Clone)]
-struct SharedTrust(Arc<AtomicU8>);
+struct SharedTrust(Arc<Peer>);
+
+#[derive(Debug)]
+struct Peer {
+    trust: AtomicU8,
+    /// The largest frame that is accepted of a peer with any trust, bytes.
+    most: AtomicUsize,
+    /// Bytes of the frames that have arrived.
+    received: AtomicUsize,
+}
 
 impl SharedTrust {
     fn new(trust: PeerTrust) -> Self {
-        Self(Arc::new(AtomicU8::new(trust as u8)))
+        let (most, received) = (AtomicUsize::new(usize::MAX), AtomicUsize::new(0));
+        Self(Arc::new(Peer { trust: AtomicU8::new(trust as u8), most, received }))
     }
 
     fn set(&self, trust: PeerTrust) {
-        self.0.store(trust as u8, Ordering::Relaxed);
+        self.0.trust.store(trust as u8, Ordering::Relaxed);
     }
 
     fn get(&self) -> PeerTrust {
-        match self.0.load(Ordering::Relaxed) {
+        match self.0.trust.load(Ordering::Relaxed) {
             0 => PeerTrust::None,
             1 => PeerTrust::Welcome,
             _ => PeerTrust::Full,
         }
     }
+
+    /// The largest frame of an `R` that is accepted, bytes.
+    fn max_frame<R: Message>(&self) -> usize {
+        self.get().max_frame::<R>().min(self.0.most.load(Ordering::Relaxed))
+    }
+}
+
+/// What waits, and its part of [`WAITING`].
+type Waiting<T> = (T, OwnedSemaphorePermit);
+
+/// A part of `room` for so many bytes, once there is one.
+async fn room_for(room: &Arc<Semaphore>, bytes: usize) -> Option<OwnedSemaphorePermit> {
+    room.clone().acquire_many_owned(bytes.min(WAITING) as u32).await.ok()
 }
 
 /// A connection that sends `S` and receives `R`.
 pub(crate) struct Wire<S, R> {
-    outgoing: mpsc::Sender<Vec<u8>>,
-    incoming: mpsc::Receiver<Result<R, String>>,
+    outgoing: mpsc::Sender<Waiting<Vec<u8>>>,
+    room: Arc<Semaphore>,
+    incoming: mpsc::Receiver<Result<Waiting<R>, String>>,
     tasks: Vec<tokio::task::JoinHandle<()>>,
     trust: SharedTrust,
     sends: PhantomData<fn(S)>,
@@ -74,7 +101,8 @@ pub(crate) struct Wire<S, R> {
 
 /// A clonable sending handle of a wire.
 pub(crate) struct Sender<S> {
-    outgoing: mpsc::Sender<Vec<u8>>,
+    outgoing: mpsc::Sender<Waiting<Vec<u8>>>,
+    room: Arc<Semaphore>,
     sends: PhantomData<fn(S)>,
 }
 
@@ -95,13 +123,13 @@ impl<S: Message, R: Message> Wire<S, R> {
         let (reader, writer) = tokio::io::split(stream);
         let (outgoing, queue) = mpsc::channel(64);
         let (arrivals, incoming) = mpsc::channel(256);
-        let trust = SharedTrust::new(trust);
+        let (trust, room) = (SharedTrust::new(trust), Arc::new(Semaphore::new(WAITING)));
         let silence = ping.as_ref().map(|_| SILENCE_LIMIT);
         let tasks = vec![
             tokio::spawn(read(reader, arrivals, trust.clone(), silence)),
             tokio::spawn(write(writer, queue, ping, trust.clone())),
         ];
-        Self { outgoing, incoming, tasks, trust, sends: PhantomData }
+        Self { outgoing, room, incoming, tasks, trust, sends: PhantomData }
     }
 
     /// A wire within one host: no pings in either direction, and the peer is trusted.
@@ -122,6 +150,16 @@ impl<S: Message, R: Message> Wire<S, R> {
         self.trust.set(PeerTrust::Full);
     }
 
+    /// From now on the peer sends no message with more bytes than this; one that has arrived already may have more.
+    pub(crate) fn accept_up_to(&self, bytes: usize) {
+        self.trust.0.most.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes of the messages that have arrived.
+    pub(crate) fn received_bytes(&self) -> usize {
+        self.trust.0.received.load(Ordering::Relaxed)
+    }
+
     /// Queues a message.
     pub(crate) async fn send(&self, message: &S) -> Result<(), String> {
         self.sender().send(message).await
@@ -134,13 +172,14 @@ impl<S: Message, R: Message> Wire<S, R> {
 
     /// The next message; the error is the reason why the connection ended.
     pub(crate) async fn recv(&mut self) -> Result<R, String> {
-        self.incoming.recv().await.unwrap_or_else(|| Err("the connection was closed".into()))
+        let message = self.incoming.recv().await.unwrap_or_else(|| Err("the connection was closed".into()));
+        message.map(|(message, _)| message)
     }
 
     /// The next message if it has already arrived.
     pub(crate) fn arrived(&mut self) -> Option<Result<R, String>> {
         match self.incoming.try_recv() {
-            Ok(message) => Some(message),
+            Ok(message) => Some(message.map(|(message, _)| message)),
             Err(mpsc::error::TryRecvError::Empty) => None,
             Err(mpsc::error::TryRecvError::Disconnected) => Some(Err("the connection was closed".into())),
         }
@@ -148,7 +187,7 @@ impl<S: Message, R: Message> Wire<S, R> {
 
     /// A sending handle.
     pub(crate) fn sender(&self) -> Sender<S> {
-        Sender { outgoing: self.outgoing.clone(), sends: PhantomData }
+        Sender { outgoing: self.outgoing.clone(), room: self.room.clone(), sends: PhantomData }
     }
 
     /// Sends the queued messages, then closes.
@@ -175,19 +214,21 @@ impl<S: Message> Sender<S> {
     }
 
     async fn send_frame(&self, frame: Vec<u8>) -> Result<(), String> {
-        self.outgoing.send(frame).await.map_err(|_| "the connection was closed".to_owned())
+        let closed = || "the connection was closed".to_owned();
+        let part = room_for(&self.room, frame.len()).await.ok_or_else(closed)?;
+        self.outgoing.send((frame, part)).await.map_err(|_| closed())
     }
 }
 
 impl<S> Clone for Sender<S> {
     fn clone(&self) -> Self {
-        Self { outgoing: self.outgoing.clone(), sends: PhantomData }
+        Self { outgoing: self.outgoing.clone(), room: self.room.clone(), sends: PhantomData }
     }
 }
 
 async fn read<R, T>(
     mut reader: R,
-    arrivals: mpsc::Sender<Result<T, String>>,
+    arrivals: mpsc::Sender<Result<Waiting<T>, String>>,
     trust: SharedTrust,
     silence: Option<Duration>,
 ) where
@@ -196,11 +237,14 @@ async fn read<R, T>(
 {
     let mut decoder = Decoder::new(MAX_GREETING);
     let mut buffer = vec![0; MAX_GREETING];
+    let room = Arc::new(Semaphore::new(WAITING));
     let end = loop {
-        decoder.limit = trust.get().max_frame::<T>();
+        decoder.limit = trust.max_frame::<T>();
         match decoder.take::<T>() {
             Ok(Some(message)) => {
-                if arrivals.send(Ok(message)).await.is_err() {
+                trust.0.received.fetch_add(decoder.last(), Ordering::Relaxed);
+                let Some(part) = room_for(&room, decoder.last()).await else { return };
+                if arrivals.send(Ok((message, part))).await.is_err() {
                     return;
                 }
                 continue;
@@ -223,7 +267,7 @@ async fn read<R, T>(
 
 async fn write<W: AsyncWrite + Unpin>(
     mut writer: W,
-    mut queue: mpsc::Receiver<Vec<u8>>,
+    mut queue: mpsc::Receiver<Waiting<Vec<u8>>>,
     ping: Option<Vec<u8>>,
     trust: SharedTrust,
 ) {
@@ -232,17 +276,28 @@ async fn write<W: AsyncWrite + Unpin>(
             None => queue.recv().await,
             Some(ping) => match tokio::time::timeout(PING_EVERY, queue.recv()).await {
                 Ok(frame) => frame,
-                Err(_) if trust.get() == PeerTrust::Full => Some(ping.clone()),
+                Err(_) if trust.get() == PeerTrust::Full => {
+                    if write_frame(&mut writer, ping).await.is_err() {
+                        return;
+                    }
+                    continue;
+                }
                 // The peer accepts nothing but the proof before it.
                 Err(_) => continue,
             },
         };
-        let Some(frame) = frame else { break };
-        if writer.write_all(&frame).await.is_err() || writer.flush().await.is_err() {
+        let Some((frame, part)) = frame else { break };
+        if write_frame(&mut writer, &frame).await.is_err() {
             return;
         }
+        drop(part);
     }
     let _ = writer.shutdown().await;
+}
+
+async fn write_frame<W: AsyncWrite + Unpin>(writer: &mut W, frame: &[u8]) -> std::io::Result<()> {
+    writer.write_all(frame).await?;
+    writer.flush().await
 }
 
 #[cfg(test)]
@@ -277,6 +332,41 @@ mod tests {
             agent.trust();
             theirs.write_all(&u32::try_from(ToAgent::MAX_FRAME + 1).unwrap().to_be_bytes()).await.unwrap();
             assert!(agent.recv().await.is_err_and(|why| why.contains("over the limit of 1048576")));
+        });
+    }
+
+    #[test]
+    fn a_peer_that_does_not_read_or_is_not_read_fills_no_memory() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (mine, theirs) = tokio::io::duplex(1 << 10);
+            let agent: Wire<FromAgent, ToAgent> = Wire::start(mine, &FromAgent::Ping);
+            let long = FromAgent::Refused { reason: "x".repeat(1 << 20), cause: RefusalCause::default() };
+            let sent = async {
+                for count in 0.. {
+                    if tokio::time::timeout(PING_EVERY, agent.send(&long)).await.is_err() {
+                        return count;
+                    }
+                }
+                unreachable!("it takes no more")
+            };
+            let most = WAITING >> 20;
+            assert!((1..=most).contains(&sent.await), "{most} MiB wait");
+            // The other side gets all of them, in pieces of its own size.
+            let mut coordinator: Wire<ToAgent, FromAgent> = Wire::start(theirs, &ToAgent::Ping);
+            coordinator.trust();
+            assert_eq!(coordinator.recv().await, Ok(long.clone()));
+            tokio::time::timeout(SILENCE_LIMIT, agent.send(&long)).await.unwrap().unwrap();
+            // What has arrived is not taken: it waits at the sender.
+            tokio::time::sleep(PING_EVERY).await;
+            assert!(coordinator.received_bytes() <= (most + 3) << 20, "{}", coordinator.received_bytes());
+
+            let (mine, mut theirs) = tokio::io::duplex(4 << 20);
+            let mut coordinator: Wire<ToAgent, FromAgent> = Wire::start(mine, &ToAgent::Ping);
+            coordinator.trust();
+            coordinator.accept_up_to(100);
+            theirs.write_all(&encode(&long).unwrap()).await.unwrap();
+            assert!(coordinator.recv().await.is_err_and(|why| why.contains("over the limit of 100")));
         });
     }
 }

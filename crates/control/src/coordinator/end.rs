@@ -11,12 +11,14 @@ use tokio::net::TcpStream;
 
 use crate::agent::{Agent, hello, prepare_control};
 use crate::proto::auth::{self, Binding, Token};
+use crate::proto::frame::MAX_WELCOME;
 use crate::proto::message::{Cause, FromAgent, Hello, ReachabilityToken, RefusalCause, ToAgent};
 use crate::proto::{CONTROL_MAGIC, OLDEST_PROTOCOL, PLAIN_MAGIC, PROTOCOL, USERS, WATCH, program};
 use crate::wire::Wire;
 use crate::{Access, ControlError, Recognized, tls};
 
 use super::address::{identity, label, split};
+use super::bounds;
 use super::reached::Reached;
 
 /// The agent to connect to.
@@ -174,7 +176,7 @@ impl End {
         wire.send(&ToAgent::Hello(hello(nonce.clone(), String::new()))).await.map_err(lost)?;
         let theirs = match tokio::time::timeout(HELLO_LIMIT, wire.recv()).await {
             Ok(Ok(FromAgent::Hello(theirs))) => theirs,
-            Ok(Ok(FromAgent::Refused { reason, cause })) => return Err(refused(name, reason, cause)),
+            Ok(Ok(FromAgent::Refused { reason, cause })) => return Err(refused(name, &reason, cause)),
             _ => return Err(ControlError::NoAgent { address: name }),
         };
         if let Some(error) = incompatible(&theirs, &name) {
@@ -186,6 +188,7 @@ impl End {
         if let Some(token) = token {
             let mac = token.prove("coordinator", [&nonce, &theirs.nonce], binding);
             wire.send(&ToAgent::Proof { mac }).await.map_err(lost)?;
+            wire.accept_up_to(MAX_WELCOME);
             wire.trust();
         }
         loop {
@@ -193,6 +196,9 @@ impl End {
                 FromAgent::Ping => {}
                 FromAgent::Welcome { inventory, clock_ns, namespace } => {
                     wire.trust();
+                    if reached.address().is_some() {
+                        wire.accept_up_to(bounds::ANSWER);
+                    }
                     return Ok(Self {
                         name,
                         inventory: *inventory,
@@ -212,10 +218,22 @@ impl End {
                         wire,
                     });
                 }
-                FromAgent::Refused { reason, cause } => return Err(refused(name, reason, cause)),
+                FromAgent::Refused { reason, cause } => return Err(refused(name, &reason, cause)),
                 _ => return Err(ControlError::NoAgent { address: name }),
             }
         }
+    }
+
+    /// An agent on another host sends no message with more bytes than this.
+    pub(super) fn accept_up_to(&self, bytes: usize) {
+        if self.address.is_some() {
+            self.wire.accept_up_to(bytes);
+        }
+    }
+
+    /// Bytes of the messages that it has sent.
+    pub(super) fn received_bytes(&self) -> usize {
+        self.wire.received_bytes()
     }
 
     /// Whether its agent has an extension of the protocol.
@@ -320,7 +338,7 @@ impl End {
     pub(crate) fn drain_messages(&mut self) -> Result<(), ControlError> {
         while let Some(message) = self.wire.arrived() {
             match message {
-                Ok(FromAgent::Refused { reason, cause }) => return Err(refused(self.name.clone(), reason, cause)),
+                Ok(FromAgent::Refused { reason, cause }) => return Err(refused(self.name.clone(), &reason, cause)),
                 Ok(_) => {}
                 Err(reason) => return Err(self.lost("during a wait", reason)),
             }
@@ -365,9 +383,9 @@ impl End {
         loop {
             match self.wire.recv().await {
                 Ok(FromAgent::Ping) => {}
-                Ok(FromAgent::Refused { reason, cause }) => return Err(refused(self.name.clone(), reason, cause)),
+                Ok(FromAgent::Refused { reason, cause }) => return Err(refused(self.name.clone(), &reason, cause)),
                 Ok(FromAgent::Failed { reason, cause }) => {
-                    let address = self.name.clone();
+                    let (address, reason) = (self.name.clone(), bounds::one_line(&reason));
                     return Err(match cause {
                         Cause::Limits => ControlError::Refused { address, reason },
                         Cause::Setup => ControlError::Setup { address, reason },
@@ -386,7 +404,8 @@ impl End {
 }
 
 /// The error for an agent's refusal.
-fn refused(address: String, reason: String, cause: RefusalCause) -> ControlError {
+fn refused(address: String, reason: &str, cause: RefusalCause) -> ControlError {
+    let reason = bounds::one_line(reason);
     match cause {
         RefusalCause::Token => ControlError::Token { address, what: reason },
         RefusalCause::Other => ControlError::Refused { address, reason },

@@ -11,6 +11,7 @@ use base64::prelude::BASE64_STANDARD;
 use model::{ByteSize, Event, EventSink, Phase, Role, Spec};
 use tokio::time::timeout;
 
+use super::bounds::one_line;
 use super::pass::cancelled;
 use super::{Cancel, End, Pair};
 use crate::ControlError;
@@ -192,7 +193,7 @@ impl End {
 /// The bytes of a piece, if it fits a file of that size.
 fn content(piece: &Piece, size: Option<u64>) -> Result<Vec<u8>, String> {
     if let Some(why) = &piece.missing {
-        return Err(why.clone());
+        return Err(one_line(why));
     }
     let content =
         BASE64_STANDARD.decode(&piece.data).map_err(|error| format!("the agent sent invalid Base64: {error}"))?;

@@ -1,6 +1,7 @@
 //! The coordinator: carries out the steps of a run with its ends, and sends all events to the sinks. [`schedule`] decides the steps.
 
 mod address;
+mod bounds;
 mod choose;
 mod common_start;
 mod companion;

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::End;
 use super::common_start::CommonStart;
+use super::{End, bounds};
 use crate::ControlError;
 use crate::proto::message::{Done, FromAgent, Prepare, ResultOf, ToAgent, WireLeg, WireRendezvous};
 use crate::proto::{ANATOMY, DELAYED_READS, MIX, OVERLAP_CLOSE, RESPONSIVENESS};
@@ -68,7 +69,7 @@ impl Pair {
             far.send(&ToAgent::Start).await?;
         }
         self.near.send(&ToAgent::Start).await?;
-        let mut result = self.collect(trial, spec, sink, cancel).await?;
+        let mut result = self.collect(trial, spec, legs, sink, cancel).await?;
         self.fetch(trial, spec, [&mut result.near, &mut result.far], sink, cancel).await;
         Ok(result)
     }
@@ -81,6 +82,8 @@ impl Pair {
         cancel: &mut Cancel,
     ) -> Result<(), ControlError> {
         self.check_capabilities(spec)?;
+        let most = bounds::frame(spec, legs);
+        [Some(&self.near), self.far.as_ref()].into_iter().flatten().for_each(|end| end.accept_up_to(most));
         let keep = self.keep.take();
         let prepare = |role, rendezvous, reach_token| {
             ToAgent::Prepare(Box::new(Prepare {
@@ -199,9 +202,11 @@ impl Pair {
         &mut self,
         trial: u32,
         spec: &Spec,
+        legs: &[WireLeg],
         sink: &mut dyn EventSink,
         cancel: &mut Cancel,
     ) -> Result<PassResult, ControlError> {
+        let begun = Instant::now();
         let mut near: Option<Done> = None;
         let mut far: Option<Done> = self.far.is_none().then(Done::default);
         let mut limit: Option<Instant> = None;
@@ -242,7 +247,12 @@ impl Pair {
             match message {
                 FromAgent::Live(interval) => sink.event(&Event::live(trial, end, Live::Interval(interval)))?,
                 FromAgent::Reading(reading) => sink.event(&Event::live(trial, end, Live::Reading(reading)))?,
-                FromAgent::Done(done) => {
+                FromAgent::Done(mut done) => {
+                    let from = if end == "near" { Some(&self.near) } else { self.far.as_ref() };
+                    if let Some(from) = from.filter(|from| from.address.is_some()) {
+                        let checked = bounds::check(&mut done, spec, legs, begun.elapsed());
+                        checked.map_err(|reason| ControlError::Trial { address: from.name.clone(), reason })?;
+                    }
                     // The other end would wait in vain.
                     if let Some(reason) = &done.failure
                         && !aborted

@@ -2,6 +2,7 @@
 
 use model::{CellSettings, Change, HostSettings, JournalEntry, Reverted, RunSettings, Setting, SettingNow, Spec};
 
+use super::bounds::one_line;
 use super::{End, Pair};
 use crate::ControlError;
 use crate::proto::message::{FromAgent, Obstacle, ToAgent};
@@ -115,7 +116,7 @@ impl End {
         self.send(message).await?;
         loop {
             match self.recv("while it changed settings").await? {
-                FromAgent::Untuned { reason, obstacle } => return Err(self.untuned(reason, obstacle)),
+                FromAgent::Untuned { reason, obstacle } => return Err(self.untuned(one_line(&reason), obstacle)),
                 answer @ (FromAgent::Tuned { .. }
                 | FromAgent::Kept
                 | FromAgent::Shown { .. }

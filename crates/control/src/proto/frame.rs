@@ -45,6 +45,8 @@ pub struct Decoder {
     bytes: Vec<u8>,
     /// Bytes at the front that were taken. They are removed when more are pushed: once for each push, not for each message.
     taken: usize,
+    /// Bytes of the last message that was taken.
+    last: usize,
     /// The largest frame accepted.
     pub limit: usize,
 }
@@ -53,7 +55,7 @@ impl Decoder {
     /// A decoder that accepts frames of up to `limit` bytes.
     #[must_use]
     pub fn new(limit: usize) -> Self {
-        Self { bytes: Vec::new(), taken: 0, limit }
+        Self { bytes: Vec::new(), taken: 0, last: 0, limit }
     }
 
     /// Adds received bytes.
@@ -75,7 +77,14 @@ impl Decoder {
             .and_then(|text| model::json::read(text).map_err(|error| error.to_string()))
             .map_err(FrameError::Content);
         self.taken += 4 + length;
+        self.last = length;
         message.map(Some)
+    }
+
+    /// Bytes of the last message that was taken.
+    #[must_use]
+    pub fn last(&self) -> usize {
+        self.last
     }
 }
 

@@ -51,3 +51,69 @@ fn an_agent_cannot_send_its_client_to_another_host() {
         assert_eq!(third.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "nobody connected there");
     }
 }
+
+/// An agent that measures nothing, and answers each trial with this result.
+fn answering(done: Value) -> String {
+    wire::agent(move |wire: Wire| {
+        wire.send(&hello(PROTOCOL, PROTOCOL));
+        wire.send(&json!({"say": "welcome", "inventory": {}, "clock_ns": 20.0}));
+        while let Some(message) = wire.receive() {
+            let answer = match message["say"].as_str().unwrap_or_default() {
+                "acquire" => json!({"say": "granted"}),
+                "prepare" => json!({"say": "armed"}),
+                "reset" => json!({"say": "reset"}),
+                "start" => done.clone(),
+                _ => continue,
+            };
+            // Its client may have left.
+            if wire.try_send(&answer).is_err() {
+                return;
+            }
+        }
+    })
+}
+
+#[test]
+fn a_result_with_more_than_its_trial_can_have_is_refused_and_not_stored() {
+    let tally = serde_json::to_value(model::EndTally { bytes_sent: 1_000, ..model::EndTally::default() }).unwrap();
+    let done = |change: &dyn Fn(&mut Value)| {
+        let mut done = json!({
+            "say": "done", "tallies": [tally], "failure": null, "elapsed_ns": 60_000_000, "host": {"cpu": null, "setup_ns": 1},
+        });
+        change(&mut done);
+        done
+    };
+    let interval = json!({"start_ns": 0, "end_ns": 1, "bytes_sent": 1, "bytes_received": 0, "transactions": 0});
+    let flow = json!({"flow": 0, "bytes_sent": 1, "bytes_received": 0, "transactions": 0, "socket": {}});
+    for (change, said) in [
+        (
+            &(|done: &mut Value| done["tallies"][0]["intervals"] = json!(vec![interval.clone(); 5_000]))
+                as &dyn Fn(&mut Value),
+            "5000 entries",
+        ),
+        (&|done| done["tallies"][0]["flows"] = json!(vec![flow.clone(); 5_000]), "5000 flows"),
+        (&|done| done["tallies"] = json!(vec![tally.clone(); 50]), "50 tallies"),
+        // More than is read of any agent during such a trial.
+        (&|done| done["later"] = json!("x".repeat(40 << 20)), "over the limit"),
+    ] {
+        let (host, sandbox) = (answering(done(change)), Sandbox::new());
+        let ended = sandbox.run(&[
+            "stream",
+            "--transport",
+            "memcpy",
+            "--from",
+            &host,
+            "--time",
+            "60ms",
+            "--interval",
+            "20ms",
+            "--trials",
+            "2",
+            "--no-path",
+        ]);
+        assert!(ended.code != Some(0) && ended.stderr.contains(said), "{said}: {ended:?}");
+        assert!(ended.stderr.len() < 4_000, "no text of the agent is printed whole");
+        let stored = std::fs::metadata(sandbox.store()).map_or(0, |file| file.len());
+        assert!(stored < 2 << 20, "{stored} bytes are stored");
+    }
+}
