@@ -4,6 +4,7 @@
 mod data_connections;
 mod hostile_agent;
 mod hostile_client;
+mod kept_results;
 mod local_user;
 mod on_path;
 mod other_programs;

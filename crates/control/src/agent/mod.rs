@@ -69,6 +69,7 @@ pub use queue::Machine;
 use queue::Queue;
 use reach::Challenges;
 pub use results::KeepResults;
+use results::Turns;
 use session::Session;
 pub use tuning::Tuning;
 use users::Users;

@@ -1,10 +1,18 @@
 //! What this agent's end of trials measured stays here until the coordinator has stored it: one that dies before that, or whose disk is
 //! full, finds it when it continues.
 
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::OwnedMutexGuard;
 use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
 use super::session::{EndReason, Session};
+use crate::proto::frame::encode;
 use crate::proto::message::{Done, FromAgent, KeptResult, Prepare, ToAgent};
+use crate::wire::SILENCE_LIMIT;
 
 /// Longest result that is kept, bytes.
 const MOST: usize = 4 << 20;
@@ -19,11 +27,11 @@ pub trait KeepResults: Send + Sync {
     /// It cannot be written, with the reason.
     fn keep(&self, run: &str, trial: u32, result: &[u8]) -> Result<(), String>;
 
-    /// The results of a run, the oldest first.
+    /// The oldest result of a run after the one with that number, with its own number; 0 is before the first one.
     ///
     /// # Errors
-    /// They cannot be read, with the reason.
-    fn of(&self, run: &str) -> Result<Vec<Vec<u8>>, String>;
+    /// It cannot be read, with the reason.
+    fn after(&self, run: &str, number: i64) -> Result<Option<(i64, Vec<u8>)>, String>;
 
     /// Removes the results of a run's trials with numbers below `below`.
     ///
@@ -60,33 +68,108 @@ impl Session {
         let results = self.shared.options.results.clone();
         match (message, results) {
             (ToAgent::Results { run }, results) => {
-                let found = match results {
-                    Some(results) => blocking(move || results.of(&run)).await,
-                    None => Ok(Vec::new()),
+                let sent = match results {
+                    Some(results) => self.send_results(&results, &run).await?,
+                    None => Ok(()),
                 };
-                let found = found.unwrap_or_else(|reason| {
-                    self.shared.log(&reason);
-                    Vec::new()
-                });
-                // One that another version has written is not known to this one.
-                let read = |bytes: Vec<u8>| model::json::read::<KeptResult>(str::from_utf8(&bytes).ok()?).ok();
-                for kept in found.into_iter().filter_map(read) {
-                    self.wire.send(&FromAgent::Result(Box::new(kept))).await?;
+                let unread = sent.err();
+                if let Some(reason) = &unread {
+                    self.log(reason);
                 }
-                self.wire.send(&FromAgent::NoMoreResults).await?;
+                self.wire.send(&FromAgent::NoMoreResults { unread }).await?;
             }
             (ToAgent::Stored { run, below }, Some(results)) => {
                 if let Err(reason) = blocking(move || results.forget(&run, below)).await {
-                    self.shared.log(&reason);
+                    self.log(&reason);
                 }
             }
             _ => {}
         }
         Ok(())
     }
+
+    /// Sends the results of a run one by one, each when there is room for it. An address gets those of one request at a time. Returns
+    /// why the rest cannot be read, if it cannot.
+    async fn send_results(
+        &mut self,
+        results: &Arc<dyn KeepResults>,
+        run: &str,
+    ) -> Result<Result<(), String>, EndReason> {
+        let _turn = self.shared.results_turns.next(self.source()).await;
+        let mut last = 0;
+        loop {
+            let (results, run) = (results.clone(), run.to_owned());
+            let NextResult { number, frame } = match blocking(move || result_after(&*results, &run, last)).await {
+                Ok(Some(next)) => next,
+                Ok(None) => return Ok(Ok(())),
+                Err(reason) => return Ok(Err(reason)),
+            };
+            last = number;
+            if let Some(frame) = frame {
+                let sent = timeout(SILENCE_LIMIT, self.wire.send_frame(frame)).await;
+                sent.map_err(|_| format!("it took no result for {} s", SILENCE_LIMIT.as_secs()))??;
+            }
+        }
+    }
+}
+
+/// A result that is sent next.
+struct NextResult {
+    number: i64,
+    /// Its message; none for one of another version, which this one does not know.
+    frame: Option<Vec<u8>>,
+}
+
+fn result_after(results: &dyn KeepResults, run: &str, last: i64) -> Result<Option<NextResult>, String> {
+    let Some((number, bytes)) = results.after(run, last)? else { return Ok(None) };
+    let kept = str::from_utf8(&bytes).ok().and_then(|text| model::json::read::<KeptResult>(text).ok());
+    let frame = kept.and_then(|kept| encode(&FromAgent::Result(Box::new(kept))).ok());
+    Ok(Some(NextResult { number, frame }))
+}
+
+/// Requests of each address, one at a time.
+#[derive(Default)]
+pub(super) struct Turns(Mutex<HashMap<Option<IpAddr>, Arc<tokio::sync::Mutex<()>>>>);
+
+impl Turns {
+    /// Waits for the turn of a request from `source`; it ends when it is dropped.
+    async fn next(&self, source: Option<IpAddr>) -> OwnedMutexGuard<()> {
+        let turns = {
+            let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            // Without those that nobody has or waits for.
+            turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+            turns.entry(source).or_default().clone()
+        };
+        turns.lock_owned().await
+    }
 }
 
 /// Disks are waited for elsewhere: meanwhile this thread serves other connections.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
     spawn_blocking(work).await.unwrap_or_else(|error| Err(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_one_turn_at_a_time_and_others_do_not_wait_for_it() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (turns, [one, other]) = (Turns::default(), ["192.0.2.1", "192.0.2.2"].map(|text| text.parse().ok()));
+            let first = turns.next(one).await;
+            let second = turns.next(one);
+            tokio::pin!(second);
+            tokio::select! {
+                biased;
+                _ = &mut second => panic!("two turns at once"),
+                _ = turns.next(other) => {}
+            }
+            drop(first);
+            drop(second.await);
+            drop(turns.next(None).await);
+            assert_eq!(turns.0.lock().unwrap().len(), 1, "what nobody has is forgotten");
+        });
+    }
 }

@@ -2,12 +2,13 @@
 
 use model::RunHeader;
 
+use super::bounds::{self, one_line};
 use super::{End, Fleet};
 use crate::proto::RESULTS;
 use crate::proto::message::{FromAgent, ToAgent};
 
-/// Most results that are taken: agents cannot fill the memory of this host.
-const MOST: usize = 100_000;
+/// Most bytes of results that are taken of an agent, which cannot fill the memory of this host: more than one keeps.
+const MOST: usize = 80 << 20;
 
 impl Fleet {
     /// The agents keep the results of this run until they are stored.
@@ -15,25 +16,39 @@ impl Fleet {
         self.results.begin(header);
     }
 
-    /// Asks the agents for the results that an earlier part of the run has not stored. They are used in place of new tests. What an agent
-    /// that is lost meanwhile has kept is measured again.
-    pub async fn recall_results(&mut self) {
-        let Some(run) = self.results.run.clone() else { return };
+    /// Asks the agents for the results that an earlier part of the run has not stored. They are used in place of new tests. Returns a
+    /// line for the user about each agent whose results could not be read: these tests are measured again.
+    pub async fn recall_results(&mut self) -> Vec<String> {
+        let Some(run) = self.results.run.clone() else { return Vec::new() };
         for (_, end) in self.keeping() {
             // Whoever uses a lost connection next tells of it.
             let _ = end.send(&ToAgent::Results { run: run.clone() }).await;
         }
-        let mut found = Vec::new();
+        let (mut found, mut unread) = (Vec::new(), Vec::new());
         for (host, end) in self.keeping() {
-            while let Ok(message) = end.recv("while it sent the results that it had kept").await {
-                match message {
-                    FromAgent::Result(kept) if kept.of.run == run && found.len() < MOST => found.push((host, *kept)),
-                    FromAgent::NoMoreResults => break,
-                    _ => {}
+            let name = end.name.clone();
+            end.accept_up_to(bounds::ANSWER);
+            let before = end.received_bytes();
+            let why = loop {
+                match end.recv("while it sent the results that it had kept").await {
+                    Ok(FromAgent::Result(_)) if end.received_bytes() - before > MOST => {
+                        break Some("it sends more than an agent keeps".to_owned());
+                    }
+                    Ok(FromAgent::Result(kept)) if kept.of.run == run => found.push((host, *kept)),
+                    Ok(FromAgent::NoMoreResults { unread }) => break unread,
+                    Ok(_) => {}
+                    Err(error) => break Some(error.to_string()),
                 }
-            }
+            };
+            unread.extend(why.map(|why| {
+                format!(
+                    "{name}: results that it had kept are not used, their tests are measured again: {}",
+                    one_line(&why)
+                )
+            }));
         }
         self.results.found = found;
+        unread
     }
 
     /// Number of the tests for which a result was used that the agents had kept.

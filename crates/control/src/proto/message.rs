@@ -268,7 +268,11 @@ pub enum FromAgent {
     /// A result that the agent has kept.
     Result(Box<KeptResult>),
     /// Those were all.
-    NoMoreResults,
+    NoMoreResults {
+        /// Why the others could not be read, if there are any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unread: Option<String>,
+    },
     /// The agent ends this connection.
     Refused {
         /// The reason and the remedy.

@@ -142,7 +142,8 @@ pub(super) async fn measure(
     }
     fleet.keep_results_of(&header);
     if resumed.is_some() {
-        fleet.recall_results().await;
+        let unread = fleet.recall_results().await;
+        unread.iter().for_each(|line| here.sinks.note(line));
     }
     let schedule = PlanSchedule { plan: parsed.plan.clone(), slots, trials, passes, retests };
     let (_, failed) = coordinator::run_plan(&mut fleet, &header, &schedule, &mut here.sinks, here.cancel.clone()).await;

@@ -63,8 +63,8 @@ impl KeepResults for OnDisk {
         self.0.keep(run, trial, result).map_err(|error| error.to_string())
     }
 
-    fn of(&self, run: &str) -> Result<Vec<Vec<u8>>, String> {
-        self.0.of(run).map_err(|error| error.to_string())
+    fn after(&self, run: &str, number: i64) -> Result<Option<(i64, Vec<u8>)>, String> {
+        self.0.after(run, number).map_err(|error| error.to_string())
     }
 
     fn forget(&self, run: &str, below: u32) -> Result<(), String> {
