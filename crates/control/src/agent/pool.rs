@@ -202,3 +202,8 @@ impl Drop for Worker {
         }
     }
 }
+
+/// First flow of worker `index` of `count`.
+pub(super) fn first_flow_of(flows: u32, index: usize, count: usize) -> u32 {
+    (u64::from(flows) * index as u64 / count.max(1) as u64) as u32
+}

@@ -16,7 +16,7 @@ use super::hold::{Member, Reserved};
 use super::merge::merge;
 use super::packets::{self, Connections};
 use super::path_probe::{self, PathProbe};
-use super::pool::WorkerPool;
+use super::pool::{WorkerPool, first_flow_of};
 use super::reach::{IssuedTokens, ProvenHosts};
 use super::session_captures::SessionCaptures;
 use super::watch;
@@ -310,6 +310,9 @@ impl Session {
         let reserved = member.reserve(&self.shared.options.limits, &prepare.spec, &prepare.legs);
         let reserved = reserved.map_err(|reason| (Cause::Limits, reason))?;
         check(&prepare).map_err(|error| (Cause::Setup, error.to_string()))?;
+        if let Some(reason) = self.lost_helper() {
+            return Err((Cause::Setup, reason));
+        }
         if let Some(reason) = proven.refuse(&prepare, self.addresses, &self.shared).await {
             return Err((Cause::Limits, reason));
         }
@@ -526,11 +529,6 @@ fn watch_options(trial: &Trial, pool: &WorkerPool) -> WatchOptions {
         processes: std::iter::once(("agent", std::process::id())).chain(workers).collect(),
         avoid: spec.end(*role).pin.clone(),
     }
-}
-
-/// First flow of worker `index` of `count`.
-fn first_flow_of(flows: u32, index: usize, count: usize) -> u32 {
-    (u64::from(flows) * index as u64 / count.max(1) as u64) as u32
 }
 
 /// Waits until the coordinator leaves the queue or its connection ends.
