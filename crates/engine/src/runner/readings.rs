@@ -7,6 +7,9 @@ use super::tcp;
 use crate::core::{Counters, LinkPlan, Snapshot, TrialPlan, now_ns};
 use crate::transport::Breaker;
 
+/// A rest of a trial of less than this part of a period has no reading before it.
+const LEAST: u64 = 10;
+
 /// When the counts of a trial are reported, and of which connections.
 pub(super) struct Counts {
     links: Vec<LinkPlan>,
@@ -37,11 +40,12 @@ impl Counts {
     /// When the next reading is due. The last one of a trial would be its end: that is in its result.
     pub(super) fn due_ns(&self) -> u64 {
         let due = self.start_ns.saturating_add((self.taken + 1).saturating_mul(self.period_ns));
-        if due.saturating_add(self.period_ns / 2) < self.stop_ns { due } else { u64::MAX }
+        if due.saturating_add(self.period_ns / LEAST) < self.stop_ns { due } else { u64::MAX }
     }
 
-    /// The reading that is due, of the flows' counters and sockets.
-    pub(super) fn take(&mut self, shared: &[Counters], breakers: &[Breaker]) -> Reading {
+    /// The reading that is due, of the flows' counters and sockets. It is kept only if the trial ends soon after it.
+    pub(super) fn take(&mut self, shared: &[Counters], breakers: &[Breaker]) -> Option<Reading> {
+        let is_shown = self.due_ns().saturating_add(self.period_ns / 2) < self.stop_ns;
         let at_ns = now_ns().saturating_sub(self.start_ns);
         // Readings that were missed are not made up for.
         self.taken = (at_ns / self.period_ns).max(self.taken + 1);
@@ -55,13 +59,13 @@ impl Counts {
             self.keep(at_ns, &flows);
         }
         let first_arrival = shared.iter().filter_map(Counters::first_arrival).min();
-        Reading {
+        is_shown.then(|| Reading {
             number: u32::try_from(self.taken).unwrap_or(u32::MAX),
             at_ns,
             first_arrival_ns: first_arrival.map(|ns| ns.saturating_sub(self.start_ns)),
             flows: if alone { flows } else { by_direction(&flows) },
             cpu: None,
-        }
+        })
     }
 
     fn keep(&mut self, at_ns: u64, flows: &[FlowReading]) {
@@ -160,11 +164,23 @@ mod tests {
     #[test]
     fn a_second_that_ends_the_trial_has_no_reading() {
         assert_eq!(due(10, 1), [0; 0]);
-        assert_eq!(due(15, 1), [0; 0]);
-        assert_eq!(due(16, 1), [10]);
+        assert_eq!(due(11, 1), [0; 0]);
+        assert_eq!(due(15, 1), [10]);
         assert_eq!(due(30, 1), [10, 20]);
         assert_eq!(due(600, 1), [10, 20, 30, 40]);
         assert_eq!(due(600, 2), [0; 0], "a pass of a curve");
+    }
+
+    #[test]
+    fn a_reading_near_the_end_is_kept_and_not_shown() {
+        let taken = |hours: u64| {
+            let (now, hour) = (now_ns(), 3_600_000_000_000);
+            let shared = [Counters::default(), Counters::default()];
+            let mut counts = Counts { period_ns: hour, ..Counts::new(&plan(2, 1), now, now + hours * hour / 2) };
+            let shown = counts.take(&shared, &[Breaker::default(), Breaker::default()]).is_some();
+            (shown, counts.finish()[0].len())
+        };
+        assert_eq!((taken(3), taken(4)), ((false, 1), (true, 1)));
     }
 
     #[test]
@@ -193,7 +209,7 @@ mod tests {
         shared[1].received(1000);
         let breakers = [Breaker::default(), Breaker::default()];
         let plan = TrialPlan { flows: 2..4, ..plan(4, 1) };
-        let reading = Counts::new(&plan, now_ns(), u64::MAX).take(&shared, &breakers);
+        let reading = Counts::new(&plan, now_ns(), u64::MAX).take(&shared, &breakers).unwrap();
         let of = |flow: &FlowReading| (flow.flow, flow.bytes_received, flow.tcp, flow.datagrams);
         assert_eq!(reading.flows.iter().map(of).collect::<Vec<_>>(), [(2, 0, None, None), (3, 1000, None, None)]);
         assert_eq!((reading.number, reading.first_arrival_ns), (1, None));

@@ -215,8 +215,10 @@ impl Trial<'_> {
             if now >= readings.due_ns() {
                 readings.take();
             }
-            if now >= counts.due_ns() {
-                live(Live::Reading(counts.take(self.shared, self.breakers)));
+            if now >= counts.due_ns()
+                && let Some(reading) = counts.take(self.shared, self.breakers)
+            {
+                live(Live::Reading(reading));
             }
             if self.stalled(&mut progress, &sum, now) {
                 watched.stalled |= !self.signals.aborting();
