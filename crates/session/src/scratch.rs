@@ -1,10 +1,15 @@
-//! Folders for sockets between processes of this machine. They are removed with their owner, or by the next owner if it was killed.
+//! Folders for sockets between processes of this machine. They are removed with their owner, or by the next owner of the same user if
+//! it was killed.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, open, openat, unlinkat};
+use rustix::process::geteuid;
 use tempfile::TempDir;
 
 /// A folder, with the lock that shows others that it is in use.
@@ -20,7 +25,7 @@ const PREFIX: &str = "thru-";
 const LETTERS: usize = 6;
 
 impl Scratch {
-    /// A new folder in the folder for temporary files. Folders of killed owners are removed first.
+    /// A new folder in the folder for temporary files. Folders of this user's killed processes are removed first.
     ///
     /// # Errors
     /// The folder cannot be made.
@@ -40,7 +45,7 @@ impl Scratch {
         remove_stale(parent);
         let prefix = format!("{PREFIX}{}-", std::process::id());
         let folder = tempfile::Builder::new().prefix(&prefix).rand_bytes(LETTERS).tempdir_in(parent)?;
-        let lock = File::open(folder.path())?;
+        let lock = File::from(open(folder.path(), FOLDER, Mode::empty())?);
         lock.lock()?;
         Ok(Self { folder, _lock: lock })
     }
@@ -51,13 +56,39 @@ impl Scratch {
     }
 }
 
-/// Removes the folders of killed owners. Errors are ignored.
+/// Opens a folder, and nothing else that may have its name: no link is followed, and no pipe waited for.
+const FOLDER: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+/// Most files that are removed from a folder at once.
+const MOST_FILES: usize = 4_096;
+
+/// Removes the folders of this user's killed processes. Errors are ignored.
+///
+/// Others may write to `parent` as well. A folder is opened once, and what is asked and removed is that folder's: another one that
+/// takes its name meanwhile keeps its files.
 fn remove_stale(parent: &Path) {
+    let Ok(within) = open(parent, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) else { return };
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-        if entry.file_name().to_str().and_then(owner).is_some_and(|owner| is_left(&entry.path(), owner)) {
-            let _ = fs::remove_dir_all(entry.path());
+        let name = entry.file_name();
+        if name.to_str().and_then(owner).is_some_and(|owner| !runs(owner)) {
+            let _ = remove_left(&within, &name);
         }
     }
+}
+
+/// Removes a folder that belongs to this user and whose lock is free: an owner in another container holds it. It has files only; one
+/// with a folder in it stays.
+fn remove_left(parent: &OwnedFd, name: &OsStr) -> io::Result<()> {
+    let folder = File::from(openat(parent, name, FOLDER, Mode::empty())?);
+    if folder.metadata()?.uid() != geteuid().as_raw() {
+        return Ok(());
+    }
+    folder.try_lock()?;
+    for file in Dir::read_from(&folder)?.take(MOST_FILES) {
+        // Not the folder itself and the one above it, nor folders that others put there.
+        let _ = unlinkat(&folder, file?.file_name(), AtFlags::empty());
+    }
+    Ok(unlinkat(parent, name, AtFlags::REMOVEDIR)?)
 }
 
 /// The process number in the name of a folder, if it is a name that this program makes.
@@ -65,17 +96,6 @@ fn owner(name: &str) -> Option<u32> {
     let (number, letters) = name.strip_prefix(PREFIX)?.split_once('-')?;
     let good = letters.len() == LETTERS && letters.bytes().all(|letter| letter.is_ascii_alphanumeric());
     number.parse().ok().filter(|_| good && number.bytes().all(|digit| digit.is_ascii_digit()))
-}
-
-/// Whether a folder belongs to this user, or this user is root, and its owner has ended: no such process runs, and the lock is free.
-/// An owner in another container holds the lock.
-fn is_left(folder: &Path, owner: u32) -> bool {
-    let user = rustix::process::geteuid();
-    // Agents of root become other users.
-    let ours = |facts: fs::Metadata| facts.is_dir() && (facts.uid() == user.as_raw() || user.is_root());
-    fs::symlink_metadata(folder).is_ok_and(ours)
-        && !runs(owner)
-        && File::open(folder).is_ok_and(|folder| folder.try_lock().is_ok())
 }
 
 /// Whether a process runs. One that has ended and whose parent has not noticed does not: process 1 of a container may never notice.
@@ -140,5 +160,39 @@ mod tests {
         assert!(path.exists(), "its owner lives");
         drop((own, second));
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn folders_of_other_users_are_theirs() {
+        if !geteuid().is_root() {
+            println!("SKIPPED: folders_of_other_users_are_theirs: needs root to give a folder away");
+            return;
+        }
+        let parent = tempfile::tempdir().unwrap();
+        let theirs = parent.path().join(format!("thru-{NO_PROCESS}-abc123"));
+        fs::create_dir(&theirs).unwrap();
+        std::os::unix::fs::chown(&theirs, Some(12_345), Some(12_345)).unwrap();
+        drop(Scratch::within(parent.path()).unwrap());
+        assert!(theirs.exists());
+    }
+
+    #[test]
+    fn what_takes_the_name_of_a_folder_is_neither_waited_for_nor_followed() {
+        let parent = tempfile::tempdir().unwrap();
+        let [folder, target] = ["folder", "target"].map(|name| parent.path().join(name));
+        fs::create_dir_all(folder.join("1/2/3")).unwrap();
+        fs::create_dir(&target).unwrap();
+        fs::write(folder.join("sock"), "").unwrap();
+        fs::write(target.join("sock"), "").unwrap();
+        std::os::unix::fs::symlink(&target, parent.path().join("link")).unwrap();
+        let fifo = parent.path().join("fifo");
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, Mode::RUSR, 0).unwrap();
+        let within = OwnedFd::from(File::open(parent.path()).unwrap());
+        for name in ["fifo", "link", "folder"] {
+            assert!(remove_left(&within, OsStr::new(name)).is_err(), "{name}");
+        }
+        assert!(fifo.exists() && target.join("sock").exists());
+        // No tree is walked, however deep.
+        assert!(folder.join("1/2/3").exists() && !folder.join("sock").exists());
     }
 }
