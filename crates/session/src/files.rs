@@ -1,15 +1,17 @@
 //! Files that a command writes, and secrets that it reads.
 
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
 
-/// Writes a file completely or not at all: on a full disk, the old file stays.
+/// Writes a file completely or not at all: on a full disk, the old file stays. A link is replaced, not followed: in a folder to
+/// which others may write, it can be theirs.
 ///
 /// # Errors
 /// The file or its folder cannot be written.
@@ -23,14 +25,16 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     if path.exists() && !path.is_file() {
         return fs::write(path, bytes).map_err(failed);
     }
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".part");
-    let part = path.with_file_name(name);
-    let result = fs::write(&part, bytes).and_then(|()| fs::rename(&part, path)).map_err(failed);
-    if result.is_err() {
-        let _ = fs::remove_file(&part);
-    }
-    result
+    let mut part = part(path).map_err(failed)?;
+    part.as_file_mut().write_all(bytes).map_err(failed)?;
+    part.persist(path).map(drop).map_err(|refused| failed(refused.error))
+}
+
+/// A new file in the folder of `path`, which takes its place when it is complete.
+fn part(path: &Path) -> io::Result<NamedTempFile> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // Its mode is that of any new file.
+    tempfile::Builder::new().make_in(folder, |name| File::create_new(name))
 }
 
 /// Makes a folder, and those above it, for this user only. One that exists stays as it is.
@@ -60,13 +64,13 @@ pub fn read_secret(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// Writes a document as JSON, in place.
+/// Writes a document as JSON.
 ///
 /// # Errors
-/// The file cannot be written.
+/// As [`write`].
 pub fn write_json(path: &Path, document: &impl Serialize) -> Result<(), Failure> {
     let text = model::json::pretty(document).map_err(Failure::other)? + "\n";
-    fs::write(path, text).map_err(|error| Failure::output(format!("cannot write {}: {error}", path.display())))
+    write(path, text.as_bytes())
 }
 
 /// Checks before the measurement that a file can be written.
@@ -74,19 +78,13 @@ pub fn write_json(path: &Path, document: &impl Serialize) -> Result<(), Failure>
 /// # Errors
 /// It cannot be written.
 pub fn check_writable(path: &Path) -> Result<(), Failure> {
-    let existed = path.exists();
-    match fs::OpenOptions::new().append(true).create(true).open(path) {
-        Ok(_) => {
-            if !existed {
-                let _ = fs::remove_file(path);
-            }
-            Ok(())
-        }
-        Err(error) => Err(Failure::output(format!(
-            "cannot write {}: {error}; use a file in an existing, writable folder",
-            path.display()
-        ))),
-    }
+    let tried = match path.exists() {
+        true => fs::OpenOptions::new().append(true).open(path).map(drop),
+        false => part(path).map(drop),
+    };
+    tried.map_err(|error| {
+        Failure::output(format!("cannot write {}: {error}; use a file in an existing, writable folder", path.display()))
+    })
 }
 
 /// Writes several files, given by name and bytes. The first goes to `path`, the others beside it under names that begin with its stem.
@@ -118,6 +116,45 @@ pub fn write_together(path: &Path, files: Vec<(String, Vec<u8>)>) -> Result<Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn links_that_others_planted_are_not_followed() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("victim"), "secret").unwrap();
+        symlink(at("victim"), at("r.html.part")).unwrap();
+        write(&at("r.html"), b"report").unwrap();
+        symlink(at("victim"), at("linked.json")).unwrap();
+        write_json(&at("linked.json"), &"report").unwrap();
+        // One that points nowhere yet makes no file there.
+        symlink(at("nowhere"), at("new.html")).unwrap();
+        check_writable(&at("new.html")).unwrap();
+        write(&at("new.html"), b"report").unwrap();
+        assert_eq!(fs::read_to_string(at("victim")).unwrap(), "secret");
+        assert!(!at("nowhere").exists());
+        for name in ["r.html", "linked.json", "new.html"] {
+            let found = fs::symlink_metadata(at(name)).unwrap();
+            assert!(found.is_file(), "{name}");
+            assert_eq!(found.mode() & 0o777, fs::metadata(at("victim")).unwrap().mode() & 0o777, "{name}: as any file");
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 5, "and nothing else is left");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_refused_before_the_measurement_and_left_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("old"), "old").unwrap();
+        check_writable(&at("old")).unwrap();
+        check_writable(&at("new")).unwrap();
+        assert_eq!((fs::read_to_string(at("old")).unwrap().as_str(), at("new").exists()), ("old", false));
+        let refused = check_writable(&at("no/such")).unwrap_err().to_string();
+        assert!(
+            refused.ends_with("No such file or directory (os error 2); use a file in an existing, writable folder")
+        );
+        assert!(check_writable(folder.path()).is_err(), "a folder");
+    }
 
     #[test]
     fn several_files_go_to_a_folder_or_beside_the_first() {
