@@ -18,6 +18,7 @@ LONGEST=4096 SLOWEST=10 MEMORY=2048
 # The source that knows the words of the target $1, for formats of text.
 sources() {
     case $1 in
+        fleet) echo crates/session/src/fleet ;;
         frames | limits) echo crates/control/src/proto crates/model/src ;;
         import) echo crates/import/src/formats ;;
         inventory) echo crates/host/src/inventory ;;

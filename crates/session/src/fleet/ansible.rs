@@ -1,11 +1,11 @@
 //! The hosts of an Ansible inventory: YAML, INI, or the JSON of `ansible-inventory --list`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::hostlist;
-use super::hosts::{Fleet, FleetHost};
+use super::hostlist::{self, no_option};
+use super::hosts::{Fleet, FleetHost, Room};
 use super::source::{Source, text_of};
 use crate::failure::Failure;
 
@@ -14,9 +14,16 @@ pub(super) const SOURCE: Source =
 
 /// Variables of a host that become labels: where it stands.
 const LABELS: [&str; 8] = ["rack", "row", "switch", "site", "zone", "region", "datacenter", "room"];
+/// Variables that say where its agent and its data are.
+const ADDRESSES: [&str; 4] = ["ansible_host", "ansible_user", "thru_control", "thru_data"];
+/// The others that count.
+const OTHERS: [&str; 2] = ["ansible_port", "thru_token_file"];
 
 /// Groups that hold every host, or those without another one.
 const GENERAL: [&str; 2] = ["all", "ungrouped"];
+
+/// Most steps from groups to their hosts and children.
+const MOST_STEPS: usize = 2_000_000;
 
 type Variables = BTreeMap<String, String>;
 
@@ -24,27 +31,43 @@ type Variables = BTreeMap<String, String>;
 #[derive(Default)]
 struct Inventory {
     hosts: Vec<(String, Variables)>,
+    /// The place of each host in that list.
+    places: BTreeMap<String, usize>,
     groups: BTreeMap<String, Group>,
+    room: Room,
 }
 
 #[derive(Default)]
 struct Group {
+    /// Its line, if the form has lines.
+    line: Option<u32>,
     hosts: Vec<String>,
     children: Vec<String>,
     variables: Variables,
 }
 
 fn read(path: &str) -> Result<Fleet, Failure> {
-    let text = text_of(path)?;
-    let wrong = |what: String| Failure::usage(format!("ansible:{path}: {what}"));
-    let inventory = if is_ini(&text) {
-        ini(&text).map_err(wrong)?
+    parse(&text_of(path)?).map_err(|what| Failure::usage(format!("ansible:{path}: {what}")))
+}
+
+/// The fleet of an inventory in any form.
+///
+/// # Errors
+/// What is wrong, with its line where the form has lines.
+pub(super) fn parse(text: &str) -> Result<Fleet, String> {
+    let inventory = if is_ini(text) {
+        ini(text)?
     } else {
-        let value: Value = serde_saphyr::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-        let top = value.as_object().ok_or_else(|| wrong("this is no inventory: it has no groups".into()))?;
-        if top.contains_key("_meta") { listed(top) } else { yaml(top).map_err(wrong)? }
+        let value: Value = serde_saphyr::from_str(text).map_err(|error| on_one_line(&error))?;
+        let top = value.as_object().ok_or("this is no inventory: it has no groups")?;
+        if top.contains_key("_meta") { listed(top)? } else { yaml(top)? }
     };
-    Ok(inventory.fleet())
+    inventory.fleet()
+}
+
+/// An error that may show a part of the file.
+fn on_one_line(error: &impl ToString) -> String {
+    error.to_string().lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// An INI inventory has sections or lines of hosts; YAML begins with a key, a comment or `---`, and JSON with a brace.
@@ -55,40 +78,60 @@ fn is_ini(text: &str) -> bool {
 }
 
 impl Inventory {
-    fn host(&mut self, name: &str) -> &mut Variables {
-        let at = self.hosts.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+    /// Adds a host, or variables of one that is known.
+    fn host(&mut self, name: &str, own: &Variables) -> Result<(), String> {
+        no_option(name)?;
+        if !self.places.contains_key(name) {
+            self.room.host(&FleetHost::named(name))?;
+            self.places.insert(name.to_owned(), self.hosts.len());
             self.hosts.push((name.to_owned(), Variables::new()));
-            self.hosts.len() - 1
-        });
-        &mut self.hosts[at].1
+        }
+        self.room.text(name.len() + own.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>())?;
+        self.hosts[self.places[name]].1.extend(own.clone());
+        Ok(())
     }
 
-    /// All hosts of a group and its children.
-    fn members(&self, group: &str, depth: usize) -> Vec<&str> {
-        let Some(own) = self.groups.get(group).filter(|_| depth < 32) else { return Vec::new() };
-        let children = own.children.iter().flat_map(|child| self.members(child, depth + 1));
-        let mut all: Vec<&str> = own.hosts.iter().map(String::as_str).chain(children).collect();
-        let mut seen = std::collections::BTreeSet::new();
-        all.retain(|name| seen.insert(*name));
-        all
+    fn group(&mut self, name: &str) -> &mut Group {
+        self.groups.entry(name.to_owned()).or_default()
     }
 
-    fn fleet(self) -> Fleet {
-        let members: BTreeMap<&String, Vec<&str>> =
-            self.groups.keys().map(|name| (name, self.members(name, 0))).collect();
-        let host = |(name, own): &(String, Variables)| {
-            // A host's own variables come before those of its groups, and smaller groups before those that contain them.
-            let mut of_groups: Vec<(&usize, &Variables)> = Vec::new();
-            let sizes: BTreeMap<&String, usize> = members.iter().map(|(name, all)| (*name, all.len())).collect();
-            for (group, all) in &members {
-                if all.contains(&name.as_str()) || group.as_str() == GENERAL[0] {
-                    of_groups.push((&sizes[group], &self.groups[*group].variables));
+    /// All hosts of each group and its children, each once.
+    fn members(&self) -> Result<BTreeMap<&str, Vec<&str>>, String> {
+        let mut steps = 0;
+        let mut members = BTreeMap::new();
+        for (name, group) in &self.groups {
+            let (mut hosts, mut open) = (Vec::new(), vec![name]);
+            let (mut known, mut passed) = (BTreeSet::new(), BTreeSet::new());
+            while let Some(next) = open.pop() {
+                let Some(own) = self.groups.get(next).filter(|_| passed.insert(next)) else { continue };
+                steps += own.hosts.len() + own.children.len();
+                if steps > MOST_STEPS {
+                    let at = group.line.map_or(String::new(), |line| format!("line {line}: "));
+                    return Err(format!("{at}the group {name}: too many hosts in groups within groups"));
                 }
+                hosts.extend(own.hosts.iter().map(String::as_str).filter(|host| known.insert(*host)));
+                open.extend(own.children.iter().rev());
             }
-            of_groups.sort_by_key(|(size, _)| **size);
-            let variable = |key: &str| {
-                own.get(key).or_else(|| of_groups.iter().find_map(|(_, variables)| variables.get(key))).cloned()
-            };
+            members.insert(name.as_str(), hosts);
+        }
+        Ok(members)
+    }
+
+    fn fleet(self) -> Result<Fleet, String> {
+        let members = self.members()?;
+        // A host's own variables come before those of its groups, and smaller groups before those that contain them.
+        let mut by_size: Vec<(usize, &str)> = members.iter().map(|(name, all)| (all.len(), *name)).collect();
+        by_size.retain(|(_, name)| *name != GENERAL[0]);
+        by_size.sort_by_key(|(size, _)| *size);
+        let mut of_groups: Vec<Vec<&Variables>> = vec![Vec::new(); self.hosts.len()];
+        for (_, group) in by_size {
+            let variables = &self.groups[group].variables;
+            members[group].iter().for_each(|host| of_groups[self.places[*host]].push(variables));
+        }
+        let of_all = self.groups.get(GENERAL[0]).map(|group| &group.variables);
+        let host = |((name, own), groups): (&(String, Variables), Vec<&Variables>)| {
+            let places = [own].into_iter().chain(groups).chain(of_all);
+            let variable = |key: &str| places.clone().find_map(|variables| variables.get(key)).cloned();
             let address = variable("ansible_host").unwrap_or_else(|| name.clone());
             let user = variable("ansible_user").map_or(String::new(), |user| format!("{user}@"));
             let port = variable("ansible_port").map_or(String::new(), |port| format!(":{port}"));
@@ -102,11 +145,16 @@ impl Inventory {
                 ssh: Some(format!("{user}{address}{port}")),
             }
         };
-        let hosts = self.hosts.iter().map(host).collect();
-        let named = members.iter().filter(|(name, all)| !GENERAL.contains(&name.as_str()) && !all.is_empty());
+        let mut room = Room::default();
+        let hosts = self.hosts.iter().zip(of_groups).map(|of| {
+            let host = host(of);
+            room.host(&host).map(|()| host)
+        });
+        let hosts = hosts.collect::<Result<_, _>>()?;
+        let named = members.iter().filter(|(name, all)| !GENERAL.contains(name) && !all.is_empty());
         let groups =
-            named.map(|(name, all)| ((*name).clone(), all.iter().map(ToString::to_string).collect())).collect();
-        Fleet { source: String::new(), hosts, groups, alerts: Vec::new() }
+            named.map(|(name, all)| ((*name).to_owned(), all.iter().map(ToString::to_string).collect())).collect();
+        Ok(Fleet { source: String::new(), hosts, groups, alerts: Vec::new() })
     }
 }
 
@@ -119,29 +167,41 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-fn variables(value: Option<&Value>) -> Variables {
+/// The variables that count, of those that an object has.
+fn variables(value: Option<&Value>) -> Result<Variables, String> {
     let all = value.and_then(Value::as_object).into_iter().flatten();
-    all.filter_map(|(key, value)| Some((key.clone(), text(value)?))).collect()
+    counting(all.filter_map(|(key, value)| Some((key.clone(), text(value)?))))
+}
+
+/// The variables that count. An address is no option.
+fn counting(all: impl Iterator<Item = (String, String)>) -> Result<Variables, String> {
+    let of = |names: &[&str], key: &str| names.contains(&key);
+    let kept = all.filter(|(key, _)| of(&LABELS, key) || of(&ADDRESSES, key) || of(&OTHERS, key));
+    kept.map(|(key, value)| {
+        if of(&ADDRESSES, &key) {
+            no_option(&value).map_err(|what| format!("{key}: {what}"))?;
+        }
+        Ok((key, value))
+    })
+    .collect()
 }
 
 /// The JSON of `ansible-inventory --list`: hosts in `_meta.hostvars`, groups beside it.
-fn listed(top: &Map<String, Value>) -> Inventory {
+fn listed(top: &Map<String, Value>) -> Result<Inventory, String> {
     let mut inventory = Inventory::default();
     let texts =
         |value: Option<&Value>| value.and_then(Value::as_array).into_iter().flatten().filter_map(text).collect();
     for (name, group) in top.iter().filter(|(name, _)| *name != "_meta") {
         let hosts: Vec<String> = texts(group.get("hosts"));
-        for host in &hosts {
-            inventory.host(host);
-        }
-        let group = Group { hosts, children: texts(group.get("children")), variables: variables(group.get("vars")) };
-        inventory.groups.insert(name.clone(), group);
+        hosts.iter().try_for_each(|host| inventory.host(host, &Variables::new()))?;
+        let (children, variables) = (texts(group.get("children")), variables(group.get("vars"))?);
+        inventory.groups.insert(name.clone(), Group { line: None, hosts, children, variables });
     }
     let own = top.get("_meta").and_then(|meta| meta.get("hostvars")).and_then(Value::as_object);
     for (name, of_host) in own.into_iter().flatten() {
-        *inventory.host(name) = variables(Some(of_host));
+        inventory.host(name, &variables(Some(of_host))?)?;
     }
-    inventory
+    Ok(inventory)
 }
 
 /// Groups within groups.
@@ -164,17 +224,18 @@ fn add_group(inventory: &mut Inventory, name: &str, group: &Value, depth: usize)
         return Err(format!("the group {name} has '{key}': a group has hosts, children and vars"));
     }
     for (pattern, own) in group.get("hosts").and_then(Value::as_object).into_iter().flatten() {
+        let own = variables(Some(own)).map_err(|what| format!("the host {pattern}: {what}"))?;
         for host in expand(pattern)? {
-            let own = variables(Some(own));
-            inventory.host(&host).extend(own);
-            inventory.groups.entry(name.to_owned()).or_default().hosts.push(host);
+            inventory.host(&host, &own)?;
+            inventory.group(name).hosts.push(host);
         }
     }
     for (child, of_child) in group.get("children").and_then(Value::as_object).into_iter().flatten() {
         add_group(inventory, child, of_child, depth + 1)?;
-        inventory.groups.entry(name.to_owned()).or_default().children.push(child.clone());
+        inventory.group(name).children.push(child.clone());
     }
-    inventory.groups.entry(name.to_owned()).or_default().variables.extend(variables(group.get("vars")));
+    let own = variables(group.get("vars")).map_err(|what| format!("the group {name}: {what}"))?;
+    inventory.group(name).variables.extend(own);
     Ok(())
 }
 
@@ -187,34 +248,32 @@ fn ini(text: &str) -> Result<Inventory, String> {
         if line.is_empty() || line.starts_with(['#', ';']) {
             continue;
         }
+        let at = |what: String| format!("line {number}: {what}");
         if let Some(head) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
             let (name, kind) = head.split_once(':').unwrap_or((head, ""));
             if !["", "children", "vars"].contains(&kind) {
-                return Err(format!("line {number}: '[{head}]' is neither a group, nor its children or vars"));
+                return Err(at(format!("'[{head}]' is neither a group, nor its children or vars")));
             }
             section = (name.to_owned(), kind.to_owned());
-            inventory.groups.entry(name.to_owned()).or_default();
+            inventory.group(name).line.get_or_insert(number);
             continue;
         }
-        let group = section.0.clone();
-        match section.1.as_str() {
-            "children" => inventory.groups.entry(group).or_default().children.push(line.to_owned()),
+        let (group, kind) = (section.0.as_str(), section.1.as_str());
+        match kind {
+            "children" => inventory.group(group).children.push(line.to_owned()),
             "vars" => {
-                let (key, value) =
-                    line.split_once('=').ok_or_else(|| format!("line {number}: a variable needs `=`"))?;
-                let value = unquoted(value.trim());
-                inventory.groups.entry(group).or_default().variables.insert(key.trim().to_owned(), value);
+                let (key, value) = line.split_once('=').ok_or_else(|| at("a variable needs `=`".into()))?;
+                let own = std::iter::once((key.trim().to_owned(), unquoted(value.trim())));
+                inventory.group(group).variables.extend(counting(own).map_err(at)?);
             }
             _ => {
                 let mut words = line.split_whitespace();
                 let pattern = words.next().unwrap_or_default();
-                let own: Variables = words
-                    .filter_map(|word| word.split_once('='))
-                    .map(|(key, value)| (key.to_owned(), unquoted(value)))
-                    .collect();
-                for host in expand(pattern).map_err(|what| format!("line {number}: {what}"))? {
-                    inventory.host(&host).extend(own.clone());
-                    inventory.groups.entry(group.clone()).or_default().hosts.push(host);
+                let own = words.filter_map(|word| word.split_once('='));
+                let own = counting(own.map(|(key, value)| (key.to_owned(), unquoted(value)))).map_err(at)?;
+                for host in expand(pattern).map_err(at)? {
+                    inventory.host(&host, &own).map_err(at)?;
+                    inventory.group(group).hosts.push(host);
                 }
             }
         }
@@ -244,9 +303,7 @@ mod tests {
     use super::*;
 
     fn fleet(text: &str) -> Fleet {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), text).unwrap();
-        read(file.path().to_str().unwrap()).unwrap_or_else(|failure| panic!("{failure}"))
+        parse(text).unwrap_or_else(|what| panic!("{what}"))
     }
 
     fn shown(fleet: &Fleet) -> Vec<String> {
@@ -285,16 +342,66 @@ mod tests {
 
     #[test]
     fn mistakes_are_named() {
-        let refused = |text: &str| {
-            let file = tempfile::NamedTempFile::new().unwrap();
-            std::fs::write(file.path(), text).unwrap();
-            read(file.path().to_str().unwrap()).unwrap_err().to_string()
-        };
+        let refused = |text: &str| parse(text).unwrap_err();
         assert!(refused("[web:host]\na\n").contains("line 1: '[web:host]' is neither"));
         assert!(refused("[web]\na[1\n").contains("line 2: 'a[1': [ without ]"));
         assert!(refused("all:\n  host: {a: {}}\n").contains("the group all has 'host'"));
         assert!(refused("---\n- a\n").contains("it has no groups"));
-        assert!(refused("all: [\n").contains("ansible:"));
+        let broken = refused("all: [\n");
+        assert!(!broken.is_empty() && !broken.contains('\n'), "{broken}");
+        let missing = read("/no/such").unwrap_err().to_string();
+        assert!(missing.contains("cannot read the fleet /no/such"), "{missing}");
+    }
+
+    #[test]
+    fn a_host_that_ssh_would_take_for_an_option_is_refused_with_its_place() {
+        for (text, said) in [
+            ("[web]\na\n-oProxyCommand=x\n", "line 3: '-oProxyCommand=x' begins with '-'"),
+            ("[web]\na ansible_host=-V\n", "line 2: ansible_host: '-V' begins with '-'"),
+            ("[web]\na\n[all:vars]\nansible_user = -F/tmp/x\n", "line 4: ansible_user: '-F/tmp/x' begins with '-'"),
+            ("all:\n  hosts:\n    a: {ansible_host: -V}\n", "the host a: ansible_host: '-V' begins with '-'"),
+            (r#"{"_meta": {"hostvars": {"-V": {}}}}"#, "'-V' begins with '-'"),
+        ] {
+            let refused = parse(text).err().unwrap_or_default();
+            assert!(refused.starts_with(said), "{text}: {refused}");
+        }
+    }
+
+    #[test]
+    fn groups_within_groups_are_passed_once() {
+        // Twelve times the next one, 31 times: as paths, 12 to the power of 31.
+        let fan = |at: usize| format!("[g{at}:children]\n{}", format!("g{}\n", at + 1).repeat(12));
+        let text: String = (0..31).map(fan).chain(["[g31]\nh\n".to_owned()]).collect();
+        assert_eq!(fleet(&text).groups["g0"], ["h"]);
+        let circle = "[a:children]\nb\n[b:children]\na\nb\n[b]\nx\n";
+        assert_eq!(fleet(circle).groups["a"], ["x"]);
+        // Each of these holds all that follow.
+        let chain = |at: usize| format!("[g{at}]\nh{at}\n[g{at}:children]\ng{}\n", at + 1);
+        let text: String = (0..1_500).map(chain).collect();
+        let refused = parse(&text).unwrap_err();
+        assert!(
+            refused.starts_with("line ") && refused.contains("too many hosts in groups within groups"),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn patterns_are_bounded_together() {
+        let many = |line: &str| parse(&format!("[web]\n{}", line.repeat(100))).unwrap_err();
+        let long = format!("h[0:65535] rack={}\n", "x".repeat(60_000));
+        let inherited = parse(&format!("[all:vars]\nrack={}\n[web]\nh[0:4095]\n", "x".repeat(60_000))).unwrap_err();
+        assert!(inherited.contains("more than 64 MiB"), "{inherited}");
+        for (text, line) in [("a[0:65535]\nb\n", 3), (long.as_str(), 2)] {
+            let refused = many(text);
+            let said = format!("line {line}: more than 65536 hosts, or more than 64 MiB of their names and variables");
+            assert_eq!(refused, said);
+        }
+    }
+
+    #[test]
+    fn variables_of_all_hosts_come_last() {
+        let fleet = fleet("[all:vars]\nrack=every\nsite=every\n[web]\na\n[web:vars]\nrack=web\n");
+        assert_eq!(fleet.hosts[0].labels.values().collect::<Vec<_>>(), ["web", "every"]);
     }
 
     #[test]

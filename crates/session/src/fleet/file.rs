@@ -6,7 +6,7 @@ use std::path::Path;
 
 use control::proto::fingerprint::Fingerprint;
 
-use super::hosts::{Fleet, FleetHost};
+use super::hosts::{Fleet, FleetHost, Room};
 use super::{alert, hostlist};
 use crate::failure::Failure;
 use crate::source::{Located, Source, Table};
@@ -30,13 +30,15 @@ pub(super) fn read(name: &str, text: String) -> Result<Fleet, Failure> {
     if let Some(defaults) = &defaults {
         defaults.known(&DEFAULTS)?;
     }
-    let mut hosts = Vec::new();
+    let (mut hosts, mut room) = (Vec::new(), Room::default());
     for table in top.tables("host")? {
         let known: Vec<&str> = ["name", "key"].into_iter().chain(DEFAULTS).collect();
         table.known(&known)?;
         let names = table.text("name")?.ok_or_else(|| table.wrong("`name` is missing: write one, or node[01-16]"))?;
         for name in hostlist::expand(&names.value).map_err(|what| table.wrong_at(&names, what))? {
-            hosts.push(host(&name, &table, defaults.as_ref())?);
+            let host = host(&name, &table, defaults.as_ref())?;
+            host.no_option().and_then(|()| room.host(&host)).map_err(|what| table.wrong_at(&names, what))?;
+            hosts.push(host);
         }
     }
     let mut groups = BTreeMap::new();
@@ -44,7 +46,9 @@ pub(super) fn read(name: &str, text: String) -> Result<Fleet, Failure> {
         for group in table.names() {
             let mut members = Vec::new();
             for at in table.texts(group)? {
-                members.extend(hostlist::expand(&at.value).map_err(|what| table.wrong_at(&at, what))?);
+                let more = hostlist::expand(&at.value).map_err(|what| table.wrong_at(&at, what))?;
+                room.text(more.iter().map(String::len).sum()).map_err(|what| table.wrong_at(&at, what))?;
+                members.extend(more);
             }
             groups.insert(group.to_owned(), members);
         }
@@ -214,6 +218,26 @@ near = ["n[01-02]"]
         assert!(wrong("[[host]]\ncontrol = \"a\"\n").contains("`name` is missing"));
         assert!(wrong("[[host]]\nname = \"a[\"\n").starts_with("f.toml:2:8: host[1].name: 'a[': [ without ]"));
         assert!(wrong("[[host]]\nname = \"a\"\nkey = \"x\"\n").contains("this is no fingerprint"));
+        let list = format!("\"{}[0-65535]\", ", "n".repeat(240)).repeat(200);
+        let repeated = format!("name = \"a\"\n[groups]\ng = [{list}]\n");
+        for (text, said) in [
+            ("name = \"-V\"\n", "f.toml:2:8: host[1].name: '-V' begins with '-'"),
+            (
+                "name = \"a\"\nssh = \"me@-oProxyCommand=x\"\n",
+                "f.toml:2:8: host[1].name: 'me@-oProxyCommand=x' begins with '-'",
+            ),
+            (
+                "name = \"n[0-65535]m[0-1]\"\n",
+                "f.toml:2:8: host[1].name: 'n[0-65535]m[0-1]' names more than 65536 hosts",
+            ),
+            (repeated.as_str(), "f.toml:4:"),
+        ] {
+            let refused = wrong(&format!("[[host]]\n{text}"));
+            assert!(refused.starts_with(said), "{refused}");
+        }
+        let label = "{name}".repeat(20_000);
+        let refused = wrong(&format!("[[host]]\nname = \"n[0-65535]\"\nlabels = {{ rack = \"{label}\" }}\n"));
+        assert!(refused.contains("or more than 64 MiB of their names"), "{refused}");
         assert!(wrong("[[host]]\nname = \"a\"\nport = 0.5\n").contains("'0.5' is not a port"));
         assert!(wrong("[[host]]\nname = \"a\"\ncontrol = \"a:b:c\"\n").contains("'a:b:c'"));
     }

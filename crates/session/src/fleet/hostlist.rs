@@ -1,7 +1,13 @@
 //! Names of many hosts in one text, as Slurm writes them: `node[01-16,20],login`.
 
-/// Most hosts that a text may name.
+/// Most hosts that a text, and a fleet, may name.
 pub(super) const MOST_HOSTS: usize = 65_536;
+/// Most characters of a host's name: those of a name in DNS (RFC 1035, 2.3.4).
+const MOST_CHARACTERS: usize = 253;
+/// Most brackets of a name.
+const MOST_BRACKETS: usize = 8;
+/// Characters of a wrong text that its error shows.
+const SHOWN: usize = 60;
 
 /// The names in a list with commas. Brackets hold numbers and ranges of numbers; leading zeros are kept, and a name may have several
 /// brackets: `rack[1-2]n[01-04]`.
@@ -13,11 +19,23 @@ pub(super) fn expand(text: &str) -> Result<Vec<String>, String> {
     for part in split(text)? {
         let more = one(part)?;
         if names.len() + more.len() > MOST_HOSTS {
-            return Err(format!("'{text}' names more than {MOST_HOSTS} hosts"));
+            return Err(too_many(text));
         }
         names.extend(more);
     }
     Ok(names)
+}
+
+/// Refuses a host's name, or `[USER@]HOST`, that a program such as ssh would take for an option.
+///
+/// # Errors
+/// It is one.
+pub(super) fn no_option(text: &str) -> Result<(), String> {
+    let parts = text.strip_prefix("ssh://").unwrap_or(text).split('@');
+    if parts.map(str::trim_start).any(|part| part.starts_with('-')) {
+        return Err(format!("{} begins with '-', as an option does: give the host another name", shown(text)));
+    }
+    Ok(())
 }
 
 /// The parts of a list: commas within brackets separate nothing. Empty parts are left out.
@@ -29,8 +47,8 @@ pub(super) fn split(text: &str) -> Result<Vec<&str>, String> {
     let (mut begin, mut inside) = (0, false);
     for (at, byte) in text.bytes().enumerate() {
         match byte {
-            b'[' if inside => return Err(format!("'{text}': a bracket within a bracket")),
-            b']' if !inside => return Err(format!("'{text}': ] without [")),
+            b'[' if inside => return Err(format!("{}: a bracket within a bracket", shown(text))),
+            b']' if !inside => return Err(format!("{}: ] without [", shown(text))),
             b'[' | b']' => inside = byte == b'[',
             b',' if !inside => {
                 parts.push(&text[begin..at]);
@@ -40,7 +58,7 @@ pub(super) fn split(text: &str) -> Result<Vec<&str>, String> {
         }
     }
     if inside {
-        return Err(format!("'{text}': [ without ]"));
+        return Err(format!("{}: [ without ]", shown(text)));
     }
     parts.push(&text[begin..]);
     Ok(parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect())
@@ -48,26 +66,64 @@ pub(super) fn split(text: &str) -> Result<Vec<&str>, String> {
 
 /// The names of one part.
 fn one(part: &str) -> Result<Vec<String>, String> {
-    let Some((before, rest)) = part.split_once('[') else { return Ok(vec![part.to_owned()]) };
-    let Some((ranges, behind)) = rest.split_once(']') else { return Err(format!("'{part}': [ without ]")) };
-    let ends = one(behind)?;
+    if part.matches('[').count() > MOST_BRACKETS {
+        return Err(format!("{}: more than {MOST_BRACKETS} brackets", shown(part)));
+    }
+    let names = names(part)?;
+    names.iter().try_for_each(|name| no_option(name))?;
+    Ok(names)
+}
+
+/// The names of a part with few brackets.
+fn names(part: &str) -> Result<Vec<String>, String> {
+    let (before, rest) = match part.split_once('[') {
+        Some(bracket) => bracket,
+        None if part.chars().count() > MOST_CHARACTERS => return Err(too_long(part)),
+        None => return Ok(vec![part.to_owned()]),
+    };
+    let Some((ranges, behind)) = rest.split_once(']') else { return Err(format!("{}: [ without ]", shown(part))) };
+    let ends = names(behind)?;
     let mut names = Vec::new();
     for range in ranges.split(',') {
         let (first, last) = range.trim().split_once('-').unwrap_or((range.trim(), range.trim()));
-        let wrong = || format!("'{part}': '{range}' is not a number or a range of numbers, such as 01-16");
+        let wrong =
+            || format!("{}: {} is not a number or a range of numbers, such as 01-16", shown(part), shown(range));
         let number = |text: &str| {
             Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?.parse::<usize>().ok()
         };
         let (from, to) = number(first).zip(number(last)).filter(|(from, to)| from <= to).ok_or_else(wrong)?;
-        if (to - from + 1).saturating_mul(ends.len()) > MOST_HOSTS {
-            return Err(format!("'{part}' names more than {MOST_HOSTS} hosts"));
-        }
         let width = first.len();
+        // Lengths and counts come before the names.
+        if before.len().max(width) > MOST_CHARACTERS {
+            return Err(too_long(part));
+        }
+        if (to - from).saturating_add(1).saturating_mul(ends.len()).saturating_add(names.len()) > MOST_HOSTS {
+            return Err(too_many(part));
+        }
         for number in from..=to {
             names.extend(ends.iter().map(|end| format!("{before}{number:0width$}{end}")));
         }
     }
-    Ok(names)
+    match names.iter().any(|name| name.chars().count() > MOST_CHARACTERS) {
+        true => Err(too_long(part)),
+        false => Ok(names),
+    }
+}
+
+fn too_many(text: &str) -> String {
+    format!("{} names more than {MOST_HOSTS} hosts", shown(text))
+}
+
+fn too_long(text: &str) -> String {
+    format!("{}: a name has at most {MOST_CHARACTERS} characters", shown(text))
+}
+
+/// A text in quotes, shortened if it is long.
+fn shown(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((at, _)) => format!("'{}...'", &text[..at]),
+        None => format!("'{text}'"),
+    }
 }
 
 #[cfg(test)]
@@ -98,9 +154,35 @@ mod tests {
             ("n[+1-2]", "'+1-2' is not a number"),
             ("n[0-99999999]", "more than 65536 hosts"),
             ("n[0-999]m[0-999]", "more than 65536 hosts"),
+            ("n[18446744073709551615-18446744073709551616]", "is not a number or a range"),
+            ("n[0-18446744073709551615]", "more than 65536 hosts"),
+            ("-oProxyCommand=x", "begins with '-'"),
+            ("a,me@-V", "'me@-V' begins with '-'"),
+            ("-n[1-2]", "begins with '-'"),
         ] {
             let error = expand(text).unwrap_err();
             assert!(error.contains(said), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn huge_texts_are_refused_before_their_names_are_made() {
+        let zeros = "0".repeat(60_000);
+        let ranges = format!("0{}", ",0-65535".repeat(10_000));
+        for (text, said) in [
+            (format!("n[0{zeros}-1]"), "at most 253 characters"),
+            (format!("n[{zeros}1-65535]"), "at most 253 characters"),
+            (format!("{zeros}[1-65535]"), "at most 253 characters"),
+            (format!("n[0-65535]{zeros}"), "at most 253 characters"),
+            (zeros.clone(), "at most 253 characters"),
+            (format!("n[{ranges}]"), "more than 65536 hosts"),
+            (format!("n{}", "[1]".repeat(100_000)), "more than 8 brackets"),
+            (["n[0-65535]"; 2].join(","), "more than 65536 hosts"),
+        ] {
+            let error = expand(&text).unwrap_err();
+            assert!(error.contains(said) && error.len() < 300, "{error}");
+        }
+        // Zeros in front are a width, also if the number is small.
+        assert_eq!(expand(&format!("n[{}1]", "0".repeat(19))).unwrap(), [format!("n{}1", "0".repeat(19))]);
     }
 }

@@ -9,10 +9,46 @@ use control::coordinator::identity;
 use control::proto::fingerprint::Fingerprint;
 use control::{Access, ControlError, KnownKeys, Recognized};
 
-use super::hostlist;
+use super::hostlist::{self, MOST_HOSTS};
 use crate::agent_keys::KnownAgents;
 use crate::failure::Failure;
-use crate::setup;
+use crate::{setup, values};
+
+/// Most bytes of the texts of a fleet: a short pattern repeats what is long.
+const MOST_BYTES: usize = 64 << 20;
+
+/// Counts the hosts and the texts of a fleet while it is read.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    hosts: usize,
+    bytes: usize,
+}
+
+impl Room {
+    /// Takes a host.
+    ///
+    /// # Errors
+    /// It is one too many.
+    pub(super) fn host(&mut self, host: &FleetHost) -> Result<(), String> {
+        self.hosts += 1;
+        let labels = host.labels.iter().flat_map(|(label, value)| [label, value]);
+        let texts = [&host.name, &host.control].into_iter().chain(&host.data).chain(&host.ssh).chain(labels);
+        let file = host.token_file.as_ref().map_or(0, |file| file.as_os_str().len());
+        self.text(texts.map(String::len).sum::<usize>() + file)
+    }
+
+    /// Takes a text of this length.
+    ///
+    /// # Errors
+    /// It is one too many.
+    pub(super) fn text(&mut self, bytes: usize) -> Result<(), String> {
+        self.bytes += bytes;
+        if self.hosts <= MOST_HOSTS && self.bytes <= MOST_BYTES {
+            return Ok(());
+        }
+        Err(format!("more than {MOST_HOSTS} hosts, or more than {} MiB of their names and variables", MOST_BYTES >> 20))
+    }
+}
 
 /// Many hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -53,7 +89,16 @@ impl FleetHost {
         Self { name: name.to_owned(), control: name.to_owned(), ..Self::default() }
     }
 
-    /// The IP address for data; `None` for that of the agent.
+    /// Refuses names and addresses that a program such as ssh would take for options.
+    ///
+    /// # Errors
+    /// Which.
+    pub(super) fn no_option(&self) -> Result<(), String> {
+        let more = [&self.data, &self.ssh].into_iter().flatten();
+        [&self.name, &self.control].into_iter().chain(more).try_for_each(|text| hostlist::no_option(text))
+    }
+
+    /// The address for data, with port 0 unless it is a forwarded port; `None` for that of the agent.
     ///
     /// # Errors
     /// The name has no address.
@@ -208,7 +253,7 @@ impl Fleet {
         format!("{} has no {what} '{name}': {listed}", self.source)
     }
 
-    /// Refuses two hosts of one name, or of one address, and groups of unknown hosts.
+    /// Refuses two hosts of one name, or of one address, names that are options, and groups of unknown hosts.
     ///
     /// # Errors
     /// Which.
@@ -219,6 +264,7 @@ impl Fleet {
         }
         let (mut names, mut agents) = (BTreeSet::new(), BTreeMap::new());
         for host in &self.hosts {
+            host.no_option().map_err(|what| wrong(format!("{}: {what}", host.name)))?;
             if !names.insert(&host.name) {
                 return Err(wrong(format!("'{}' is in it twice", host.name)));
             }
@@ -293,6 +339,15 @@ mod tests {
         let same = FleetHost { control: "A:6280".into(), ..b.clone() };
         assert_eq!(refused(vec![a.clone(), same], &[]), "f: a and b have the same agent, A:6280: name it once");
         assert!(refused(vec![a, b], &["c"]).contains("the group g has 'c'"));
+    }
+
+    #[test]
+    fn a_fleet_has_room_for_so_many_hosts_and_texts() {
+        let (mut room, host) = (Room::default(), FleetHost::named("a"));
+        assert!((0..MOST_HOSTS).all(|_| room.host(&host).is_ok()));
+        assert!(room.host(&host).unwrap_err().starts_with("more than 65536 hosts"));
+        let mut room = Room::default();
+        assert!(room.text(MOST_BYTES).is_ok() && room.text(1).is_err());
     }
 
     #[test]

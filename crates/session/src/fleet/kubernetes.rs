@@ -37,7 +37,10 @@ fn read(named: &str) -> Result<Fleet, Failure> {
 }
 
 /// The fleet of running pods, each by the name of its node.
-fn parse(texts: &[String]) -> Result<Fleet, String> {
+///
+/// # Errors
+/// It is no JSON, or no pod runs.
+pub(super) fn parse(texts: &[String]) -> Result<Fleet, String> {
     let mut items: Vec<Value> = Vec::new();
     for text in texts {
         let mut value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;

@@ -5,6 +5,8 @@ mod ansible;
 mod bus;
 mod check;
 mod file;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod hostlist;
 mod hosts;
 mod kubernetes;

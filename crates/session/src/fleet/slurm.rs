@@ -18,7 +18,15 @@ fn read(named: &str) -> Result<Fleet, Failure> {
         })?,
         (None, list) => list.to_owned(),
     };
-    let names = hostlist::expand(list.trim()).map_err(Failure::usage)?;
+    parse(&list).map_err(Failure::usage)
+}
+
+/// The fleet of a node list.
+///
+/// # Errors
+/// What is wrong with it.
+pub(super) fn parse(list: &str) -> Result<Fleet, String> {
+    let names = hostlist::expand(list.trim())?;
     Ok(Fleet { hosts: names.iter().map(|name| FleetHost::named(name)).collect(), ..Fleet::default() })
 }
 

@@ -1,7 +1,9 @@
 //! The hosts of an ssh configuration (ssh_config(5)): those whose `Host` line names them without a pattern.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::hostlist::no_option;
 use super::hosts::{Fleet, FleetHost};
 use super::source::{Source, text_of};
 use crate::failure::Failure;
@@ -10,12 +12,14 @@ pub(super) const SOURCE: Source = Source { name: "ssh", what: "FILE, or nothing 
 
 /// How deep `Include` is followed, as ssh does.
 const DEPTH: usize = 16;
+/// Most files that are read: a file may include others several times.
+const MOST_FILES: usize = 1_000;
 
 fn read(named: &str) -> Result<Fleet, Failure> {
     let path = if named.is_empty() { home(".ssh/config")? } else { PathBuf::from(named) };
-    let mut hosts = Vec::new();
-    parse(&text_of(&path.display().to_string())?, &path, 0, &mut hosts);
-    Ok(Fleet { hosts, ..Fleet::default() })
+    let text = text_of(&path.display().to_string())?;
+    parse(&text, &path, &|file| std::fs::read_to_string(file).ok())
+        .map_err(|what| Failure::usage(format!("ssh:{what}")))
 }
 
 fn home(path: &str) -> Result<PathBuf, Failure> {
@@ -24,44 +28,76 @@ fn home(path: &str) -> Result<PathBuf, Failure> {
         .ok_or_else(|| Failure::usage("ssh: without a file needs HOME: name the file, as in ssh:CONFIG"))
 }
 
-/// Adds the hosts of a configuration. As in ssh, the first value of a host's keyword holds.
-fn parse(text: &str, path: &Path, depth: usize, hosts: &mut Vec<FleetHost>) {
-    let mut current: Vec<usize> = Vec::new();
-    for line in text.lines() {
-        let Some((keyword, value)) = words(line) else { continue };
-        match keyword.to_ascii_lowercase().as_str() {
-            "host" => {
-                let names = value.split_whitespace().map(|name| name.trim_matches('"'));
-                let names = names.filter(|name| !name.contains(['*', '?', '!']));
-                current = names.map(|name| place(name, hosts)).collect();
-            }
-            "match" => current.clear(),
-            "hostname" => {
-                for at in &current {
-                    let host = &mut hosts[*at];
-                    if host.control == host.name {
-                        host.control = value.replace("%h", &host.name);
-                    }
-                }
-            }
-            "include" if depth < DEPTH => {
-                for file in value.split_whitespace().filter_map(|file| included(file, path)) {
-                    if let Ok(text) = std::fs::read_to_string(&file) {
-                        parse(&text, &file, depth + 1, hosts);
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
+/// The fleet of a configuration; `open` reads the files that it includes.
+///
+/// # Errors
+/// File and line of what is refused.
+pub(super) fn parse(text: &str, path: &Path, open: Open<'_>) -> Result<Fleet, String> {
+    let mut found = Found::default();
+    found.add(text, path, 0, open)?;
+    Ok(Fleet { hosts: found.hosts, ..Fleet::default() })
 }
 
-/// The place of a host in the list, to which it is added.
-fn place(name: &str, hosts: &mut Vec<FleetHost>) -> usize {
-    hosts.iter().position(|host| host.name == name).unwrap_or_else(|| {
-        hosts.push(FleetHost { ssh: Some(name.to_owned()), ..FleetHost::named(name) });
-        hosts.len() - 1
-    })
+/// Reads a file, if it can be read.
+type Open<'a> = &'a dyn Fn(&Path) -> Option<String>;
+
+/// The hosts so far.
+#[derive(Default)]
+struct Found {
+    hosts: Vec<FleetHost>,
+    /// The place of each in that list.
+    places: BTreeMap<String, usize>,
+    files: usize,
+}
+
+impl Found {
+    /// Adds the hosts of a file. As in ssh, the first value of a host's keyword holds.
+    fn add(&mut self, text: &str, path: &Path, depth: usize, open: Open<'_>) -> Result<(), String> {
+        let mut current: Vec<usize> = Vec::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            let Some((keyword, value)) = words(line) else { continue };
+            let at = |what: String| format!("{}:{number}: {what}", path.display());
+            match keyword.to_ascii_lowercase().as_str() {
+                "host" => {
+                    let names = value.split_whitespace().map(|name| name.trim_matches('"'));
+                    let names = names.filter(|name| !name.contains(['*', '?', '!']));
+                    current = names.map(|name| self.place(name)).collect::<Result<_, _>>().map_err(at)?;
+                }
+                "match" => current.clear(),
+                "hostname" => {
+                    no_option(value).map_err(at)?;
+                    for host in &current {
+                        let host = &mut self.hosts[*host];
+                        if host.control == host.name {
+                            host.control = value.replace("%h", &host.name);
+                        }
+                    }
+                }
+                "include" if depth < DEPTH => {
+                    for file in value.split_whitespace().filter_map(|file| included(file, path)) {
+                        self.files += 1;
+                        if self.files > MOST_FILES {
+                            return Err(at(format!("more than {MOST_FILES} files are included")));
+                        }
+                        if let Some(text) = open(&file) {
+                            self.add(&text, &file, depth + 1, open)?;
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The place of a host in the list, to which it is added.
+    fn place(&mut self, name: &str) -> Result<usize, String> {
+        no_option(name)?;
+        Ok(*self.places.entry(name.to_owned()).or_insert_with(|| {
+            self.hosts.push(FleetHost { ssh: Some(name.to_owned()), ..FleetHost::named(name) });
+            self.hosts.len() - 1
+        }))
+    }
 }
 
 /// Keyword and value of a line: separated by spaces, or by one `=`.
@@ -96,5 +132,16 @@ mod tests {
         let shown: Vec<(&str, &str)> = fleet.hosts.iter().map(|host| (&*host.name, &*host.control)).collect();
         assert_eq!(shown, [("c", "c"), ("a", "a.example"), ("b", "b.example"), ("d", "192.0.2.4")]);
         assert_eq!(fleet.hosts[1].ssh.as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn options_and_endless_includes_are_refused_with_their_line() {
+        let refused = |text: &str| parse(text, Path::new("config"), &|_| Some(text.to_owned())).unwrap_err();
+        assert!(
+            refused("Host a\nHost b -oProxyCommand=x\n").starts_with("config:2: '-oProxyCommand=x' begins with '-'")
+        );
+        assert!(refused("Host a\n\tHostName -V\n").starts_with("config:2: '-V' begins with '-'"));
+        // Two times itself, 16 deep.
+        assert_eq!(refused("Include config config\n"), "config:1: more than 1000 files are included");
     }
 }
