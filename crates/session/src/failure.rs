@@ -130,11 +130,6 @@ impl fmt::Display for Failure {
     }
 }
 
-/// An error on one line. Text from a far end could otherwise imitate further messages of this program.
-fn one_line(error: &impl fmt::Display) -> String {
-    model::plain(&error.to_string()).into_owned()
-}
-
 impl From<InteropError> for Failure {
     fn from(error: InteropError) -> Self {
         let code = match &error {
@@ -145,7 +140,7 @@ impl From<InteropError> for Failure {
             InteropError::Engine(_) => 7,
             _ => 5,
         };
-        Self::new(code, one_line(&error))
+        Self::new(code, error)
     }
 }
 
@@ -177,7 +172,7 @@ impl From<ControlError> for Failure {
             ControlError::Interrupted => INTERRUPTED,
             _ => 1,
         };
-        Self::new(code, one_line(&error))
+        Self::new(code, error)
     }
 }
 
@@ -227,6 +222,26 @@ impl From<LabError> for Failure {
             }
             LabError::LeftBehind { .. } | LabError::Silent { .. } => Self::other(error),
             _ => Self::host(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_one_line_whatever_it_quotes() {
+        let name = "n1\"}\nthru: all is well\u{2028}\r]";
+        let failures = [
+            Failure::usage(format!("'{name}' is in it twice")),
+            Failure::in_plan(format!("f.toml:1:2: '{name}'")),
+            Failure::other(name),
+            Failure::from(ControlError::InvalidHost { host: name.into(), what: "no host has such a name" }),
+        ];
+        for failure in failures {
+            let text = failure.to_string();
+            assert!(text.contains("thru: all is well") && text == model::plain(&text), "{text:?}");
         }
     }
 }
