@@ -1,5 +1,6 @@
 //! Errors that end a command, with their exit codes (docs/manual/exit-codes.md).
 
+use std::collections::HashSet;
 use std::fmt;
 
 use bus::BusError;
@@ -51,7 +52,7 @@ pub fn of_run(run: &Run) -> u8 {
     let untrusted = run.header.kind != "advise" && run.outcomes.iter().any(analysis::outcome::is_unusable);
     match () {
         () if interrupted => INTERRUPTED,
-        () if run.header.cells.iter().any(|cell| is_skipped(run, cell)) => {
+        () if has_skipped(run) => {
             let requires = run.header.plan.as_ref().is_some_and(|plan| plan.require.is_some());
             if requires { UNMET } else { LOST }
         }
@@ -60,13 +61,15 @@ pub fn of_run(run: &Run) -> u8 {
     }
 }
 
-/// Whether a cell of a plan has no trial: the preconditions did not hold, or its test failed in every round.
-fn is_skipped(run: &Run, cell: &Cell) -> bool {
-    let of_plan = run.header.plan.is_some();
-    let measured = run.outcomes.iter().any(|outcome| outcome.cell == cell.id && !outcome.trials.is_empty());
-    // A note in the findings then names the cell.
-    let noted = || run.findings.iter().any(|it| it.kind == FindingKind::Note && it.cells.contains(&cell.id));
-    of_plan && !measured && noted()
+/// Whether a cell of a plan has no trial: the preconditions did not hold, or its test failed in every round. A note in the findings then
+/// names the cell.
+fn has_skipped(run: &Run) -> bool {
+    let measured = run.outcomes.iter().filter(|outcome| !outcome.trials.is_empty());
+    let measured: HashSet<u32> = measured.map(|outcome| outcome.cell).collect();
+    let notes = run.findings.iter().filter(|finding| finding.kind == FindingKind::Note);
+    let noted: HashSet<u32> = notes.flat_map(|note| note.cells.iter().copied()).collect();
+    let skipped = |cell: &Cell| !measured.contains(&cell.id) && noted.contains(&cell.id);
+    run.header.plan.is_some() && run.header.cells.iter().any(skipped)
 }
 
 impl Failure {

@@ -1,9 +1,9 @@
 //! CPU use and interrupts of the hosts over the levels of a factor.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use model::source::counter;
-use model::{Cell, EndPass, Factor, Outcome, Pass, RunHeader};
+use model::{Cell, EndPass, Factor, Outcome, Pass, RunHeader, Trial};
 
 use super::{dimensions, levels, part, sizes_of_curves};
 use crate::stats::mean;
@@ -25,6 +25,9 @@ pub struct FactorLine {
 
 type Quantity = fn(&EndPass) -> Option<f64>;
 
+/// Cells by their level of a factor.
+type Levels<'a> = HashMap<&'a str, &'a Cell>;
+
 /// CPU use and interrupts over each factor with more than one level; quantities that were not observed have no line.
 #[must_use]
 pub fn factor_lines(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -> Vec<FactorLine> {
@@ -36,6 +39,8 @@ pub fn factor_lines(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -
         (observed.window_ns > 0).then(|| grew as f64 * 1e9 / observed.window_ns as f64)
     };
     let by_index: BTreeMap<u32, &Pass> = passes.iter().map(|pass| (pass.index, pass)).collect();
+    let mut trials: HashMap<u32, Vec<&Trial>> = HashMap::new();
+    outcomes.iter().for_each(|outcome| trials.entry(outcome.cell).or_default().extend(&outcome.trials));
     let cells: Vec<&Cell> = header.cells.iter().collect();
     // All sizes of a curve share its passes, so sizes are not a factor here.
     let mut names = dimensions(plan, &cells);
@@ -43,28 +48,31 @@ pub fn factor_lines(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -
     let mut lines = Vec::new();
     for factor in names.iter().filter(|name| ![Factor::FROM, Factor::TO].contains(&name.as_str())) {
         let rest: Vec<String> = names.iter().filter(|name| *name != factor).cloned().collect();
-        let mut groups: Vec<BTreeMap<&str, &str>> = Vec::new();
+        // The cells of each group by their level, the first one of each.
+        let mut groups: Vec<(BTreeMap<&str, &str>, Levels<'_>)> = Vec::new();
+        let mut places: HashMap<BTreeMap<&str, &str>, usize> = HashMap::new();
         for cell in &cells {
             let held = part(cell, &rest);
-            if !groups.contains(&held) {
-                groups.push(held);
+            let place = *places.entry(held).or_insert_with_key(|held| {
+                groups.push((held.clone(), HashMap::new()));
+                groups.len() - 1
+            });
+            if let Some(level) = cell.levels.get(factor) {
+                groups[place].1.entry(level).or_insert(cell);
             }
         }
+        let levels = levels(plan, factor, &cells);
         for (unit, quantity) in [("cores", cores), ("1/s", interrupts)] {
             for (end, side) in [("near", 0), ("far", 1)] {
-                for held in &groups {
-                    let of_level = |level: String| {
-                        let cell = cells
-                            .iter()
-                            .find(|cell| cell.levels.get(factor) == Some(&level) && part(cell, &rest) == *held)?;
-                        let trials = outcomes.iter().filter(|o| o.cell == cell.id).flat_map(|o| &o.trials);
-                        let ends = trials.filter_map(|trial| by_index.get(&trial.pass));
+                for (held, of_group) in &groups {
+                    let of_level = |level: &String| {
+                        let cell = of_group.get(level.as_str())?;
+                        let ends = trials.get(&cell.id)?.iter().filter_map(|trial| by_index.get(&trial.pass));
                         let values: Vec<f64> =
                             ends.filter_map(|pass| quantity([&pass.near, &pass.far][side])).collect();
-                        mean(&values).map(|value| (level, value))
+                        mean(&values).map(|value| (level.clone(), value))
                     };
-                    let points: Vec<(String, f64)> =
-                        levels(plan, factor, &cells).into_iter().filter_map(of_level).collect();
+                    let points: Vec<(String, f64)> = levels.iter().filter_map(of_level).collect();
                     if points.len() > 1 {
                         let held = held.iter().map(|(name, level)| ((*name).to_owned(), (*level).to_owned())).collect();
                         lines.push(FactorLine { factor: factor.clone(), unit, end, held, points });

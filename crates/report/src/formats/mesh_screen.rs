@@ -1,7 +1,7 @@
 //! The answer of a mesh, and of matrices from elsewhere: what the pairs reach, what stands out, and the matrices. Everything else is in the
 //! whole report.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use analysis::limiter;
 use model::{Factor, FindingKind, Run, RunHeader};
@@ -132,12 +132,13 @@ pub(super) fn limits(run: &Run) -> Option<String> {
 /// The pairs without a value, with what is known of them.
 pub(super) fn missing(run: &Run) -> Option<String> {
     const MOST: usize = 4;
-    let has = |cell: u32| run.outcomes.iter().any(|outcome| outcome.cell == cell && outcome.estimate.is_some());
+    let with: HashSet<u32> =
+        run.outcomes.iter().filter(|outcome| outcome.estimate.is_some()).map(|outcome| outcome.cell).collect();
     let without: Vec<String> = run
         .header
         .cells
         .iter()
-        .filter(|cell| !has(cell.id))
+        .filter(|cell| !with.contains(&cell.id))
         .map(|cell| {
             let level = |name: &str| cell.levels.get(name).map_or("", String::as_str);
             format!("{} {} → {}", cell.spec.pattern, level(Factor::FROM), level(Factor::TO))
