@@ -5,7 +5,7 @@
 //!
 //! For people, `serde_json` would write every type a second time; here the compact text gets its lines.
 
-use std::fmt;
+use std::{fmt, io};
 
 use serde::Serialize;
 use serde::de::{
@@ -28,70 +28,63 @@ pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
 /// # Errors
 /// The value is no JSON, such as a map whose keys are no texts.
 pub fn pretty<T: Serialize + ?Sized>(value: &T) -> Result<String, serde_json::Error> {
-    Ok(lines(&serde_json::to_string(value)?))
+    let mut lines = Lines::default();
+    serde_json::to_writer(&mut lines, value)?;
+    String::from_utf8(lines.text).map_err(serde::ser::Error::custom)
 }
 
-/// Compact JSON with its lines, indented by two spaces.
-fn lines(compact: &str) -> String {
-    let mut text = String::with_capacity(compact.len() * 2);
-    let mut depth = 0;
-    let mut rest = compact;
-    let end = |text: &mut String, depth: usize| {
-        text.push('\n');
-        text.extend(std::iter::repeat_n("  ", depth));
-    };
-    while let Some(at) = rest.find(['"', '{', '[', '}', ']', ',', ':']) {
-        text.push_str(&rest[..at]);
-        let (mark, after) = (rest.as_bytes()[at], &rest[at + 1..]);
-        rest = after;
-        match mark {
-            b'"' => {
-                let close = closing(after);
-                text.push('"');
-                text.push_str(&after[..close]);
-                rest = &after[close..];
-            }
-            b'{' | b'[' => {
-                text.push(char::from(mark));
-                match after.as_bytes().first() {
-                    Some(&next @ (b'}' | b']')) => {
-                        text.push(char::from(next));
-                        rest = &after[1..];
-                    }
-                    _ => {
-                        depth += 1;
-                        end(&mut text, depth);
-                    }
-                }
-            }
-            b'}' | b']' => {
-                depth -= 1;
-                end(&mut text, depth);
-                text.push(char::from(mark));
-            }
-            b',' => {
-                text.push(',');
-                end(&mut text, depth);
-            }
-            _ => text.push_str(": "),
-        }
+/// Takes compact JSON and gives it its lines, indented by two spaces.
+#[derive(Default)]
+struct Lines {
+    text: Vec<u8>,
+    depth: usize,
+    /// Within a string, and behind its backslash.
+    within: bool,
+    escaped: bool,
+    /// Behind the mark that opens an object or a list.
+    opened: bool,
+}
+
+impl Lines {
+    fn end(&mut self) {
+        self.text.push(b'\n');
+        self.text.extend(std::iter::repeat_n(b' ', 2 * self.depth));
     }
-    text.push_str(rest);
-    text
-}
 
-/// The length of a string behind its first quotation mark, with its last one.
-fn closing(text: &str) -> usize {
-    let mut escaped = false;
-    for (at, byte) in text.bytes().enumerate() {
+    fn take(&mut self, byte: u8) {
+        if self.within {
+            self.within = self.escaped || byte != b'"';
+            self.escaped = !self.escaped && byte == b'\\';
+            return self.text.push(byte);
+        }
+        let closes = matches!(byte, b'}' | b']');
+        if self.opened && !closes {
+            self.depth += 1;
+            self.end();
+        } else if closes && !self.opened {
+            self.depth -= 1;
+            self.end();
+        }
+        self.text.push(byte);
+        self.opened = matches!(byte, b'{' | b'[');
+        self.within = byte == b'"';
         match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = true,
-            b'"' => return at + 1,
+            b',' => self.end(),
+            b':' => self.text.push(b' '),
             _ => {}
         }
     }
-    text.len()
+}
+
+impl io::Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        bytes.iter().for_each(|byte| self.take(*byte));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Reads types with named fields from objects only.
