@@ -170,3 +170,43 @@ fn source(name: Option<&str>, file: &Path, sha256: &str, [index, number]: [u32; 
         imported_unix_ns: now,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use model::{Cell, Outcome, Trial};
+    use store::Store;
+
+    use super::*;
+
+    #[test]
+    fn a_value_of_a_table_takes_less_than_a_kilobyte() {
+        const HOSTS: usize = 60;
+        let folder = tempfile::tempdir().unwrap();
+        let [table, file] = ["m.csv", "runs.sqlite"].map(|name| folder.path().join(name));
+        let row = |from: usize| {
+            let value = |to: usize| if from == to { ",".to_owned() } else { format!(",{}.{from}", 900 + to) };
+            format!("host{from}{}\n", (0..HOSTS).map(value).collect::<String>())
+        };
+        let head: String = (0..HOSTS).map(|host| format!(",host{host}")).collect();
+        std::fs::write(&table, format!("Mbit/s{head}\n{}", (0..HOSTS).map(row).collect::<String>())).unwrap();
+        let mut imported = None;
+        let request = ImportRequest { files: &[table], format: None, name: None, store: Some(&file) };
+        import(&request, |event| match event {
+            ImportEvent::Stored(run) => imported = Some(run.clone()),
+            ImportEvent::Refused { reason, .. } => panic!("{reason}"),
+        })
+        .unwrap();
+        let loaded = Store::open(&file).unwrap().load("last").unwrap();
+        assert_eq!((Some(&loaded.run), &loaded.damaged[..]), (imported.as_ref(), &[][..]));
+        let (values, bytes) = (HOSTS * (HOSTS - 1), std::fs::metadata(&file).unwrap().len() as usize);
+        assert!(bytes < 1_000 * values, "{} bytes for a value", bytes / values);
+        // What they have in common is in memory once, and what few have is not part of each.
+        let trials: Vec<&Trial> = loaded.run.outcomes.iter().flat_map(|outcome| &outcome.trials).collect();
+        assert_eq!(trials.len(), values);
+        assert!(trials.iter().all(|one| one.near.is_same(&trials[0].near) && one.far.is_same(&trials[0].far)));
+        let spec = &loaded.run.header.cells[0].spec;
+        assert!(loaded.run.outcomes.iter().all(|outcome| outcome.spec.is_same(spec)));
+        let each = size_of::<Cell>() + size_of::<Outcome>() + size_of::<Trial>();
+        assert!(each <= 1_600, "{each} bytes of memory for a value, without what is elsewhere");
+    }
+}
