@@ -43,6 +43,25 @@ pub enum ControlError {
         /// Host and port.
         address: String,
     },
+    /// A connection was made, and no agent greeted.
+    #[error(
+        "{address} accepted the connection, but {what}; perhaps it is not a thru agent, or the path is too slow or loses too much: check \
+         the port and the path, or start `thru serve` there"
+    )]
+    NoGreeting {
+        /// Host and port.
+        address: String,
+        /// What happened.
+        what: String,
+    },
+    /// A link-local address does not say on which link it is.
+    #[error("'{host}': {hint}")]
+    NoInterface {
+        /// As the user wrote it.
+        host: String,
+        /// What is missing, with the interfaces of this host.
+        hint: String,
+    },
     /// The two programs have no version of the protocol in common.
     #[error("{address} runs thru {theirs} and this host runs thru {ours}: update thru on {older}")]
     Version {

@@ -11,6 +11,7 @@ pub mod coordinator;
 mod error;
 pub mod helper;
 mod limits;
+mod patience;
 pub mod proto;
 pub mod scrape;
 mod tls;

@@ -30,6 +30,8 @@ pub struct AgentKey {
     fingerprint: Fingerprint,
 }
 
+/// Bytes of a record at most: on a slow link, a message shows by its first records that it is coming.
+const RECORD: usize = 1_400;
 /// The name that the protocol requires of a client; it is not sent, and nothing depends on it.
 const NAME: &str = "throughline";
 
@@ -63,6 +65,7 @@ impl AgentKey {
         let resolver = Arc::new(AlwaysResolvesServerRawPublicKeys::new(Arc::new(shown)));
         let mut config = config.with_no_client_auth().with_cert_resolver(resolver);
         config.send_tls13_tickets = 0;
+        config.max_fragment_size = Some(RECORD);
         Ok(Self { config: Arc::new(config), fingerprint })
     }
 
@@ -119,6 +122,7 @@ where
         .with_custom_certificate_verifier(Arc::new(any_key))
         .with_no_client_auth();
     config.enable_sni = false;
+    config.max_fragment_size = Some(RECORD);
     config.resumption = Resumption::disabled();
     let name = ServerName::try_from(NAME).map_err(io::Error::other)?;
     let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;

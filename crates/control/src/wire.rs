@@ -1,25 +1,24 @@
 //! A framed connection as two queues: one task reads, one writes, and a peer that sends nothing is detected.
 
-use std::io::ErrorKind;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
+use crate::patience::{ControlPath, PING_EVERY, seconds};
 use crate::proto::frame::{Decoder, MAX_GREETING, MAX_WELCOME, encode};
 use crate::proto::message::Message;
 
-/// Longest time without a message: a ping is sent then. With the kernel's user timeout (set by the owner of the socket), an
-/// unreachable peer is detected after this time plus that timeout.
-pub(crate) const PING_EVERY: Duration = Duration::from_millis(400);
 /// Bytes of messages that wait in each direction; a longer one waits alone. A peer that does not read, or sends more than is used, takes
 /// no more memory than this and one message.
 const WAITING: usize = 4 << 20;
-/// Longest silence of a peer whose kernel still answers: its process is stopped, or its machine is overloaded.
+/// Longest silence of a peer whose kernel still answers, on a short path: its process is stopped, or its machine is overloaded.
 pub(crate) const SILENCE_LIMIT: Duration = Duration::from_secs(10);
+/// No limit: a hundred years.
+const FOREVER: Duration = Duration::from_secs(3_155_760_000);
 
 /// How far the peer is known. It decides which frames are accepted and whether pings go out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,12 +54,15 @@ struct Peer {
     most: AtomicUsize,
     /// Bytes of the frames that have arrived.
     received: AtomicUsize,
+    /// A part of a frame has arrived.
+    partial: AtomicBool,
 }
 
 impl SharedTrust {
     fn new(trust: PeerTrust) -> Self {
         let (most, received) = (AtomicUsize::new(usize::MAX), AtomicUsize::new(0));
-        Self(Arc::new(Peer { trust: AtomicU8::new(trust as u8), most, received }))
+        let partial = AtomicBool::new(false);
+        Self(Arc::new(Peer { trust: AtomicU8::new(trust as u8), most, received, partial }))
     }
 
     fn set(&self, trust: PeerTrust) {
@@ -96,6 +98,7 @@ pub(crate) struct Wire<S, R> {
     incoming: mpsc::Receiver<Result<Waiting<R>, String>>,
     tasks: Vec<tokio::task::JoinHandle<()>>,
     trust: SharedTrust,
+    path: ControlPath,
     sends: PhantomData<fn(S)>,
 }
 
@@ -113,10 +116,18 @@ impl<S: Message, R: Message> Wire<S, R> {
     where
         T: AsyncRead + AsyncWrite + Send + 'static,
     {
-        Self::over(stream, encode(ping).ok(), PeerTrust::None)
+        Self::start_on(stream, ping, ControlPath::default())
     }
 
-    fn over<T>(stream: T, ping: Option<Vec<u8>>, trust: PeerTrust) -> Self
+    /// The same over a stream whose path is known: limits follow it.
+    pub(crate) fn start_on<T>(stream: T, ping: &S, path: ControlPath) -> Self
+    where
+        T: AsyncRead + AsyncWrite + Send + 'static,
+    {
+        Self::over(stream, encode(ping).ok(), PeerTrust::None, path)
+    }
+
+    fn over<T>(stream: T, ping: Option<Vec<u8>>, trust: PeerTrust, path: ControlPath) -> Self
     where
         T: AsyncRead + AsyncWrite + Send + 'static,
     {
@@ -126,10 +137,10 @@ impl<S: Message, R: Message> Wire<S, R> {
         let (trust, room) = (SharedTrust::new(trust), Arc::new(Semaphore::new(WAITING)));
         let silence = ping.as_ref().map(|_| SILENCE_LIMIT);
         let tasks = vec![
-            tokio::spawn(read(reader, arrivals, trust.clone(), silence)),
-            tokio::spawn(write(writer, queue, ping, trust.clone())),
+            tokio::spawn(read(reader, arrivals, trust.clone(), silence, path.clone())),
+            tokio::spawn(write(writer, queue, ping, trust.clone(), path.clone())),
         ];
-        Self { outgoing, room, incoming, tasks, trust, sends: PhantomData }
+        Self { outgoing, room, incoming, tasks, trust, path, sends: PhantomData }
     }
 
     /// A wire within one host: no pings in either direction, and the peer is trusted.
@@ -137,7 +148,7 @@ impl<S: Message, R: Message> Wire<S, R> {
     where
         T: AsyncRead + AsyncWrite + Send + 'static,
     {
-        Self::over(stream, None, PeerTrust::Full)
+        Self::over(stream, None, PeerTrust::Full, ControlPath::default())
     }
 
     /// Accepts a welcome, which contains an inventory, from an agent without a token.
@@ -153,6 +164,16 @@ impl<S: Message, R: Message> Wire<S, R> {
     /// From now on the peer sends no message with more bytes than this; one that has arrived already may have more.
     pub(crate) fn accept_up_to(&self, bytes: usize) {
         self.trust.0.most.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Its path.
+    pub(crate) fn path(&self) -> &ControlPath {
+        &self.path
+    }
+
+    /// Whether a message is arriving: a long one takes its time on a slow link.
+    pub(crate) fn is_receiving(&self) -> bool {
+        self.trust.0.partial.load(Ordering::Relaxed)
     }
 
     /// Bytes of the messages that have arrived.
@@ -231,6 +252,7 @@ async fn read<R, T>(
     arrivals: mpsc::Sender<Result<Waiting<T>, String>>,
     trust: SharedTrust,
     silence: Option<Duration>,
+    path: ControlPath,
 ) where
     R: AsyncRead + Unpin,
     T: Message,
@@ -238,6 +260,7 @@ async fn read<R, T>(
     let mut decoder = Decoder::new(MAX_GREETING);
     let mut buffer = vec![0; MAX_GREETING];
     let room = Arc::new(Semaphore::new(WAITING));
+    let mut refreshed = Instant::now();
     let end = loop {
         decoder.limit = trust.max_frame::<T>();
         match decoder.take::<T>() {
@@ -252,14 +275,18 @@ async fn read<R, T>(
             Ok(None) => {}
             Err(error) => break error.to_string(),
         }
-        let arrival = tokio::time::timeout(silence.unwrap_or(Duration::MAX), reader.read(&mut buffer));
+        trust.0.partial.store(decoder.is_partial(), Ordering::Relaxed);
+        // Also while no ping is due, because this side or the other one sends.
+        if refreshed.elapsed() >= PING_EVERY {
+            refreshed = Instant::now();
+            path.refresh();
+        }
+        let arrival = path.within(silence.unwrap_or(FOREVER), reader.read(&mut buffer));
         match arrival.await {
             Ok(Ok(0)) => break "the connection was closed".into(),
             Ok(Ok(count)) => decoder.push(&buffer[..count]),
-            // A process that was killed leaves no farewell of TLS.
-            Ok(Err(error)) if error.kind() == ErrorKind::UnexpectedEof => break "the connection was closed".into(),
-            Ok(Err(error)) => break error.to_string(),
-            Err(_) => break format!("it sent nothing for {} s", SILENCE_LIMIT.as_secs()),
+            Ok(Err(error)) => break path.reason(&error),
+            Err(waited) => break format!("nothing came from it for {}", seconds(waited)),
         }
     };
     let _ = arrivals.send(Err(end)).await;
@@ -270,13 +297,15 @@ async fn write<W: AsyncWrite + Unpin>(
     mut queue: mpsc::Receiver<Waiting<Vec<u8>>>,
     ping: Option<Vec<u8>>,
     trust: SharedTrust,
+    path: ControlPath,
 ) {
     loop {
         let frame = match &ping {
             None => queue.recv().await,
-            Some(ping) => match tokio::time::timeout(PING_EVERY, queue.recv()).await {
+            Some(ping) => match tokio::time::timeout(path.ping_every(), queue.recv()).await {
                 Ok(frame) => frame,
                 Err(_) if trust.get() == PeerTrust::Full => {
+                    path.refresh();
                     if write_frame(&mut writer, ping).await.is_err() {
                         return;
                     }

@@ -5,11 +5,12 @@ use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Duration;
 
 use engine::transport::{
     Cookie, FlowHello, HELLO_BYTES, Link, ListenOptions, Rendezvous, Transport, assist_with, local, transport, udp,
 };
-use engine::{EngineError, Leg, Signals, TrialPlan, now_ns};
+use engine::{EngineError, Leg, PathTimes, Signals, TrialPlan, now_ns};
 use model::{Live, Role};
 
 use crate::helper::set_option;
@@ -17,7 +18,7 @@ use crate::proto::auth;
 use crate::proto::frame::{Decoder, encode};
 use crate::proto::message::{Assignment, FromWorker, Message, ToWorker, WireRendezvous, WorkerDone};
 
-/// Time limit for a trial's flows to connect.
+/// Time limit for a trial's flows to connect, on a short path.
 const SETUP_LIMIT_NS: u64 = 15_000_000_000;
 
 /// Serves the agent on standard input and output until the agent closes them. That also cancels the running trial.
@@ -163,6 +164,7 @@ fn plan(assignment: &Assignment) -> TrialPlan {
         legs: legs
             .map(|leg| Leg { block: leg.block, reply: leg.reply, stop: leg.stop, expected_ns: leg.expected_ns })
             .collect(),
+        path: PathTimes { round_trip_ns: prepare.path.round_trip_ns, patience_ns: prepare.path.patience_ns },
     }
 }
 
@@ -175,6 +177,7 @@ fn connect(assignment: &Assignment, plan: &TrialPlan, transport: &dyn Transport)
                 path: target.path.clone(),
                 cookie: cookie(&target.cookie),
                 blob: auth::unhex(&target.blob).unwrap_or_default(),
+                patience: Duration::from_nanos(plan.path.patience_ns),
             }
         }
         None => Rendezvous::default(),
@@ -217,7 +220,7 @@ fn accept(
     sockets: &UnixDatagram,
     to_agent: &AgentSender,
 ) -> Result<Vec<Link>, EngineError> {
-    let deadline = now_ns() + SETUP_LIMIT_NS;
+    let deadline = now_ns() + SETUP_LIMIT_NS + plan.path.patience_ns;
     let cookie = cookie(&assignment.cookie);
     let wanted = plan.links();
     let mut arrived: Vec<Option<Link>> = wanted.iter().map(|_| None).collect();
@@ -227,8 +230,10 @@ fn accept(
     if !assignment.through_shared_port {
         let options = ListenOptions {
             address: assignment.listen_on.unwrap_or(std::net::Ipv4Addr::LOCALHOST.into()),
+            scope: assignment.scope,
             directory: assignment.directory.clone(),
             cookie,
+            patience: Duration::from_nanos(plan.path.patience_ns),
         };
         let opened = transport.listen(&plan.spec, &options)?;
         to_agent.send(&FromWorker::Listening(rendezvous_message(&opened.rendezvous(), assignment)));

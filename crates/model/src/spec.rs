@@ -4,7 +4,7 @@ mod choices;
 mod exchanges;
 mod facts;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,11 @@ pub struct EndOptions {
     /// Data address of this end: the far end listens on it (`--data`), the near end binds to it (`--data-from`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_addr: Option<IpAddr>,
+    /// Of the far end: where the near end connects for data, if the far end does not know it: a forwarded port, or a link-local address
+    /// with its interface. Port 0 stands for the port at which the far end listens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub data_at: Option<SocketAddr>,
     /// SO_BINDTODEVICE.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,

@@ -150,13 +150,16 @@ impl From<InteropError> for Failure {
 impl From<ControlError> for Failure {
     fn from(error: ControlError) -> Self {
         let code = match &error {
-            ControlError::InvalidHost { .. } => 2,
+            ControlError::InvalidHost { .. } | ControlError::NoInterface { .. } => 2,
             ControlError::Bus(error) => match error {
                 BusError::Address { .. } | BusError::Credentials { .. } | BusError::Unsupported => 2,
                 BusError::Unreachable { .. } | BusError::Failed { .. } | BusError::Absent { .. } => 3,
                 BusError::Taken { .. } => 7,
             },
-            ControlError::Resolve { .. } | ControlError::Unreachable { .. } | ControlError::NoAgent { .. } => 3,
+            ControlError::Resolve { .. }
+            | ControlError::Unreachable { .. }
+            | ControlError::NoAgent { .. }
+            | ControlError::NoGreeting { .. } => 3,
             ControlError::Version { .. }
             | ControlError::Token { .. }
             | ControlError::Key { .. }

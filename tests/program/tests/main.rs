@@ -4,6 +4,7 @@
 mod advise;
 mod anatomy;
 mod attacks;
+mod bad_paths;
 mod claims;
 mod compare;
 mod compare_cells;

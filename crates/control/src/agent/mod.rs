@@ -47,14 +47,14 @@ use tokio::sync::Notify;
 
 use crate::helper::Helper;
 use crate::limits::file_limit;
+use crate::patience::{ControlPath, patience_on};
 use crate::proto::auth::{self, Binding, Token};
 use crate::proto::{CONTROL_MAGIC, PLAIN_MAGIC, PROTOCOL};
-use crate::wire::PING_EVERY;
 use crate::{AgentKey, ControlError};
 use addresses::Addresses;
 use clients::Clients;
 use data_acceptor::DataAcceptor;
-use engine::transport::{DatagramListener, HELLO_BYTES, tcp_round_trip};
+use engine::transport::{DatagramListener, HELLO_BYTES, at_port};
 use facts::{SharedReading, Welcome};
 use gate::Gate;
 pub(crate) use greeting::hello;
@@ -174,8 +174,8 @@ impl Agent {
     /// Opens a control connection for a coordinator in this process.
     pub(crate) fn connect(&self) -> tokio::io::DuplexStream {
         let (mine, theirs) = tokio::io::duplex(64 << 10);
-        let session =
-            Session::new(self.0.clone(), mine, Addresses::default(), "this process".into(), Binding::default());
+        let (addresses, peer, path) = (Addresses::default(), "this process".into(), ControlPath::default());
+        let session = Session::new(self.0.clone(), mine, addresses, peer, Binding::default(), path);
         tokio::spawn(async move {
             if let Some(session) = session.identified().await {
                 session.run().await;
@@ -198,7 +198,7 @@ impl Agent {
         let only_v6 = addresses.iter().any(SocketAddr::is_ipv4);
         for wanted in addresses {
             // Port 0 requests any port; the second address then gets the port of the first.
-            let wanted = if wanted.port() == 0 { SocketAddr::new(wanted.ip(), port.unwrap_or(0)) } else { *wanted };
+            let wanted = if wanted.port() == 0 { at_port(*wanted, port.unwrap_or(0)) } else { *wanted };
             let listener = listen(wanted, only_v6)?;
             let address =
                 listener.local_addr().map_err(|source| ControlError::io(format!("listen on {wanted}"), source))?;
@@ -254,7 +254,8 @@ impl Shared {
             data_acceptor: Arc::default(),
             port: listening.first().map(SocketAddr::port),
             listening,
-            gate: Gate::new(file_limit()),
+            // A connection whose path is watched has two files.
+            gate: Gate::new(file_limit() / 2),
             challenges: Challenges::default(),
             clients: Arc::default(),
             lines: Lines::default(),
@@ -353,23 +354,26 @@ async fn accept(shared: Arc<Shared>, key: AgentKey, listener: TcpListener) {
     }
 }
 
-/// Time limit for authentication, from the accepted connection to the proof.
-const GREETING_LIMIT: Duration = Duration::from_secs(5);
+/// Time limit for authentication on a short path, from the accepted connection to the proof: a packet may be lost several times. What
+/// bounds the unauthenticated connections is the [`Gate`].
+const GREETING_LIMIT: Duration = Duration::from_secs(30);
 
 async fn receive(shared: Arc<Shared>, key: AgentKey, stream: TcpStream, peer: SocketAddr) {
-    admit(&shared, peer.ip(), greet(&shared, &key, stream, peer)).await;
+    let limit = GREETING_LIMIT + patience_on(stream.as_fd());
+    admit(&shared, peer.ip(), limit, greet(&shared, &key, stream, peer)).await;
 }
 
 /// Serves a new connection from `peer`: first as an unauthenticated one, within the limits for those, then as the session that
-/// `greeting` returns.
-async fn admit(shared: &Shared, peer: IpAddr, greeting: impl Future<Output = Option<Session>>) {
+/// `greeting` returns within the limit.
+async fn admit(shared: &Shared, peer: IpAddr, limit: Duration, greeting: impl Future<Output = Option<Session>>) {
     let mut unauthenticated = shared.gate.enter(peer);
     let session = tokio::select! {
-        session = tokio::time::timeout(GREETING_LIMIT, greeting) => session.ok().flatten(),
+        session = tokio::time::timeout(limit, greeting) => session.ok().flatten(),
         () = unauthenticated.ended() => None,
     };
     drop(unauthenticated);
     if let Some(session) = session {
+        session.wire.path().give_up_after(shared.options.vanished_after);
         session.run().await;
     }
 }
@@ -382,11 +386,10 @@ async fn greet(shared: &Arc<Shared>, key: &AgentKey, mut stream: TcpStream, peer
         if !shared.gate.may_shake_hands(peer.ip(), Instant::now()) {
             return None;
         }
-        prepare_control(&stream, shared.options.vanished_after);
-        let here = stream.local_addr().ok().map(|address| address.ip());
-        let addresses = Addresses { here, peer: Some(peer.ip()) };
+        let (path, addresses) = (ControlPath::of(&stream), Addresses::of(stream.local_addr().ok(), peer));
         let (stream, binding) = key.accept(stream).await.ok()?;
-        return Session::new(shared.clone(), stream, addresses, peer.to_string(), binding).identified().await;
+        let session = Session::new(shared.clone(), stream, addresses, peer.to_string(), binding, path);
+        return session.identified().await;
     }
     if &magic == PLAIN_MAGIC {
         greeting::refuse_plain(shared, stream, peer).await;
@@ -410,13 +413,4 @@ async fn greet(shared: &Arc<Shared>, key: &AgentKey, mut stream: TcpStream, peer
         let _ = shared.data_acceptor.deliver(&hello, || stream.into_std().map(Into::into));
     }
     None
-}
-
-/// Makes the kernel detect an unreachable peer: unacknowledged pings end the connection. Four round trips are added for long
-/// paths: for a lost ping, and for queues that fill during a measurement.
-pub(crate) fn prepare_control(stream: &TcpStream, vanished_after: Duration) {
-    let socket = socket2::SockRef::from(stream);
-    let _ = socket.set_tcp_nodelay(true);
-    let path = tcp_round_trip(stream.as_fd()).unwrap_or_default() * 4;
-    let _ = socket.set_tcp_user_timeout(Some(vanished_after.saturating_sub(PING_EVERY).max(PING_EVERY) + path));
 }

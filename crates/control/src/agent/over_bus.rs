@@ -8,7 +8,8 @@ use bus::{Arrival, Attendance, Bus, Contact, attend};
 
 use super::addresses::{Addresses, OVER_BUS};
 use super::session::Session;
-use super::{BusOptions, Shared, admit};
+use super::{BusOptions, GREETING_LIMIT, Shared, admit};
+use crate::patience::ControlPath;
 use crate::{AgentKey, ControlError};
 
 /// Takes the agent's name on the bus, and serves the coordinators that reach it there.
@@ -36,8 +37,10 @@ pub(super) async fn join(
     tokio::spawn(async move {
         while let Some(arrival) = arrivals.recv().await {
             let (shared, key) = (shared.clone(), key.clone());
-            let addresses = Addresses { here, peer: Some(OVER_BUS) };
-            tokio::spawn(async move { admit(&shared, OVER_BUS, greet(&shared, &key, arrival, addresses)).await });
+            let addresses = Addresses { here, peer: Some(OVER_BUS), scope: 0 };
+            let greeting =
+                async move { admit(&shared, OVER_BUS, GREETING_LIMIT, greet(&shared, &key, arrival, addresses)).await };
+            tokio::spawn(greeting);
         }
     });
     Ok(attendance)
@@ -49,5 +52,5 @@ async fn greet(shared: &Arc<Shared>, key: &AgentKey, arrival: Arrival, addresses
     }
     let (stream, binding) = key.accept(arrival.stream).await.ok()?;
     let peer = format!("client {} over the bus", arrival.client);
-    Session::new(shared.clone(), stream, addresses, peer, binding).identified().await
+    Session::new(shared.clone(), stream, addresses, peer, binding, ControlPath::default()).identified().await
 }

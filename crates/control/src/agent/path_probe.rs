@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use engine::transport::scoped;
 use host::{RealSys, Sys, TrafficSample};
 use model::Path;
 use tokio::task::JoinHandle;
@@ -14,26 +15,37 @@ use crate::proto::message::{FromAgent, PathFacts, ReachabilityToken};
 /// Time limit for another agent to connect and to prove that it knows a reachability token.
 const REACH_TOKEN_LIMIT: Duration = Duration::from_secs(2);
 
+/// The longest round trip that a probe waits for.
+const MOST_ROUND_TRIP: Duration = Duration::from_secs(30);
+
+/// What is to be probed.
+pub(super) struct Probed {
+    /// The address; `None` for the one that the coordinator connects from.
+    pub(super) peer: Option<IpAddr>,
+    /// Those of the control connection.
+    pub(super) addresses: Addresses,
+    /// The token of the agent there.
+    pub(super) reach_token: Option<ReachabilityToken>,
+    /// A round trip of the path, as far as it is known.
+    pub(super) round_trip: Duration,
+    /// The interface of a link-local address.
+    pub(super) scope: u32,
+}
+
 /// A running path probe, on its own thread.
 pub(super) struct PathProbe(JoinHandle<PathFacts>);
 
 impl PathProbe {
-    /// Measures the traffic first and only then sends packets, to `requested` if that is allowed. `addresses` are those of the
-    /// control connection.
-    pub(super) fn start(
-        challenges: Challenges,
-        requested: Option<IpAddr>,
-        addresses: Addresses,
-        reach_token: Option<ReachabilityToken>,
-    ) -> Self {
+    /// Measures the traffic first and only then sends packets, if that is allowed.
+    pub(super) fn start(challenges: Challenges, to: Probed) -> Self {
         Self(tokio::task::spawn_blocking(move || {
-            let sys = RealSys;
+            let (sys, Probed { peer: requested, addresses, reach_token, round_trip, scope }) = (RealSys, to);
             let probe = TrafficSample::start(&sys);
             std::thread::sleep(Duration::from_nanos(probe.left_ns(&sys)));
             let traffic = probe.finish(&sys);
             let path = requested.or(addresses.peer).filter(|peer| *peer != OVER_BUS).map(|peer| {
                 if may_probe(&challenges, peer, addresses, reach_token.as_ref()) {
-                    host::probe_path(&sys, peer)
+                    host::probe_path(&sys, scoped(peer, 0, scope), round_trip.min(MOST_ROUND_TRIP))
                 } else {
                     refusal(peer)
                 }
@@ -94,7 +106,7 @@ mod tests {
             (coordinator, Some(mapped), true),
             (IpAddr::from([127, 0, 0, 1]), Some(coordinator), true),
         ] {
-            let addresses = Addresses { here: None, peer: from };
+            let addresses = Addresses { peer: from, ..Addresses::default() };
             assert_eq!(may_probe(&Challenges::default(), peer, addresses, None), may, "{peer} for {from:?}");
         }
         assert!(refusal(elsewhere).missing[0].contains("reachability token"));

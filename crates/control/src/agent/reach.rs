@@ -16,14 +16,14 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 
+use super::Shared;
 use super::addresses::Addresses;
 use super::budget::Budget;
 use super::data_acceptor::Registration;
-use super::{GREETING_LIMIT, Shared};
 use crate::proto::auth;
 use crate::proto::message::{Prepare, ReachabilityToken};
 
-/// Time limit for another agent to connect and to answer: two round trips on any path, and a lost packet.
+/// Time limit for another agent to connect and to answer on a short path: two round trips, and a lost packet.
 const PROOF_LIMIT: Duration = Duration::from_secs(5);
 /// Most addresses, beyond the agent's own listening addresses, at which it answers for one coordinator.
 const MAX_EXTRA_ADDRESSES: usize = 8;
@@ -65,7 +65,8 @@ impl ProvenHosts {
                 (true, Some(path), _) => is_worker_socket(path, &shared.options.directory),
                 (false, _, Some(address)) if may_be_named(address.ip(), addresses.here) => {
                     let challenges = shared.challenges.clone();
-                    self.is_proven(address, prepare.reach_token.as_ref(), coordinator, challenges).await
+                    let limit = PROOF_LIMIT + Duration::from_nanos(prepare.path.patience_ns);
+                    self.is_proven(address, prepare.reach_token.as_ref(), coordinator, challenges, limit).await
                 }
                 _ => false,
             };
@@ -82,13 +83,14 @@ impl ProvenHosts {
         reach_token: Option<&ReachabilityToken>,
         coordinator: IpAddr,
         challenges: Challenges,
+        limit: Duration,
     ) -> bool {
         host.set_port(0);
         if self.0.contains(&host) {
             return true;
         }
         let Some(reach_token) = reach_token.cloned() else { return false };
-        let challenge = move || challenges.is_known(coordinator, host, &reach_token, PROOF_LIMIT);
+        let challenge = move || challenges.is_known(coordinator, host, &reach_token, limit);
         let known = tokio::task::spawn_blocking(challenge).await.unwrap_or(false);
         if known {
             self.0.insert(host);
@@ -133,7 +135,8 @@ fn refusal(transport: &dyn Transport, address: Option<SocketAddr>) -> String {
         Some(address) if !transport.facts().one_host => format!(
             "no agent of this measurement proved a reachability token at {}: for a client on another host this agent connects \
              only to agents that do, and to loopback and link-local addresses only if the client connected through one; \
-             run `thru serve` there, or leave `from` out",
+             run `thru serve` there, leave `from` out, or, if this host reaches that one at another address, give it as \
+             `data` in the fleet",
             address.ip()
         ),
         _ => format!(
@@ -272,7 +275,7 @@ async fn answer(shared: Arc<Shared>, listener: TcpListener) {
                 shared.data_acceptor.read(&hello).filter(|hello| shared.data_acceptor.is_token(&hello.cookie))?;
             stream.write_all(&hello.reach_proof()).await.ok()
         };
-        challenges.spawn(tokio::time::timeout(GREETING_LIMIT, exchange));
+        challenges.spawn(tokio::time::timeout(PROOF_LIMIT, exchange));
         while challenges.try_join_next().is_some() {}
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use engine::transport::{Cookie, SharedPort as Port, transport};
+use engine::transport::{Cookie, SharedPort as Port, is_link_local, scoped, transport};
 use host::{Capturing, RealSys, Watch, WatchOptions};
 use model::{EndPass, Role, Spec};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -15,7 +15,7 @@ use super::data_acceptor::{Registration, WorkerLinks};
 use super::hold::{Member, Reserved};
 use super::merge::merge;
 use super::packets::{self, Connections};
-use super::path_probe::{self, PathProbe};
+use super::path_probe::{self, PathProbe, Probed};
 use super::pool::{WorkerPool, first_flow_of};
 use super::reach::{IssuedTokens, ProvenHosts};
 use super::session_captures::SessionCaptures;
@@ -23,10 +23,10 @@ use super::watch;
 use super::{AgentOptions, Shared};
 use crate::ControlError;
 use crate::helper::Client;
+use crate::patience::ControlPath;
 use crate::proto::auth::{self, Binding};
 use crate::proto::message::{
-    Assignment, Cause, Done, FromAgent, FromWorker, Prepare, ToAgent, ToWorker, WireRendezvous,
-    WorkerDone,
+    Assignment, Cause, Done, FromAgent, FromWorker, Prepare, ToAgent, ToWorker, WireRendezvous, WorkerDone,
 };
 use crate::wire::Wire;
 
@@ -52,6 +52,12 @@ pub(crate) struct Session {
     session_captures: SessionCaptures,
 }
 
+/// Reports of a running trial are this many round trips apart at least, entries of its series twice as many: on a slow link they would
+/// take the place of what is measured. The result has all of the series.
+const READING_TRIPS: u32 = 2;
+/// Longest time that a coordinator may add to the limits of a trial for its path, ns.
+const MOST_PATIENCE_NS: u64 = 600_000_000_000;
+
 /// Why a session ended, for the agent's log.
 pub(super) type EndReason = String;
 
@@ -70,15 +76,24 @@ struct Trial {
     sockets: Vec<[SocketAddr; 2]>,
     /// Until all connections are up.
     registration: Option<Registration>,
+    /// When the last entry of the series and the last reading were sent.
+    reported: [Option<Instant>; 2],
     _reserved: Reserved,
 }
 
 impl Session {
-    pub(crate) fn new<T>(shared: Arc<Shared>, stream: T, addresses: Addresses, peer: String, binding: Binding) -> Self
+    pub(crate) fn new<T>(
+        shared: Arc<Shared>,
+        stream: T,
+        addresses: Addresses,
+        peer: String,
+        binding: Binding,
+        path: ControlPath,
+    ) -> Self
     where
         T: AsyncRead + AsyncWrite + Send + 'static,
     {
-        let wire = Wire::start(stream, &FromAgent::Ping);
+        let wire = Wire::start_on(stream, &FromAgent::Ping, path);
         Self {
             shared,
             wire,
@@ -254,8 +269,11 @@ impl Session {
                     }
                     ToAgent::Clock => self.wire.send(&path_probe::clocks()).await?,
                     // One at a time; a second request during a probe is out of order.
-                    ToAgent::ProbePath { peer, reach_token } if path_probe.is_none() => {
-                        path_probe = Some(PathProbe::start(self.shared.challenges.clone(), peer, self.addresses, reach_token));
+                    ToAgent::ProbePath { peer, reach_token, round_trip_ns, scope } if path_probe.is_none() => {
+                        let round_trip = self.wire.path().round_trip().max(Duration::from_nanos(round_trip_ns));
+                        let scope = if self.addresses.peer.is_none() { scope } else { self.addresses.scope };
+                        let to = Probed { peer, addresses: self.addresses, reach_token, round_trip, scope };
+                        path_probe = Some(PathProbe::start(self.shared.challenges.clone(), to));
                     }
                     ToAgent::IssueReachToken { at } => {
                         let reach_token = issued.reach_token(&self.shared, at).await?;
@@ -313,11 +331,26 @@ impl Session {
         if let Some(reason) = self.lost_helper() {
             return Err((Cause::Setup, reason));
         }
+        self.localize(&mut prepare);
         if let Some(reason) = proven.refuse(&prepare, self.addresses, &self.shared).await {
             return Err((Cause::Limits, reason));
         }
         self.provide_stack(&mut prepare).await?;
         self.set_up(prepare, pool, reserved).await.map_err(|error| (Cause::Setup, error.to_string()))
+    }
+
+    /// Adapts what a coordinator on another host cannot know: a link-local address is on the link of its connection here, by this host's
+    /// number; and the path keeps this agent no longer than any.
+    fn localize(&self, prepare: &mut Prepare) {
+        prepare.path.patience_ns = prepare.path.patience_ns.min(MOST_PATIENCE_NS);
+        if self.addresses.peer.is_some() {
+            for address in prepare.rendezvous.iter_mut().filter_map(|target| target.address.as_mut()) {
+                *address = match is_link_local(address.ip()) {
+                    true => scoped(address.ip(), address.port(), self.addresses.scope),
+                    false => *address,
+                };
+            }
+        }
     }
 
     async fn set_up(
@@ -347,7 +380,8 @@ impl Session {
                 first_flow,
                 end_flow,
                 through_shared_port,
-                listen_on: spec.far.data_addr.or(self.addresses.here),
+                listen_on: self.addresses.here,
+                scope: self.addresses.scope,
                 directory: self.shared.options.directory.clone(),
                 cookie: auth::hex(&cookie),
                 helper: self.shared.options.helper.path().map(Path::to_owned),
@@ -405,6 +439,7 @@ impl Session {
             overlapped: 0,
             sockets: Vec::new(),
             registration,
+            reported: [None; 2],
             _reserved: reserved,
         })
     }
@@ -450,13 +485,19 @@ impl Session {
             }
             // A single worker's series is the end's. With several, their sum is in the result.
             FromWorker::Live(interval) if current.rendezvous.len() == 1 => {
-                self.wire.send(&FromAgent::Live(interval)).await?;
+                if is_due(&mut current.reported[0], 2 * READING_TRIPS * self.wire.path().round_trip()) {
+                    self.wire.send(&FromAgent::Live(interval)).await?;
+                }
             }
             FromWorker::Live(_) => {}
             FromWorker::Reading(mut reading) => {
                 // Of several workers, the first one's readings have what is the host's.
                 reading.cpu = current.watch.as_mut().filter(|_| index == 0).and_then(Watch::lap);
-                self.wire.send(&FromAgent::Reading(reading)).await?;
+                if current.rendezvous.len() > 1
+                    || is_due(&mut current.reported[1], READING_TRIPS * self.wire.path().round_trip())
+                {
+                    self.wire.send(&FromAgent::Reading(reading)).await?;
+                }
             }
             FromWorker::Failed { reason } => return Err(reason),
             FromWorker::Done(done) => {
@@ -511,6 +552,15 @@ impl Session {
         self.keep_result(&trial.prepare, &done).await;
         done
     }
+}
+
+/// Whether `pause` has passed since the last report; it counts as sent then.
+fn is_due(last: &mut Option<Instant>, pause: Duration) -> bool {
+    let due = last.is_none_or(|last| last.elapsed() >= pause);
+    if due {
+        *last = Some(Instant::now());
+    }
+    due
 }
 
 /// Whether the measurement and each of its legs is possible.

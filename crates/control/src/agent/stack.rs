@@ -74,12 +74,22 @@ mod tests {
     use model::{Role, Spec};
 
     use super::*;
+    use crate::proto::message::PathTimes;
 
     fn prepare(transport: &str, cc: &str) -> Prepare {
         let mut spec = Spec::new(transport, "stream");
         spec.near.cc = Some(cc.into());
         let (legs, rendezvous) = Default::default();
-        Prepare { trial: 0, role: Role::Active, spec, legs, rendezvous, reach_token: None, keep: None }
+        Prepare {
+            trial: 0,
+            role: Role::Active,
+            spec,
+            legs,
+            rendezvous,
+            reach_token: None,
+            keep: None,
+            path: PathTimes::default(),
+        }
     }
 
     #[test]

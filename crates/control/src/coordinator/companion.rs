@@ -1,10 +1,10 @@
 //! Further connections to an agent that this coordinator has already: simultaneous tests need one each.
 
 use bus::Buses;
-use tokio::net::TcpStream;
 
 use super::End;
-use super::end::{CONNECT_LIMIT, Target, unreachable_at};
+use super::dial::{self, unreachable_at};
+use super::end::Target;
 use super::reached::Reached;
 use crate::proto::JOIN;
 use crate::proto::message::{FromAgent, ToAgent};
@@ -28,9 +28,7 @@ pub(super) async fn connect(reached: &Reached) -> Result<End, ControlError> {
         Reached::Local(agent) => End::connect(Target::Local(agent)).await,
         Reached::Not { host, access, family } => End::connect(Target::Remote { host, access, family: *family }).await,
         Reached::Remote { host, address, key, token } => {
-            let failed = |source| unreachable_at(host, source);
-            let stream = tokio::time::timeout(CONNECT_LIMIT, TcpStream::connect(address)).await;
-            let stream = stream.map_err(|_| failed(std::io::ErrorKind::TimedOut.into()))?.map_err(failed)?;
+            let stream = dial::connect(*address).await.map_err(|source| unreachable_at(host, source))?;
             End::over(stream, host, &Access::to(*key, token.clone(), Buses::default())).await
         }
         Reached::OverBus { host, key, token, buses, .. } => {

@@ -270,9 +270,10 @@ fn kind(error: &ControlError) -> FailureKind {
     match error {
         ControlError::Setup { .. } | ControlError::Refused { .. } | ControlError::Engine(_) => FailureKind::Setup,
         ControlError::Tune { .. } | ControlError::Trial { .. } => FailureKind::Trial,
-        ControlError::Lost { .. } | ControlError::Unreachable { .. } | ControlError::NoAgent { .. } => {
-            FailureKind::Host
-        }
+        ControlError::Lost { .. }
+        | ControlError::Unreachable { .. }
+        | ControlError::NoAgent { .. }
+        | ControlError::NoGreeting { .. } => FailureKind::Host,
         ControlError::Interrupted => FailureKind::Interrupted,
         _ => FailureKind::Run,
     }

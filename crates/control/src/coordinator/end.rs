@@ -5,11 +5,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use bus::is_bus;
+use engine::transport::{at_port, lacks_scope, scope_hint, scope_of, scoped};
 use model::{Change, EndOptions, Family, HostReading, Inventory, MachineUser, Setting, Watched};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::agent::{Agent, hello, prepare_control};
+use crate::agent::{Agent, hello};
+use crate::patience::{ControlPath, seconds};
 use crate::proto::auth::{self, Binding, Token};
 use crate::proto::frame::MAX_WELCOME;
 use crate::proto::message::{Cause, FromAgent, Hello, ReachabilityToken, RefusalCause, ToAgent};
@@ -17,8 +19,9 @@ use crate::proto::{CONTROL_MAGIC, OLDEST_PROTOCOL, PLAIN_MAGIC, PROTOCOL, USERS,
 use crate::wire::Wire;
 use crate::{Access, ControlError, Recognized, tls};
 
-use super::address::{identity, label, split};
+use super::address::{identity, label};
 use super::bounds;
+use super::dial::{dial, unreachable_at};
 use super::reached::Reached;
 
 /// The agent to connect to.
@@ -71,13 +74,11 @@ pub struct End {
     wire: Wire<ToAgent, FromAgent>,
 }
 
-/// Time limit for a connection attempt to one address.
-pub(super) const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-/// Time limit for an agent's hello.
+/// Time limit for an agent's hello, on a short path.
 const HELLO_LIMIT: Duration = Duration::from_secs(10);
-/// Time limit for the version of an older agent.
+/// Time limit for the version of an older agent, on a short path.
 const PLAIN_LIMIT: Duration = Duration::from_secs(2);
-/// How long an agent's host may be unreachable before the run fails.
+/// How long an agent's host may be unreachable before the run fails, on a short path without loss.
 const VANISHED_AFTER: Duration = Duration::from_secs(5);
 
 impl End {
@@ -98,15 +99,17 @@ impl End {
     pub(super) async fn over(mut stream: TcpStream, host: &str, access: &Access) -> Result<Self, ControlError> {
         let address = stream.peer_addr().map_err(|source| unreachable_at(host, source))?;
         let name = label(host, address);
-        prepare_control(&stream, VANISHED_AFTER);
+        let path = ControlPath::of(&stream);
         stream.write_all(CONTROL_MAGIC).await.map_err(|source| unreachable_at(&name, source))?;
-        let (stream, binding) = match tokio::time::timeout(HELLO_LIMIT, tls::connect(stream)).await {
+        let (stream, binding) = match path.within(HELLO_LIMIT, tls::connect(stream)).await {
             Ok(Ok(secured)) => secured,
-            Ok(Err(_)) => return Err(without_tls(name, address).await),
-            Err(_) => return Err(ControlError::NoAgent { address: name }),
+            Ok(Err(error)) => return Err(without_tls(name, address, &error, &path).await),
+            Err(waited) => return Err(silent(name, waited)),
         };
         let reached = Reached::Remote { host: host.to_owned(), address, key: binding.key, token: access.token.clone() };
-        Self::recognize(stream, &binding, name, reached, host, access).await
+        let end = Self::recognize(stream, &binding, name, reached, host, access, path).await?;
+        end.wire.path().give_up_after(VANISHED_AFTER);
+        Ok(end)
     }
 
     /// Connects to the agent at `host`, a place on a bus, and authenticates.
@@ -114,10 +117,11 @@ impl End {
         let place = bus::place(host)?;
         let name = place.name.clone().unwrap_or_default();
         let (stream, contact) = access.buses.to(&place).await?.open(&name).await?;
-        let silent = || ControlError::NoAgent { address: host.to_owned() };
-        let secured = tokio::time::timeout(HELLO_LIMIT, tls::connect(stream)).await;
-        let (stream, binding) = secured.map_err(|_| silent())?.map_err(|_| silent())?;
-        let address = contact.address.zip(contact.port).ok_or_else(silent)?;
+        let strange = || ControlError::NoAgent { address: host.to_owned() };
+        let path = ControlPath::default();
+        let secured = path.within(HELLO_LIMIT, tls::connect(stream)).await;
+        let (stream, binding) = secured.map_err(|waited| silent(host.to_owned(), waited))?.map_err(|_| strange())?;
+        let address = contact.address.zip(contact.port).ok_or_else(strange)?;
         let reached = Reached::OverBus {
             host: host.to_owned(),
             address: SocketAddr::from(address),
@@ -125,7 +129,7 @@ impl End {
             token: access.token.clone(),
             buses: access.buses.clone(),
         };
-        Self::recognize(stream, &binding, host.to_owned(), reached, host, access).await
+        Self::recognize(stream, &binding, host.to_owned(), reached, host, access, path).await
     }
 
     /// Recognizes the agent by its key, then greets it.
@@ -136,6 +140,7 @@ impl End {
         reached: Reached,
         host: &str,
         access: &Access,
+        path: ControlPath,
     ) -> Result<Self, ControlError>
     where
         T: AsyncRead + AsyncWrite + Send + 'static,
@@ -143,7 +148,7 @@ impl End {
         let (agent, key) = (identity(host)?, &binding.key);
         let recognized = access.keys.check(&agent, key);
         let recognized = recognized.map_err(|what| ControlError::Key { address: name.clone(), what })?;
-        let wire = Wire::start(stream, &ToAgent::Ping);
+        let wire = Wire::start_on(stream, &ToAgent::Ping, path);
         let end = Self::greet(wire, name, reached, access.token.as_ref(), binding).await?;
         // Only now: an attacker without the token must not take the agent's place in the file.
         let note = match recognized {
@@ -174,10 +179,13 @@ impl End {
             wire.expect_welcome();
         }
         wire.send(&ToAgent::Hello(hello(nonce.clone(), String::new()))).await.map_err(lost)?;
-        let theirs = match tokio::time::timeout(HELLO_LIMIT, wire.recv()).await {
+        let path = wire.path().clone();
+        let theirs = match path.within(HELLO_LIMIT, wire.recv()).await {
             Ok(Ok(FromAgent::Hello(theirs))) => theirs,
             Ok(Ok(FromAgent::Refused { reason, cause })) => return Err(refused(name, &reason, cause)),
-            _ => return Err(ControlError::NoAgent { address: name }),
+            Ok(Ok(_)) => return Err(ControlError::NoAgent { address: name }),
+            Ok(Err(reason)) => return Err(ControlError::NoGreeting { address: name, what: reason }),
+            Err(waited) => return Err(silent(name, waited)),
         };
         if let Some(error) = incompatible(&theirs, &name) {
             return Err(error);
@@ -361,17 +369,33 @@ impl End {
 
     /// The address for data connections, for a rendezvous that has only a port. The agent's shared port is reached as the control connection
     /// reached it: the agent does not know under which number it is forwarded.
-    pub(crate) fn data_address(&self, wanted: Option<IpAddr>, port: u16, shared: bool) -> Option<SocketAddr> {
-        match (wanted, self.address) {
-            (Some(address), _) => Some(SocketAddr::new(address, port)),
-            (None, Some(address)) if shared => Some(address),
-            (None, Some(mut address)) => {
-                // Keeps a link-local address's scope.
-                address.set_port(port);
-                Some(address)
-            }
-            (None, None) => Some(SocketAddr::new(std::net::Ipv4Addr::LOCALHOST.into(), port)),
+    ///
+    /// # Errors
+    /// A link-local address without an interface.
+    pub(crate) fn data_address(&self, far: &EndOptions, port: u16, shared: bool) -> Result<SocketAddr, ControlError> {
+        let control = self.address.unwrap_or_else(|| SocketAddr::new(std::net::Ipv4Addr::LOCALHOST.into(), port));
+        let address = match (far.data_at, far.data_addr) {
+            (Some(at), _) => at_port(at, if at.port() > 0 { at.port() } else { port }),
+            (None, Some(address)) => scoped(address, port, scope_of(&control)),
+            (None, None) if shared => control,
+            // Keeps a link-local address's scope.
+            (None, None) => at_port(control, port),
+        };
+        if lacks_scope(&address) {
+            let host = address.ip().to_string();
+            return Err(ControlError::NoInterface { host, hint: scope_hint(address.ip()) });
         }
+        Ok(address)
+    }
+
+    /// What the connection shows of the path.
+    pub(super) fn path(&self) -> &ControlPath {
+        self.wire.path()
+    }
+
+    /// Whether a message of its agent is arriving.
+    pub(super) fn is_receiving(&self) -> bool {
+        self.wire.is_receiving()
     }
 
     pub(crate) async fn send(&self, message: &ToAgent) -> Result<(), ControlError> {
@@ -438,8 +462,14 @@ fn incompatible(theirs: &Hello, address: &str) -> Option<ControlError> {
     })
 }
 
-/// The error for a service that does not speak TLS: an agent before protocol 3, which tells its version in the clear, or no agent.
-async fn without_tls(name: String, address: SocketAddr) -> ControlError {
+/// The error for an agent that accepts the connection and says nothing.
+fn silent(address: String, waited: Duration) -> ControlError {
+    ControlError::NoGreeting { address, what: format!("nothing came from it for {}", seconds(waited)) }
+}
+
+/// The error for a service with which there was no TLS handshake: an agent before protocol 3, which tells its version in the clear, or no
+/// agent. Where the connection broke it may be an agent on a bad path.
+async fn without_tls(name: String, address: SocketAddr, error: &std::io::Error, path: &ControlPath) -> ControlError {
     let hello_of = async |address: SocketAddr| -> Option<Hello> {
         let mut stream = TcpStream::connect(address).await.ok()?;
         stream.write_all(PLAIN_MAGIC).await.ok()?;
@@ -450,45 +480,14 @@ async fn without_tls(name: String, address: SocketAddr) -> ControlError {
             _ => None,
         }
     };
-    let theirs = tokio::time::timeout(PLAIN_LIMIT, hello_of(address)).await.ok().flatten();
-    theirs.and_then(|theirs| incompatible(&theirs, &name)).unwrap_or(ControlError::NoAgent { address: name })
-}
-
-async fn dial(host: &str, family: Family) -> Result<TcpStream, ControlError> {
-    let (name, port) = split(host)?;
-    let resolved = tokio::net::lookup_host((name, port))
-        .await
-        .map_err(|source| ControlError::Resolve { host: name.into(), source })?;
-    let fits = |address: &SocketAddr| match family {
-        Family::Any => true,
-        Family::V4 => address.is_ipv4(),
-        Family::V6 => address.is_ipv6(),
-    };
-    let mut failure = None;
-    for address in resolved.filter(fits) {
-        match tokio::time::timeout(CONNECT_LIMIT, TcpStream::connect(address)).await {
-            Ok(Ok(stream)) => return Ok(stream),
-            Ok(Err(source)) => failure = Some(unreachable_at(&label(host, address), source)),
-            Err(_) => failure = Some(unreachable_at(&label(host, address), std::io::ErrorKind::TimedOut.into())),
-        }
+    let theirs = path.within(PLAIN_LIMIT, hello_of(address)).await.ok().flatten();
+    if let Some(error) = theirs.and_then(|theirs| incompatible(&theirs, &name)) {
+        return error;
     }
-    Err(failure.unwrap_or_else(|| ControlError::Resolve {
-        host: name.into(),
-        source: std::io::Error::new(std::io::ErrorKind::NotFound, "it has no address of the requested IP version"),
-    }))
-}
-
-pub(super) fn unreachable_at(address: &str, source: std::io::Error) -> ControlError {
-    let remedy = match source.kind() {
-        std::io::ErrorKind::ConnectionRefused => {
-            "start `thru serve` there with `listen` and `token-file` or `open` (by default it serves loopback only)"
-        }
-        std::io::ErrorKind::TimedOut => {
-            "the host is down, or a firewall drops the port: open TCP and UDP 6280 (or the port of `listen`)"
-        }
-        _ => "check the address and the route to it",
-    };
-    ControlError::Unreachable { address: address.into(), source, remedy }
+    match error.kind() {
+        std::io::ErrorKind::InvalidData => ControlError::NoAgent { address: name },
+        _ => ControlError::NoGreeting { address: name, what: path.reason(error) },
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod bounds;
 mod choose;
 mod common_start;
 mod companion;
+mod dial;
 mod drive;
 mod end;
 mod fetch;

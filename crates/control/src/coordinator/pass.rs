@@ -6,11 +6,11 @@ use model::{Event, EventSink, Live, Role, Spec};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::End;
 use super::common_start::CommonStart;
 use super::{End, bounds};
 use crate::ControlError;
-use crate::proto::message::{Done, FromAgent, Prepare, ResultOf, ToAgent, WireLeg, WireRendezvous};
+use crate::patience::{ControlPath, seconds};
+use crate::proto::message::{Done, FromAgent, PathTimes, Prepare, ResultOf, ToAgent, WireLeg, WireRendezvous};
 use crate::proto::{ANATOMY, DELAYED_READS, MIX, OVERLAP_CLOSE, RESPONSIVENESS};
 
 /// The two ends of a measurement; transports with one end have no far one.
@@ -31,15 +31,20 @@ pub(crate) struct PassResult {
     pub(crate) failure: Option<String>,
 }
 
+/// How long to go on waiting for a result that is arriving, before it is looked at again.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// Longest time for it.
+const MOST_ARRIVING: Duration = Duration::from_secs(600);
+
 /// Whether the user wants to stop.
 pub type Cancel = watch::Receiver<bool>;
 
-/// How long to wait for the far end's error after a failed connection.
+/// How long to wait for the far end's error after a failed connection, with two round trips.
 const CAUSE_LIMIT: Duration = Duration::from_millis(300);
-/// Time limit for the set-up of the connections; the workers have a shorter one.
+/// Time limit for the set-up of the connections, on a short path; the workers have a shorter one.
 const SETUP_LIMIT: Duration = Duration::from_secs(20);
 /// Time limit for an end to finish after an abort, or after the other end has finished: longer than a datagram end repeats its
-/// last signal (8 s), with some margin for hosts with more flows than cores.
+/// last signal (8 s), with some margin for hosts with more flows than cores. Longer on a path that shows that it needs more.
 const END_LIMIT: Duration = Duration::from_secs(10);
 
 impl Pair {
@@ -85,6 +90,11 @@ impl Pair {
         let most = bounds::frame(spec, legs);
         [Some(&self.near), self.far.as_ref()].into_iter().flatten().for_each(|end| end.accept_up_to(most));
         let keep = self.keep.take();
+        let slower = self.slower_path().clone();
+        let path = PathTimes {
+            round_trip_ns: slower.round_trip().as_nanos() as u64,
+            patience_ns: slower.patience().as_nanos() as u64,
+        };
         let prepare = |role, rendezvous, reach_token| {
             ToAgent::Prepare(Box::new(Prepare {
                 trial,
@@ -94,6 +104,7 @@ impl Pair {
                 rendezvous,
                 reach_token,
                 keep: keep.clone(),
+                path,
             }))
         };
         let setup = async {
@@ -109,11 +120,18 @@ impl Pair {
                     }
                 };
                 // An agent names ports of its own host only: whatever address it gives, this host connects to the one it knows.
-                let addressed = |target: WireRendezvous| WireRendezvous {
-                    address: target.port.and_then(|port| far.data_address(spec.far.data_addr, port, target.shared)),
-                    ..target
+                let addressed = |target: WireRendezvous| {
+                    let address =
+                        target.port.map(|port| far.data_address(&spec.far, port, target.shared)).transpose()?;
+                    Ok(WireRendezvous { address, ..target })
                 };
-                rendezvous = listening.into_iter().map(addressed).collect();
+                rendezvous = listening.into_iter().map(addressed).collect::<Result<Vec<_>, ControlError>>()?;
+                // The agent's port answers the near agent's challenge under the number under which data reach it.
+                if let (Some(token), Some(WireRendezvous { shared: true, address: Some(address), .. })) =
+                    (&mut reach_token, rendezvous.first())
+                {
+                    token.port = Some(address.port());
+                }
             }
             self.near.send(&prepare(Role::Active, rendezvous, reach_token)).await?;
             let (mut near_armed, mut far_armed) = (false, self.far.is_none());
@@ -135,15 +153,22 @@ impl Pair {
             Ok(())
         };
         tokio::select! {
-            armed = tokio::time::timeout(SETUP_LIMIT, setup) => armed.unwrap_or_else(|_| Err(ControlError::Setup {
+            armed = slower.within(SETUP_LIMIT, setup) => armed.unwrap_or_else(|waited| Err(ControlError::Setup {
                 address: "set-up".into(),
                 reason: format!(
-                    "the data connections were not established within {} s: a firewall may allow only the control connection; see `data`",
-                    SETUP_LIMIT.as_secs()
+                    "the data connections were not established within {}: a firewall may allow only the control connection; see `data`",
+                    seconds(waited)
                 ),
             })),
             () = cancelled(cancel) => Err(ControlError::Interrupted),
         }
+    }
+
+    /// The path of the control connection on which answers take longer.
+    fn slower_path(&self) -> &ControlPath {
+        let near = self.near.path();
+        let far = self.far.as_ref().map(End::path);
+        far.filter(|far| far.patience() > near.patience()).unwrap_or(near)
     }
 
     /// Waits, armed, until the test is to start. If another test cannot start, or the user wants to stop, this one is interrupted.
@@ -209,7 +234,9 @@ impl Pair {
         let begun = Instant::now();
         let mut near: Option<Done> = None;
         let mut far: Option<Done> = self.far.is_none().then(Done::default);
-        let mut limit: Option<Instant> = None;
+        // Since when, and for how long on a short path, what is missing is waited for.
+        let mut limit: Option<(Instant, Duration)> = None;
+        let mut arriving_since: Option<Instant> = None;
         let mut aborted = false;
         let mut failure: Option<String> = None;
         loop {
@@ -217,7 +244,9 @@ impl Pair {
                 (Some(near), Some(far)) => return Ok(PassResult { near, far, failure }),
                 (one, other) => (near, far) = (one, other),
             }
-            let deadline = limit.unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400));
+            let forever = Duration::from_secs(86_400);
+            let patience = self.slower_path().patience();
+            let deadline = limit.map_or_else(|| Instant::now() + forever, |(since, limit)| since + limit + patience);
             let from_far = async {
                 match &mut self.far {
                     Some(end) => end.recv("during a trial").await,
@@ -229,18 +258,27 @@ impl Pair {
                 message = from_far => ("far", message?),
                 () = cancelled(cancel), if !aborted => {
                     self.abort().await?;
-                    (aborted, limit) = (true, Some(Instant::now() + END_LIMIT));
+                    (aborted, limit) = (true, Some((Instant::now(), END_LIMIT)));
                     continue;
                 }
                 () = tokio::time::sleep_until(deadline) => {
+                    // The path may have shown itself to be slower, and a long result may be arriving.
+                    let late = if near.is_none() { &self.near } else { self.far.as_ref().unwrap_or(&self.near) };
+                    if self.slower_path().patience() > patience + LOOK_AGAIN {
+                        continue;
+                    }
+                    if late.is_receiving() && arriving_since.get_or_insert_with(Instant::now).elapsed() < MOST_ARRIVING {
+                        limit = Some((Instant::now(), LOOK_AGAIN));
+                        continue;
+                    }
                     if aborted {
-                        let name = if near.is_none() { &self.near.name } else { self.far.as_ref().map_or(&self.near.name, |far| &far.name) };
-                        return Err(ControlError::Trial { address: name.clone(), reason: "the trial did not end after an abort: a measuring process there may be stopped (SIGSTOP), or its host overloaded".into() });
+                        let waited = limit.map_or(END_LIMIT, |(_, limit)| limit + patience);
+                        return Err(ControlError::Trial { address: late.name.clone(), reason: unended(waited) });
                     }
                     let late = if near.is_none() { "near" } else { "far" };
                     failure.get_or_insert_with(|| format!("the {late} end did not finish in time after the other end"));
                     self.abort().await?;
-                    (aborted, limit) = (true, Some(Instant::now() + END_LIMIT));
+                    (aborted, limit) = (true, Some((Instant::now(), END_LIMIT)));
                     continue;
                 }
             };
@@ -259,12 +297,12 @@ impl Pair {
                     {
                         failure.get_or_insert_with(|| format!("{end} end: {reason}"));
                         self.abort().await?;
-                        (aborted, limit) = (true, Some(Instant::now() + END_LIMIT));
+                        (aborted, limit) = (true, Some((Instant::now(), END_LIMIT)));
                     }
                     *(if end == "near" { &mut near } else { &mut far }) = Some(*done);
                     // Data in flight to the other end may take as long as the stall time, not longer.
                     limit =
-                        limit.or_else(|| Some(Instant::now() + END_LIMIT + Duration::from_nanos(2 * spec.stall_ns)));
+                        limit.or_else(|| Some((Instant::now(), END_LIMIT + Duration::from_nanos(2 * spec.stall_ns))));
                 }
                 _ => {}
             }
@@ -293,7 +331,7 @@ impl End {
     /// Makes its agent cancel the trial that is prepared or running.
     pub(super) async fn cancel_trial(&mut self) -> Result<(), ControlError> {
         self.send(&ToAgent::Reset).await?;
-        let address = self.name.clone();
+        let (address, path) = (self.name.clone(), self.path().clone());
         let answered = async {
             loop {
                 match self.recv("after a failed set-up").await {
@@ -305,10 +343,17 @@ impl End {
             }
         };
         let reason = || "the agent did not cancel a failed set-up".to_owned();
-        tokio::time::timeout(END_LIMIT, answered)
-            .await
-            .map_err(|_| ControlError::Trial { address, reason: reason() })?
+        path.within(END_LIMIT, answered).await.map_err(|_| ControlError::Trial { address, reason: reason() })?
     }
+}
+
+/// Why a trial is given up whose end is not reported. What the reason is, nobody here can see.
+fn unended(waited: Duration) -> String {
+    format!(
+        "no result came within {} of the trial's abort: perhaps a measuring process there is stopped, its host is overloaded, or the \
+         path has become slower than that",
+        seconds(waited)
+    )
 }
 
 /// Completes when the user wants to stop; never if the sender is gone.
@@ -322,7 +367,8 @@ pub(crate) async fn cancelled(cancel: &mut Cancel) {
 /// and that report is more precise than the refusal.
 async fn cause(refusal: ControlError, far: Option<&mut End>) -> ControlError {
     let Some(far) = far else { return refusal };
-    match tokio::time::timeout(CAUSE_LIMIT, far.recv("while it accepted connections")).await {
+    let limit = CAUSE_LIMIT + 2 * far.path().round_trip();
+    match tokio::time::timeout(limit, far.recv("while it accepted connections")).await {
         Ok(Err(error @ (ControlError::Trial { .. } | ControlError::Lost { .. }))) => error,
         _ => refusal,
     }

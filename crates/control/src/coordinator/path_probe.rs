@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
+use engine::transport::scope_of;
 use host::{RealSys, Sys};
 use model::{ClockOffset, Path, RunHeader, Spec};
-use tokio::time::timeout;
 
 use super::{End, Pair};
 use crate::ControlError;
@@ -16,8 +16,10 @@ use crate::proto::{PATH, REACH_TOKEN};
 const EXCHANGES: u32 = 16;
 /// Time limit for these exchanges; a slow path gets fewer.
 const CLOCK_LIMIT: Duration = Duration::from_millis(500);
-/// Longest wait for an end's path probe, which has a shorter limit of its own.
+/// Longest wait for an end's path probe on a short path, and the round trips that are added on a long one; it has a shorter limit of its
+/// own.
 const PROBE_LIMIT: Duration = Duration::from_secs(10);
+const PROBE_TRIPS: u32 = 16;
 
 /// A reading of one end's clocks against the coordinator's.
 struct Reading {
@@ -49,23 +51,33 @@ impl Pair {
         header.clocks = self.clocks().await?;
         let Some(far) = &mut self.far else { return Ok(()) };
         // Two ends within one process have no path between them.
-        let Some(far_address) = far.address.map(|address| spec.far.data_addr.unwrap_or(address.ip())) else {
+        let at = spec.far.data_at.map(|at| at.ip());
+        let Some(far_address) = far.address.map(|address| spec.far.data_addr.or(at).unwrap_or(address.ip())) else {
             return Ok(());
         };
+        let round_trip = self.near.path().round_trip().max(far.path().round_trip());
+        let round_trip_ns = round_trip.as_nanos() as u64;
+        let scope = spec.far.data_at.or(far.address).as_ref().map_or(0, scope_of);
         // Data towards an address of its own leaves by the route to that address, so the near end's address there is known only after
         // its probe. Otherwise the far end probes the address that this connection comes from, or that of the near agent.
         let by_route = spec.far.data_addr.is_some() && spec.near.data_addr.is_none();
         let near_address = spec.near.data_addr.or(self.near.address.map(|address| address.ip()));
         // Agents on other hosts probe each other only with a reachability token. An agent in this process needs none.
-        let for_near = if self.near.address.is_some() { far.reach_token(spec.far.data_addr).await? } else { None };
+        let mut for_near = if self.near.address.is_some() { far.reach_token(spec.far.data_addr).await? } else { None };
+        if let (Some(for_near), Some(at)) = (&mut for_near, spec.far.data_at.filter(|at| at.port() > 0)) {
+            for_near.port = Some(at.port());
+        }
         let (outbound, return_path) = if by_route {
-            let outbound = self.near.probe_path(Some(far_address), for_near).await?;
+            let outbound = self.near.probe_path(Some(far_address), for_near, (round_trip_ns, scope)).await?;
             let source = outbound.as_ref().and_then(source);
             let for_far = self.near.reach_token_as_near(source).await?;
-            (Ok(outbound), far.probe_path(source.or(near_address), for_far).await)
+            (Ok(outbound), far.probe_path(source.or(near_address), for_far, (round_trip_ns, 0)).await)
         } else {
             let for_far = self.near.reach_token_as_near(spec.near.data_addr).await?;
-            tokio::join!(self.near.probe_path(Some(far_address), for_near), far.probe_path(near_address, for_far))
+            tokio::join!(
+                self.near.probe_path(Some(far_address), for_near, (round_trip_ns, scope)),
+                far.probe_path(near_address, for_far, (round_trip_ns, 0))
+            )
         };
         for (facts, inventory, path) in [
             (outbound?, &mut header.near, &mut header.path_outbound as &mut Option<Path>),
@@ -142,7 +154,11 @@ impl End {
         }
         self.send(&ToAgent::IssueReachToken { at }).await?;
         loop {
-            if let FromAgent::ReachToken(reach_token) = self.recv("while it issued a reachability token").await? {
+            if let FromAgent::ReachToken(mut reach_token) = self.recv("while it issued a reachability token").await? {
+                // Its port is reached as this connection reached it: it may be forwarded.
+                if let (None, Some(address), Some(port)) = (at, self.address, &mut reach_token.port) {
+                    *port = address.port();
+                }
                 self.reach_tokens.insert(at, reach_token.clone());
                 return Ok(Some(reach_token));
             }
@@ -177,11 +193,13 @@ impl End {
         &mut self,
         peer: Option<IpAddr>,
         reach_token: Option<ReachabilityToken>,
+        (round_trip_ns, scope): (u64, u32),
     ) -> Result<Option<PathFacts>, ControlError> {
         if !self.can(PATH) {
             return Ok(None);
         }
-        self.send(&ToAgent::ProbePath { peer, reach_token }).await?;
+        let path = self.path().clone();
+        self.send(&ToAgent::ProbePath { peer, reach_token, round_trip_ns, scope }).await?;
         let answer = async {
             loop {
                 if let FromAgent::PathProbed(facts) = self.recv("while it probed the path").await? {
@@ -189,7 +207,8 @@ impl End {
                 }
             }
         };
-        match timeout(PROBE_LIMIT, answer).await {
+        let limit = PROBE_LIMIT + Duration::from_nanos(round_trip_ns) * PROBE_TRIPS;
+        match path.within(limit, answer).await {
             Ok(facts) => facts.map(Some),
             Err(_) => Ok(None),
         }

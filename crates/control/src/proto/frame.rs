@@ -81,6 +81,12 @@ impl Decoder {
         message.map(Some)
     }
 
+    /// Whether a part of a message has arrived.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        self.bytes.len() > self.taken
+    }
+
     /// Bytes of the last message that was taken.
     #[must_use]
     pub fn last(&self) -> usize {

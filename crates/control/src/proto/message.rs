@@ -96,6 +96,12 @@ pub enum ToAgent {
         /// The reachability token of the agent there; needed for any host but the coordinator's and the agent's own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reach_token: Option<ReachabilityToken>,
+        /// A round trip of the path, as far as it is known, ns.
+        #[serde(default)]
+        round_trip_ns: u64,
+        /// For an agent in this process: the number of the interface of a link-local address.
+        #[serde(default)]
+        scope: u32,
     },
     /// Requests a reachability token, with which another agent probes this one and connects to it until the machine is released;
     /// answered by `ReachToken`.
@@ -409,6 +415,19 @@ pub struct Prepare {
     /// The agent keeps the result until the coordinator has stored it, as this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep: Option<ResultOf>,
+    /// What the control connections show of the path.
+    #[serde(default)]
+    pub path: PathTimes,
+}
+
+/// The times of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PathTimes {
+    /// A round trip, ns; 0 if it is not known.
+    pub round_trip_ns: u64,
+    /// How much longer than on a short path without loss an answer may take, ns.
+    pub patience_ns: u64,
 }
 
 /// What a result that agents keep belongs to.
@@ -522,6 +541,9 @@ pub struct Assignment {
     pub through_shared_port: bool,
     /// Passive end: address of the worker's listener.
     pub listen_on: Option<std::net::IpAddr>,
+    /// Passive end: the number of the interface of a link-local address there, else 0.
+    #[serde(default)]
+    pub scope: u32,
     /// Passive end: folder for sockets of one machine.
     pub directory: PathBuf,
     /// Passive end: the cookie that authenticates data connections, in hex.

@@ -272,6 +272,7 @@ fn does_not_answer(error: &ControlError) -> bool {
         ControlError::Resolve { .. }
             | ControlError::Unreachable { .. }
             | ControlError::NoAgent { .. }
+            | ControlError::NoGreeting { .. }
             | ControlError::Lost { .. }
             | ControlError::Bus(BusError::Absent { .. })
     )

@@ -1,0 +1,135 @@
+//! How a coordinator connects to the port of an agent.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use engine::transport::{lacks_scope, scope_hint};
+use model::Family;
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::task::JoinSet;
+
+use super::address::{label, split};
+use crate::ControlError;
+
+/// Time limit for a connection attempt to one address: on a path with a round trip of 20 s the answer takes that long, and on one that
+/// loses much the kernel repeats the request several times meanwhile.
+const CONNECT_LIMIT: Duration = Duration::from_secs(25);
+/// How long an address may stay silent before the next one of the same name is tried as well.
+const NEXT_AFTER: Duration = Duration::from_secs(1);
+/// Bytes of a segment: those of the smallest packets that every path of IPv6 carries. What is measured may find out that a path drops
+/// larger ones; its control must not be lost to them.
+const SEGMENT: u32 = 1_220;
+
+/// Connects to the agent at `host`.
+///
+/// # Errors
+/// The name does not resolve, a link-local address has no interface, or none of the addresses answers.
+pub(super) async fn dial(host: &str, family: Family) -> Result<TcpStream, ControlError> {
+    let (name, port) = split(host)?;
+    let resolved = tokio::net::lookup_host((name, port))
+        .await
+        .map_err(|source| ControlError::Resolve { host: name.into(), source })?;
+    let fits = |address: &SocketAddr| match family {
+        Family::Any => true,
+        Family::V4 => address.is_ipv4(),
+        Family::V6 => address.is_ipv6(),
+    };
+    let addresses: Vec<SocketAddr> = resolved.filter(fits).collect();
+    if let Some(address) = addresses.iter().find(|address| lacks_scope(address)) {
+        return Err(ControlError::NoInterface { host: name.into(), hint: scope_hint(address.ip()) });
+    }
+    match first_to_answer(&addresses).await {
+        Ok(stream) => Ok(stream),
+        Err(Some((address, source))) => Err(unreachable_at(&label(host, address), source)),
+        Err(None) => Err(ControlError::Resolve {
+            host: name.into(),
+            source: io::Error::new(io::ErrorKind::NotFound, "it has no address of the requested IP version"),
+        }),
+    }
+}
+
+/// A connection to the first address that answers; the error is that of the last one that failed. An address is tried when the one before
+/// has failed or stayed silent for [`NEXT_AFTER`].
+async fn first_to_answer(addresses: &[SocketAddr]) -> Result<TcpStream, Option<(SocketAddr, io::Error)>> {
+    let mut attempts = JoinSet::new();
+    let mut left = addresses.iter().copied();
+    let mut failure = None;
+    let mut next = left.next();
+    loop {
+        if let Some(address) = next.take() {
+            attempts.spawn(async move { connect(address).await.map_err(|source| (address, source)) });
+        }
+        let silent =
+            async { if left.len() == 0 { std::future::pending().await } else { tokio::time::sleep(NEXT_AFTER).await } };
+        tokio::select! {
+            ended = attempts.join_next() => match ended {
+                Some(Ok(Ok(stream))) => return Ok(stream),
+                Some(Ok(Err(failed))) => failure = Some(failed),
+                Some(Err(_)) => {}
+                None if left.len() == 0 => return Err(failure),
+                None => {}
+            },
+            () = silent => {}
+        }
+        next = left.next();
+    }
+}
+
+/// A connection to the agent at an address.
+///
+/// # Errors
+/// The kernel's error.
+pub(super) async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    let _ = socket2::SockRef::from(&socket).set_tcp_mss(SEGMENT);
+    match tokio::time::timeout(CONNECT_LIMIT, socket.connect(address)).await {
+        Ok(connected) => connected,
+        Err(_) => Err(io::ErrorKind::TimedOut.into()),
+    }
+}
+
+/// The error for an address that is not reached, with the remedy.
+pub(super) fn unreachable_at(address: &str, source: io::Error) -> ControlError {
+    let remedy = match source.kind() {
+        io::ErrorKind::ConnectionRefused => {
+            "start `thru serve` there with `listen` and `token-file` or `open` (by default it serves loopback only)"
+        }
+        io::ErrorKind::TimedOut => {
+            "perhaps the host is down, a firewall drops the port (open TCP and UDP 6280, or the port of `listen`), or the path loses \
+             nearly everything"
+        }
+        _ => "check the address and the route to it",
+    };
+    ControlError::Unreachable { address: address.into(), source, remedy }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_first_address_that_answers_is_used() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let open = listener.local_addr().unwrap();
+        let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let reached = first_to_answer(&[closed, open]).await.unwrap();
+        assert_eq!(reached.peer_addr().unwrap(), open);
+        assert!(socket2::SockRef::from(&reached).tcp_mss().unwrap() <= SEGMENT);
+        let (address, source) = first_to_answer(&[closed]).await.unwrap_err().unwrap();
+        assert_eq!((address, source.kind()), (closed, io::ErrorKind::ConnectionRefused));
+        assert!(first_to_answer(&[]).await.unwrap_err().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_link_local_address_needs_an_interface() {
+        let message = dial("[fe80::1]:7000", Family::Any).await.unwrap_err().to_string();
+        assert!(message.contains("fe80::1%"), "{message}");
+    }
+
+    #[test]
+    fn a_silent_host_is_not_said_to_be_down() {
+        let message = unreachable_at("b", io::ErrorKind::TimedOut.into()).to_string();
+        assert!(message.contains("perhaps the host is down") && message.contains("path"), "{message}");
+    }
+}
