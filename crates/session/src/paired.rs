@@ -26,7 +26,9 @@ pub fn sides(mut specs: [Spec; 2], common: &Spec) -> Result<[Spec; 2], Failure> 
     for spec in &mut specs {
         spec.family = if common.family == Family::Any { spec.family } else { common.family };
         spec.near.data_addr = common.near.data_addr.or(spec.near.data_addr);
-        spec.far.data_addr = common.far.data_addr.or(spec.far.data_addr);
+        if common.far.data_addr.is_some() || common.far.data_at.is_some() {
+            (spec.far.data_addr, spec.far.data_at) = (common.far.data_addr, common.far.data_at);
+        }
         spec.settings.near.splice(0..0, common.settings.near.iter().cloned());
         spec.settings.far.splice(0..0, common.settings.far.iter().cloned());
     }

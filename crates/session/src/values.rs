@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io::Read;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::str::FromStr;
@@ -171,6 +171,39 @@ pub fn address(text: &str) -> Result<IpAddr, String> {
     text.trim()
         .parse()
         .map_err(|_| format!("'{text}' is not an IP address, such as 192.0.2.1 or 2001:db8::1 without a port"))
+}
+
+/// An address for data, with or without a port (0): `192.0.2.1:7000`, `2001:db8::1`, `[fe80::1%eth0]:7000`. The interface is one of this
+/// host.
+pub fn data_address(text: &str) -> Result<SocketAddr, String> {
+    let text = text.trim();
+    let wrong = || {
+        format!(
+            "'{text}' is not an IP address with or without a port, such as 192.0.2.1, 192.0.2.1:7000 or [2001:db8::1]:7000"
+        )
+    };
+    let (address, port) = match text.strip_prefix('[') {
+        Some(rest) => {
+            let (address, behind) = rest.split_once(']').ok_or_else(wrong)?;
+            let port = if behind.is_empty() { None } else { Some(behind.strip_prefix(':').ok_or_else(wrong)?) };
+            (address, port)
+        }
+        None if text.matches(':').count() == 1 => {
+            text.split_once(':').map(|(address, port)| (address, Some(port))).ok_or_else(wrong)?
+        }
+        None => (text, None),
+    };
+    let port = match port {
+        None => 0,
+        Some(port) => whole(1..=u16::MAX)(port)?,
+    };
+    let bare = address.split('%').next().unwrap_or_default();
+    let ip: IpAddr = bare.parse().map_err(|_| wrong())?;
+    if bare == address {
+        return Ok(SocketAddr::new(ip, port));
+    }
+    let found = (address, port).to_socket_addrs().ok().and_then(|mut found| found.next());
+    found.ok_or_else(|| format!("'{address}' names no interface of this host: {}", engine::transport::scope_hint(ip)))
 }
 
 /// A congestion control; the parameters of a stack of ours are checked.
@@ -426,6 +459,39 @@ pub fn variables(given: &[(String, String)]) -> Result<BTreeMap<String, String>,
 mod tests {
     use super::*;
     use model::Nanos;
+
+    #[test]
+    fn a_data_address_may_have_a_port_and_an_interface() {
+        let read = |text: &str| data_address(text).map(|address| address.to_string());
+        for (text, address) in [
+            ("192.0.2.1", "192.0.2.1:0"),
+            ("192.0.2.1:7000", "192.0.2.1:7000"),
+            ("2001:db8::1", "[2001:db8::1]:0"),
+            ("[2001:db8::1]", "[2001:db8::1]:0"),
+            ("[2001:db8::1]:7000", "[2001:db8::1]:7000"),
+            ("fe80::1%lo", "[fe80::1%1]:0"),
+            ("[fe80::1%lo]:7000", "[fe80::1%1]:7000"),
+        ] {
+            assert_eq!(read(text), Ok(address.to_owned()), "{text}");
+        }
+        for text in [
+            "",
+            "b",
+            "b:7000",
+            "192.0.2.1:0",
+            "192.0.2.1:70000",
+            "192.0.2.1:",
+            "[::1]7",
+            "[::1",
+            "::1]:7",
+            "1.2.3.4:5:6",
+        ] {
+            assert!(read(text).is_err(), "{text}");
+        }
+        assert!(
+            read("fe80::1%no-such-if").is_err_and(|what| what.contains("no-such-if") && what.contains("link-local"))
+        );
+    }
 
     #[test]
     fn each_end_gets_its_own_value() {

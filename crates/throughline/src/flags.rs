@@ -7,7 +7,7 @@ mod login;
 mod output;
 mod precision;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -52,9 +52,9 @@ pub struct Peer {
     #[arg(long, value_name = "HOST", value_parser = values::host, help_heading = HOSTS)]
     pub from: Option<String>,
 
-    /// Address of the far end's data sockets [default: the control address].
-    #[arg(long, value_name = "ADDR", value_parser = values::address, help_heading = HOSTS)]
-    pub data: Option<IpAddr>,
+    /// Address of the far end's data sockets [default: the control address]; with a port, where a port of the agent is forwarded.
+    #[arg(long, value_name = "ADDR[:PORT]", value_parser = values::data_address, help_heading = HOSTS)]
+    pub data: Option<SocketAddr>,
 
     /// Address that the near end's data sockets bind to [default: the kernel's choice].
     #[arg(long, value_name = "ADDR", value_parser = values::address, help_heading = HOSTS)]

@@ -10,6 +10,7 @@ mod compare;
 mod compare_cells;
 mod contract;
 mod crowd;
+mod data_addresses;
 mod errors;
 mod figures;
 mod fleet;

@@ -30,7 +30,10 @@ pub(super) fn command(spec: &Spec, target: Option<&str>) -> String {
     flag("mss", each(&|end| end.mss.map(|bytes| bytes.to_string())));
     flag("busy-poll", each(&|end| end.busy_poll_us.map(|us| format!("{us}us"))));
     flag("pin", each(&|end| (!end.pin.is_empty()).then(|| cores(&end.pin))));
-    flag("data", far.data_addr.map(|address| address.to_string()));
+    flag(
+        "data",
+        far.data_at.filter(|at| at.port() > 0).map(|at| at.to_string()).or(far.data_addr.map(|ip| ip.to_string())),
+    );
     flag("data-from", near.data_addr.map(|address| address.to_string()));
     let mut switch = |name: &str, wanted: bool| words.extend(wanted.then(|| format!("--{name}")));
     switch("reverse", spec.direction == Direction::Reverse);

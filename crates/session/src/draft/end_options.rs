@@ -1,7 +1,7 @@
 //! The socket and thread options of both ends.
 
-use engine::transport::Transport;
-use model::EndOptions;
+use engine::transport::{Transport, scope_of};
+use model::{EndOptions, Spec};
 
 use super::error::FieldError;
 use super::spec_draft::SpecDraft;
@@ -23,6 +23,33 @@ pub(super) fn check(draft: &SpecDraft, transport: &dyn Transport) -> Result<(), 
     let able = engine::transport::names(|other| other.facts().is_over_tcp());
     let what = format!("`{key}` has no effect on {}: omit it, or use {able}", transport.name());
     Err(FieldError::of_key(key, what))
+}
+
+/// Refuses a forwarded port for data where they go to another port of the far end that the kernel chooses.
+pub(crate) fn check_forwarded(spec: &Spec, transport: &dyn Transport) -> Result<(), FieldError> {
+    let Some(at) = spec.far.data_at.filter(|at| at.port() > 0 && spec.far.port.is_none()) else { return Ok(()) };
+    let far = &spec.far;
+    let options = [
+        ("sndbuf", far.sndbuf.is_some()),
+        ("rcvbuf", far.rcvbuf.is_some()),
+        ("mss", far.mss.is_some()),
+        ("device", far.device.is_some()),
+    ];
+    let option = options.into_iter().find(|(_, given)| *given);
+    let why = match option {
+        _ if transport.facts().ip.is_some() && transport.capabilities().shared_port.is_none() => {
+            format!("{} uses", transport.name())
+        }
+        _ if spec.responsiveness => "`responsiveness` uses".into(),
+        _ if spec.renews_connections() => "`connect` uses".into(),
+        Some((name, _)) => format!("`{name}` at the far end needs"),
+        None => return Ok(()),
+    };
+    let what = format!(
+        "`data {at}` leads to the agent's port, and {why} another one: choose it with `data-port ,PORT`, and forward {} to it",
+        at.port()
+    );
+    Err(FieldError::of_key("data", what))
 }
 
 /// Sets the options of both ends, in the units of the spec.
@@ -65,7 +92,11 @@ pub(super) fn apply(draft: &SpecDraft, near: &mut EndOptions, far: &mut EndOptio
         far.pin = pin.far.clone().map(|cores| cores.0).unwrap_or_default();
     }
     near.data_addr = draft.data_from;
-    far.data_addr = draft.data;
+    if let Some(data) = draft.data {
+        // A port is forwarded, and the address before it is not one of the far end's.
+        far.data_addr = (data.port() == 0).then_some(data.ip());
+        far.data_at = Some(data).filter(|data| data.port() > 0 || scope_of(data) > 0);
+    }
 }
 
 fn to_u32(value: u64) -> u32 {

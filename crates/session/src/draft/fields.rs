@@ -8,8 +8,8 @@ use super::spec_draft::Pattern::{Curve, Rr, Stream, Transfer};
 use super::spec_draft::{End, Pattern, SpecDraft};
 use super::unknown::unknown;
 use crate::values::{
-    Congestion, Cores, PerEnd, Value, above_zero, address, any, at_least, dscp, each, name, one_block, sending_rate,
-    whole, within,
+    Congestion, Cores, PerEnd, Value, above_zero, address, any, at_least, data_address, dscp, each, name, one_block,
+    sending_rate, whole, within,
 };
 
 /// A key of a draft. Its name is that of its flag.
@@ -51,7 +51,7 @@ pub const FIELDS: &[Field] = &[
     Field::of("engine", SENDING, |draft, _, text| put(&mut draft.engine, any, text)),
     Field::of("delayed-reads", ONE_WAY, |draft, _, text| switch(&mut draft.delayed_reads, text)),
     Field::of("speak", ALL, |draft, _, text| put(&mut draft.speak, program, text)),
-    Field::of("data", ALL, |draft, _, text| put(&mut draft.data, address, text)),
+    Field::of("data", ALL, |draft, _, text| put(&mut draft.data, data_address, text)),
     Field::of("data-from", ALL, |draft, _, text| put(&mut draft.data_from, address, text)),
     Field::of("ipv4", ALL, |draft, _, text| switch(&mut draft.ipv4, text)),
     Field::of("ipv6", ALL, |draft, _, text| switch(&mut draft.ipv6, text)),

@@ -37,12 +37,14 @@ impl SpecDraft {
         let transport = engine::transport::transport(self.transport())
             .map_err(|error| FieldError::of_key("transport", error.to_string()))?;
         end_options::check(&self, transport)?;
-        match self.pattern {
+        let specs = match self.pattern {
             Pattern::Stream => self.stream(transport),
             Pattern::Rr => self.rr(transport),
             Pattern::Transfer => self.transfer(transport),
             Pattern::Curve => self.curve(transport),
-        }
+        }?;
+        specs.iter().try_for_each(|spec| end_options::check_forwarded(spec, transport))?;
+        Ok(specs)
     }
 
     /// The spec of a draft that is not a curve.

@@ -12,6 +12,7 @@ mod sizes;
 mod spec_draft;
 mod unknown;
 
+pub(crate) use end_options::check_forwarded;
 pub use error::FieldError;
 pub use fields::{FIELDS, Field, field, split};
 pub use names::program;

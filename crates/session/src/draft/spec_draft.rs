@@ -1,6 +1,6 @@
 //! The draft: an entry for each option of a measurement, empty where the default applies.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use model::{BitRate, ByteSize, Io, Mix, Nanos, Observe, Strategy};
@@ -80,7 +80,7 @@ pub struct SpecDraft {
     pub delayed_reads: bool,
     pub speak: Option<String>,
 
-    pub data: Option<IpAddr>,
+    pub data: Option<SocketAddr>,
     pub data_from: Option<IpAddr>,
     pub ipv4: bool,
     pub ipv6: bool,

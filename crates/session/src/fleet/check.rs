@@ -85,7 +85,8 @@ async fn ask(
     let mut note = None;
     let asked = async {
         let access = host.access(token_file, buses)?;
-        let data = host.data_address()?;
+        // A forwarded port is at no interface of the host.
+        let data = host.data_address()?.filter(|data| data.port() == 0).map(|data| data.ip());
         let mut end = End::connect(Target::Remote { host: &host.control, access: &access, family }).await?;
         note = end.note.clone();
         let told = tell(&mut end, data, &mut check).await;

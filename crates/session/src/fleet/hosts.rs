@@ -1,7 +1,7 @@
 //! A fleet: its hosts, and which of them a selection names.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, ToSocketAddrs};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use bus::{Buses, Place};
@@ -70,7 +70,7 @@ pub struct FleetHost {
     pub name: String,
     /// The address of its agent: a name or an address, with a port if that is not the default.
     pub control: String,
-    /// The address for data, a name or an address without a port, where it is not that of the agent.
+    /// The address for data, where it is not that of the agent: a name or an address, or an address with a forwarded port of the agent.
     pub data: Option<String>,
     /// Its labels, such as `rack` and `site`.
     pub labels: BTreeMap<String, String>,
@@ -102,16 +102,16 @@ impl FleetHost {
     ///
     /// # Errors
     /// The name has no address.
-    pub fn data_address(&self) -> Result<Option<IpAddr>, Failure> {
+    pub fn data_address(&self) -> Result<Option<SocketAddr>, Failure> {
         let Some(data) = &self.data else { return Ok(None) };
-        if let Ok(address) = data.parse() {
+        if let Ok(address) = values::data_address(data) {
             return Ok(Some(address));
         }
         let found = (data.as_str(), 0).to_socket_addrs().ok().and_then(|mut found| found.next());
         let found = found.ok_or_else(|| {
             Failure::usage(format!("{}: the data address '{data}' has no IP address: write one", self.name))
         })?;
-        Ok(Some(found.ip()))
+        Ok(Some(found))
     }
 
     /// How its agent and this user recognize each other. `token_file` is for hosts without one of their own; `buses` are shared by all.

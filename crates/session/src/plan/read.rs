@@ -1,9 +1,10 @@
 //! Reads a plan file.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::SocketAddr;
 
 use analysis::plan::{MAX_CELLS, PlannedCell};
+use engine::transport::{scope_of, transport};
 use model::{ByteSize, Design, Factor, FactorKind, Nanos, Plan, Shared, Spec};
 use sha2::{Digest, Sha256};
 
@@ -12,7 +13,7 @@ use super::fields::CellFields;
 use super::group_tables::GroupTables;
 use super::keys::{fleet, hosts, lab, labels_of, pairs, require, retests, rule, schedule, settings};
 use super::{peer, traffic};
-use crate::draft::FieldError;
+use crate::draft::{FieldError, check_forwarded};
 use crate::fleet::Fleet;
 use crate::run::ParsedPlan;
 use crate::source::{Source, Table};
@@ -134,7 +135,7 @@ fn labels(fleet: &Fleet) -> BTreeMap<String, BTreeMap<String, String>> {
 
 /// Gives each end of a cell the data address that the fleet has for its host, unless the cell has one.
 fn data_addresses(fleet: &Fleet, cells: &[PlannedCell], specs: &mut [Vec<Shared<Spec>>]) -> Result<(), Failure> {
-    let mut known: BTreeMap<&str, Option<IpAddr>> = BTreeMap::new();
+    let mut known: BTreeMap<&str, Option<SocketAddr>> = BTreeMap::new();
     for host in &fleet.hosts {
         known.insert(&host.name, host.data_address()?);
     }
@@ -142,8 +143,15 @@ fn data_addresses(fleet: &Fleet, cells: &[PlannedCell], specs: &mut [Vec<Shared<
         let of = |host: &Option<String>| host.as_deref().and_then(|host| known.get(host).copied().flatten());
         let given = [of(&cell.from), of(&cell.to)];
         for spec in specs.iter_mut().filter(|_| given.iter().any(Option::is_some)) {
-            spec.near.data_addr = spec.near.data_addr.or(given[0]);
-            spec.far.data_addr = spec.far.data_addr.or(given[1]);
+            // A forwarded port is no address that the near end has.
+            let from = given[0].filter(|from| from.port() == 0).map(|from| from.ip());
+            spec.near.data_addr = spec.near.data_addr.or(from);
+            if let Some(to) = given[1].filter(|_| spec.far.data_addr.is_none() && spec.far.data_at.is_none()) {
+                spec.far.data_addr = (to.port() == 0).then_some(to.ip());
+                spec.far.data_at = Some(to).filter(|to| to.port() > 0 || scope_of(to) > 0);
+                check_forwarded(spec, transport(spec.transport.as_str())?)
+                    .map_err(|error| Failure::in_plan(error.what))?;
+            }
         }
     }
     Ok(())

@@ -11,6 +11,7 @@ use control::agent::{
 };
 use control::helper::{Packets, Powers, recover};
 use control::proto::DEFAULT_PORT;
+use engine::transport::{at_port, lacks_scope, scoped};
 use host::tune::{Allowance, Journal};
 use rustix::system::uname;
 use tokio::sync::mpsc::unbounded_channel;
@@ -20,6 +21,7 @@ use super::rights::{self, Wanted};
 use super::{PeerOptions, PeerServers};
 use crate::failure::Failure;
 use crate::signals::Signals;
+use crate::values::data_address;
 use crate::{agent_keys, citation, setup};
 
 /// Where an agent's clients may capture packets: `DIR`, `DIR,payload`, or `payload` for the current folder.
@@ -271,6 +273,9 @@ fn addresses(texts: &[String]) -> Result<Vec<SocketAddr>, Failure> {
             let bare = text.trim_start_matches('[').trim_end_matches(']');
             text.parse::<SocketAddr>()
                 .or_else(|_| bare.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, DEFAULT_PORT)))
+                .or_else(|_| data_address(text).map(|at| if at.port() == 0 { at_port(at, DEFAULT_PORT) } else { at }))
+                // A link-local address is on the link of the interface that has it.
+                .map(|at| if lacks_scope(&at) { scoped(at.ip(), at.port(), 0) } else { at })
                 .map_err(|_| {
                     Failure::usage(format!(
                         "`listen {text}`: write an IP address of this host, such as 10.0.0.2:7000, or :: for all"
@@ -340,6 +345,7 @@ mod tests {
         assert_eq!(read("10.0.0.2"), Ok(vec![SocketAddr::from(([10, 0, 0, 2], DEFAULT_PORT))]));
         assert_eq!(read("10.0.0.2:7000"), Ok(vec![SocketAddr::from(([10, 0, 0, 2], 7000))]));
         assert_eq!(read("[::1]"), Ok(vec![SocketAddr::new(Ipv6Addr::LOCALHOST.into(), DEFAULT_PORT)]));
+        assert_eq!(read("[fe80::1%lo]:7000"), Ok(vec!["[fe80::1%1]:7000".parse().unwrap()]));
         assert!(read("b").unwrap_err().starts_with("`listen b`: write an IP address"));
     }
 }
