@@ -16,7 +16,7 @@ use crate::plan_parts::{
 use crate::plan_retest::Retests;
 use crate::plan_schedule::PlanSchedule;
 use crate::single::GAP_NS;
-use crate::state::RunState;
+use crate::state::{RetestPlace, RunState};
 use crate::{Between, Completed, End, Failure, FailureKind, Leg, Machine, Step, TestRequest, TestResult};
 
 /// Interval of the checks of a requirement that is not met, ns.
@@ -61,6 +61,8 @@ pub(crate) struct PlanRun {
     passed: (u64, u64),
     at: At,
 }
+    /// The longest of them, ns.
+    longest_test_ns: u64,
 
 #[derive(Debug)]
 enum At {
@@ -111,6 +113,8 @@ struct Test {
     conditions: [Option<Conditions>; 2],
 }
 
+    /// Its place among those that test again what stands out.
+    retest: Option<RetestPlace>,
 impl PlanRun {
     pub(crate) fn new(schedule: PlanSchedule, single_ended: BTreeSet<String>, started_unix_ns: u64) -> Self {
         Self {
@@ -134,6 +138,7 @@ impl PlanRun {
             at: At::Start,
         }
     }
+            longest_test_ns: 0,
 
     /// Wall-clock time at `now`, ns since the Unix epoch.
     fn unix_ns(&self, now: u64) -> u64 {
@@ -194,20 +199,30 @@ impl PlanRun {
     fn begin_retests(&mut self, state: &mut RunState, now: u64) -> At {
         let rounds = self.schedule.plan.retests.unwrap_or(0);
         let each_ns = self.passed.1 / self.passed.0.max(1) + GAP_NS;
-        self.retests = Some(Retests::begin(state, rounds, now, each_ns));
+        self.retests = Some(Retests::begin(state, rounds, self.retests_left_ns(state, now), each_ns));
         self.steps.clear();
         At::Step
     }
 
-    /// Begins the next test of what stands out.
-    fn next_retest(&mut self, state: &mut RunState) -> At {
+    /// The time that is left for them, ns.
+    fn retests_left_ns(&self, state: &RunState, now: u64) -> u64 {
+        let until = self.schedule.plan.retests_until_unix_ns.unwrap_or(u64::MAX);
+        state.left_ns(now).min(until.saturating_sub(self.unix_ns(now)))
+    }
+
+    /// Begins the next test of what stands out, unless it might take too long.
+    fn next_retest(&mut self, state: &mut RunState, now: u64) -> At {
         self.failed.clear();
         self.due.clear();
-        let next = self.retests.as_mut().and_then(|retests| retests.next(&state.header));
-        let Some((place, cell, activity, left)) = next else { return At::End(End::Finished) };
+        let fits = self.retests_left_ns(state, now) >= self.longest_test_ns;
+        let next = self.retests.as_mut().filter(|_| fits).and_then(|retests| retests.next(&state.header));
+        let Some((step, activity, left)) = next else { return At::End(End::Finished) };
         state.phase(activity, Some(left));
-        state.retest = Some(place);
-        self.tests = self.test(state, cell).into_iter().collect();
+        let tests = step.into_iter().filter_map(|(place, cell)| {
+            let test = self.test(state, cell)?;
+            Some(Test { retest: Some(place), ..test })
+        });
+        self.tests = tests.collect();
         At::Hold
     }
 
@@ -274,7 +289,7 @@ impl PlanRun {
     /// Begins the next step of the round, or ends the round.
     fn next_step(&mut self, state: &mut RunState, now: u64) -> At {
         if self.retests.is_some() {
-            return self.next_retest(state);
+            return self.next_retest(state, now);
         }
         if self.steps.is_empty() && !self.repeats && !self.failed.is_empty() {
             self.repeats = true;
@@ -318,7 +333,8 @@ impl PlanRun {
         let between = Between { hosts: [slot.near, slot.far], single_ended };
         let (legs, starts_together) = (self.legs(state, cell, slot), slot.together);
         let shares_hosts = starts_together || self.schedule.per_host() > 1;
-        Some(Test { cell: cell.clone(), legs, between, shares_hosts, starts_together, conditions: [None; 2] })
+        let conditions = [None; 2];
+        Some(Test { cell: cell.clone(), legs, between, shares_hosts, starts_together, conditions, retest: None })
     }
 
     /// The legs over one set of connections: one leg, or a warm-up leg and those of a curve's open sizes.
@@ -442,6 +458,7 @@ impl PlanRun {
             let failure = pass.failure.filter(|_| !stalled);
             let repeats = pass.repeats.iter().copied().chain(std::iter::repeat(usize::from(pass.repeats.is_empty())));
             let trials = test.legs.iter().zip(repeats).flat_map(|((cell, _), n)| std::iter::repeat_n(*cell, n));
+            self.longest_test_ns = self.longest_test_ns.max(pass.duration_ns);
             let positions: Vec<(Option<u32>, u32)> = trials.zip(0..).collect();
             state.record(recorded, pass.near, pass.far, &positions, pass.links);
             let what = "the trial was cut short";
@@ -450,6 +467,7 @@ impl PlanRun {
         for cell in self.due.iter().filter(|cell| !self.failed.contains_key(cell)) {
             *self.rounds_done.entry(*cell).or_default() += 1;
         }
+            state.retest = test.retest;
         state.interrupted().or(end)
     }
 

@@ -1,4 +1,5 @@
-//! The end of a mesh's schedule: what stands out is tested again, in turns with what it is compared with, one test at a time.
+//! The end of a mesh's schedule: what stands out is tested again, in turns with what it is compared with, one test at a time. Only the
+//! pairs of a cluster are also tested several at a time, as those that they are compared with are.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -10,23 +11,27 @@ use crate::state::{RetestPlace, RunState};
 /// The tests that are left.
 #[derive(Debug)]
 pub(crate) struct Retests {
-    left: VecDeque<(RetestPlace, u32)>,
+    left: VecDeque<RetestStep>,
     all: usize,
-    /// Time of one test, ns.
+    /// Time of one step, ns.
     each_ns: u64,
 }
 
+/// Tests that run at the same time, each with its cell.
+pub(crate) type RetestStep = Vec<(RetestPlace, u32)>;
+
 impl Retests {
-    /// Decides what is tested again at `now`, `each_ns` for a test, and notes what is not.
-    pub(crate) fn begin(state: &mut RunState, rounds: u32, now: u64, each_ns: u64) -> Self {
-        let time = (state.left_ns(now), each_ns);
+    /// Decides what is tested again in `left_ns`, with `each_ns` for a step, and notes what is not.
+    pub(crate) fn begin(state: &mut RunState, rounds: u32, left_ns: u64, each_ns: u64) -> Self {
+        let time = (left_ns, each_ns);
         let (retests, skipped) = Self::new(&state.header, state.cells.done(), rounds, &state.retests, time);
         state.notes.extend(skipped);
         retests
     }
 
     /// The tests of a mesh whose rounds are over, `rounds` of each comparison, without those that are `done`. Everything is decided now:
-    /// the greatest differences whose tests fit into `left_ns` with `each_ns` for a test. The finding says what does not.
+    /// clusters, then hosts, then pairs, of each the greatest differences whose tests fit into `left_ns` with `each_ns` for a step. The
+    /// finding says what does not.
     fn new(
         header: &RunHeader,
         outcomes: &[Outcome],
@@ -39,12 +44,20 @@ impl Retests {
         let done: BTreeSet<RetestPlace> = done.iter().map(place_of).collect();
         let mut left = VecDeque::new();
         for round in 0..rounds {
-            for suspect in &chosen {
-                for (comparison, pair) in (0..).zip(&found[*suspect].comparisons) {
-                    for (control, cell) in [(false, pair.suspect), (true, pair.control)] {
-                        let place = RetestPlace { round, suspect: *suspect as u32, comparison, control };
-                        if !done.contains(&place) {
-                            left.push_back((place, cell));
+            for number in &chosen {
+                let suspect = &found[*number];
+                for turn in suspect.turns() {
+                    for control in [false, true] {
+                        let test = |comparison: &u32| {
+                            let pair = suspect.comparisons.get(*comparison as usize)?;
+                            let cell = if control { pair.control } else { pair.suspect };
+                            let suspect = *number as u32;
+                            Some((RetestPlace { round, suspect, comparison: *comparison, control }, cell))
+                        };
+                        let step: RetestStep = turn.iter().filter_map(test).collect();
+                        // Tests that belong together are repeated together.
+                        if step.iter().any(|(place, _)| !done.contains(place)) {
+                            left.push_back(step);
                         }
                     }
                 }
@@ -54,13 +67,18 @@ impl Retests {
         (Self { left, all, each_ns }, skipped)
     }
 
-    /// The next test: its place, its cell, what it is, and the time that is left from its start, ns.
-    pub(crate) fn next(&mut self, header: &RunHeader) -> Option<(RetestPlace, u32, String, u64)> {
-        let (place, cell) = self.left.pop_front()?;
+    /// The next step: its tests, what it is, and the time that is left from its start, ns.
+    pub(crate) fn next(&mut self, header: &RunHeader) -> Option<(RetestStep, String, u64)> {
+        let step = self.left.pop_front()?;
+        let (place, cell) = *step.first()?;
         let what = if place.control { "for comparison" } else { "stands out" };
         let number = self.all - self.left.len();
-        let activity = format!("re-test {number} of {}: {} ({what})", self.all, pair_name(header, cell));
-        Some((place, cell, activity, self.each_ns.saturating_mul(self.left.len() as u64 + 1)))
+        let pairs = match step.len() {
+            1 => pair_name(header, cell),
+            count => format!("{count} host pairs at the same time"),
+        };
+        let activity = format!("re-test {number} of {}: {pairs} ({what})", self.all);
+        Some((step, activity, self.each_ns.saturating_mul(self.left.len() as u64 + 1)))
     }
 }
 
@@ -70,34 +88,38 @@ fn place_of(retest: &Retest) -> RetestPlace {
 }
 
 /// The suspects that are tested again, by their numbers, and the finding on those that are not: first those whose tests were begun in an
-/// earlier part of the run, then the greatest differences.
-fn chosen(found: &[Suspect], rounds: u32, done: &[Retest], tests: u64) -> (Vec<usize>, Option<Finding>) {
+/// earlier part of the run, then by rank, then the greatest differences. `steps` is how many steps there is time for.
+fn chosen(found: &[Suspect], rounds: u32, done: &[Retest], steps: u64) -> (Vec<usize>, Option<Finding>) {
     let begun = |number: &usize| done.iter().any(|retest| retest.suspect as usize == *number);
     let mut order: Vec<usize> = (0..found.len()).collect();
-    order.sort_by(|a, b| begun(b).cmp(&begun(a)).then(found[*b].size().total_cmp(&found[*a].size())));
-    let mut left = tests;
+    order.sort_by(|a, b| {
+        let of_rank = found[*a].rank().cmp(&found[*b].rank());
+        begun(b).cmp(&begun(a)).then(of_rank).then(found[*b].size().total_cmp(&found[*a].size()))
+    });
+    let mut left = steps;
     let (mut chosen, mut no_time, mut alone) = (Vec::new(), 0, 0);
     let (mut beyond, mut whole) = (0, false);
     for number in order {
-        let cost = 2 * u64::from(rounds) * found[number].comparisons.len() as u64;
+        let cost = 2 * u64::from(rounds) * found[number].turns().len() as u64;
+        let counted = usize::from(!found[number].is_quiet());
         if cost == 0 {
-            alone += 1;
+            alone += counted;
         } else if chosen.len() == MOST_SUSPECTS {
-            beyond += 1;
+            beyond += counted;
         } else if begun(&number) || (cost <= left && !whole) {
             left = left.saturating_sub(cost);
             chosen.push(number);
         } else {
             // A smaller one does not go before a greater one because it fits.
             whole = true;
-            no_time += 1;
+            no_time += counted;
         }
     }
     chosen.sort_unstable();
     let reasons: Vec<String> = [
-        (no_time, "the budget was spent"),
+        (no_time, "no time was left"),
         (alone, "no pair of hosts is comparable"),
-        (beyond, "the greater differences go first"),
+        (beyond, "clusters, hosts and the greater differences go first"),
     ]
     .into_iter()
     .filter(|(count, _)| *count > 0)
@@ -108,7 +130,7 @@ fn chosen(found: &[Suspect], rounds: u32, done: &[Retest], tests: u64) -> (Vec<u
         kind: FindingKind::Note,
         statement: format!(
             "{skipped} of {} that stood out were not tested again: {}.",
-            found.len(),
+            found.iter().filter(|suspect| !suspect.is_quiet()).count(),
             reasons.join(", ")
         ),
         estimate: None,

@@ -4,6 +4,7 @@
 mod curve;
 mod groups;
 mod mesh;
+mod racks;
 mod single;
 mod time_left;
 

@@ -1,171 +1,50 @@
 //! Clusters of hosts, such as racks, that stand out of a matrix.
 
-use std::collections::BTreeMap;
-
-use super::matrix::Matrix;
-use super::outlier::{LEAST, Of, Test};
+use super::fabric::{Fabric, OF_MEDIAN, Reach};
+use super::matrix::Pairs;
+use super::outlier::{Of, Test};
 use crate::stats::MeanDifference;
 use crate::stats::two_way::Side;
-use model::median;
 
-/// Fewest hosts of a cluster that is compared with the others: of one host nobody knows whether it is the host or the cluster.
-const LEAST_HOSTS: usize = 2;
-/// Fewest clusters that are compared.
-const LEAST_CLUSTERS: usize = 3;
-/// Fewest pairs between two clusters that are compared with the fit.
-const LEAST_PAIRS: usize = 3;
-/// The median absolute deviation of normal values is their standard deviation over this.
-const NORMAL: f64 = 1.4826;
-/// The variance of the median of normal values is this many times that of their mean.
-const OF_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
-
-/// A cluster, or the pairs of two, that stands out.
-pub(super) struct Named<'a>(&'a Test);
-
-impl<'a> Named<'a> {
-    pub(super) fn of(test: &'a Test) -> Option<Self> {
-        matches!(test.of, Of::Cluster { .. } | Of::Clusters { .. }).then_some(Self(test))
-    }
-
-    /// How much it differs, as a logarithm.
-    pub(super) fn value(&self) -> f64 {
-        self.0.test.value
-    }
-
-    pub(super) fn is_cluster(&self, cluster: &str, wanted: Side) -> bool {
-        matches!(&self.0.of, Of::Cluster { name, role } if name == cluster && *role == wanted)
-    }
-
-    pub(super) fn is_pair(&self, [one, other]: [&Option<String>; 2]) -> bool {
-        let Of::Clusters { from, to } = &self.0.of else { return false };
-        one.as_ref() == Some(from) && other.as_ref() == Some(to)
-    }
+/// The tests of a matrix's clusters: of the terms that explain its blocks, in their order, and of the difference between pairs within a
+/// cluster and the others. Terms that explain nothing have no test, but are compared ([`Fabric::compared`]).
+pub(super) fn tests(pairs: &Pairs, fabric: &Fabric) -> Vec<Test> {
+    let of_term = |term: &super::fabric::Term| {
+        let cells = term.places.iter().flat_map(|place| pairs.behind[*place].cells.iter().copied()).collect();
+        Test::new(pairs.kind, subject(fabric, term.reach), term.test, cells, pairs.values.len())
+    };
+    fabric.terms.iter().map(of_term).chain(within(pairs, fabric)).collect()
 }
 
-/// The tests of a matrix's clusters in each role, and of the pairs between two of them.
-pub(super) fn tests(matrix: &Matrix) -> Vec<Test> {
-    let mut tests = Vec::new();
-    for (side, role) in [Side::Rows, Side::Columns].into_iter().enumerate() {
-        tests.extend(of_role(matrix, side, role));
+/// What a term is about.
+pub(super) fn subject(fabric: &Fabric, reach: Reach) -> Of {
+    let name = |cluster: usize| fabric.names[cluster].clone();
+    let role = |side: usize| [Side::Rows, Side::Columns][side];
+    match reach {
+        Reach::Hosts { side, cluster } => Of::Cluster { name: name(cluster), role: role(side), leaving: false },
+        Reach::Uplink { side, cluster } => Of::Cluster { name: name(cluster), role: role(side), leaving: true },
+        Reach::Block { from, to } => Of::Clusters { from: name(from), to: name(to) },
     }
-    tests.extend(between(matrix));
-    tests.extend(within(matrix));
-    tests
 }
 
 /// The difference between the pairs within a cluster and the others.
-fn within(matrix: &Matrix) -> Option<Test> {
-    let label = matrix.label.clone().filter(|_| matrix.within != 0.0)?;
-    let variance: f64 = matrix.split.iter().map(|count| OF_MEDIAN / *count as f64).sum();
-    let standard_error = matrix.fit.scale() * variance.sqrt();
-    let test = MeanDifference { value: matrix.within, standard_error, df: matrix.fit.df() };
-    let cells = cells(matrix, |row, column| matrix.clusters[0][row] == matrix.clusters[1][column]);
-    Some(Test { kind: matrix.kind, of: Of::Within { label }, test, cells, pairs: matrix.values.len(), error: None })
-}
-
-/// The places of the members of each cluster.
-fn members(clusters: &[Option<String>]) -> BTreeMap<&str, Vec<usize>> {
-    let mut all: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (place, cluster) in clusters.iter().enumerate() {
-        if let Some(cluster) = cluster {
-            all.entry(cluster).or_default().push(place);
-        }
-    }
-    all
-}
-
-/// Clusters whose hosts have another effect than those of the other clusters. A cluster is compared by the median of its hosts, and only
-/// if most of them are on the same side, so that one slow host makes no slow rack.
-fn of_role(matrix: &Matrix, side: usize, role: Side) -> Vec<Test> {
-    let all = members(&matrix.clusters[side]);
-    let compared: BTreeMap<&str, &Vec<usize>> =
-        all.iter().filter(|(_, own)| own.len() >= LEAST_HOSTS).map(|(name, own)| (*name, own)).collect();
-    let hosts: usize = compared.values().map(|own| own.len()).sum();
-    let Some(df) = hosts.checked_sub(compared.len()).filter(|df| *df > 0 && compared.len() >= LEAST_CLUSTERS) else {
-        return Vec::new();
-    };
-    let effects = matrix.fit.effects(role);
-    let of = |own: &[usize]| -> Vec<f64> { own.iter().map(|place| effects[*place]).collect() };
-    let centres: BTreeMap<&str, f64> =
-        compared.iter().filter_map(|(name, own)| Some((*name, median(&of(own))?))).collect();
-    // The spread of hosts within their clusters; the fit's own error is its least.
-    let apart: Vec<f64> = compared
-        .iter()
-        .flat_map(|(name, own)| own.iter().map(|place| (effects[*place] - centres[name]).abs()))
-        .filter(|apart| *apart > 0.0)
-        .collect();
-    let partners = matrix.values.len() as f64 / effects.len() as f64;
-    let spread = (NORMAL * median(&apart).unwrap_or(0.0)).max(matrix.fit.scale() / partners.sqrt());
-    let mut tests = Vec::new();
-    for (name, own) in &compared {
-        let others: Vec<f64> =
-            compared.iter().filter(|(other, _)| *other != name).flat_map(|(_, other)| of(other)).collect();
-        let Some(middle) = median(&others) else { continue };
-        let mut value = centres[name] - middle;
-        let alike = of(own).into_iter().filter(|effect| (effect - middle) * value.signum() >= LEAST.ln() / 2.0).count();
-        // It is one of the comparisons in any case.
-        if 3 * alike < 2 * own.len() {
-            value = 0.0;
-        }
-        let variance = OF_MEDIAN * (1.0 / own.len() as f64 + 1.0 / others.len() as f64);
-        let test = MeanDifference { value, standard_error: spread * variance.sqrt(), df: df as f64 };
-        let of = Of::Cluster { name: (*name).to_owned(), role };
-        let cells = cells(matrix, |row, column| own.contains(&[row, column][side]));
-        tests.push(Test { kind: matrix.kind, of, test, cells, pairs: matrix.values.len(), error: None });
-    }
-    tests
-}
-
-/// Two clusters whose pairs differ from what their hosts' other pairs make expect.
-fn between(matrix: &Matrix) -> Vec<Test> {
-    let mut residuals: BTreeMap<(&str, &str), Vec<f64>> = BTreeMap::new();
-    for (value, residual) in matrix.values.iter().zip(&matrix.fit.residuals) {
-        let ends = (&matrix.clusters[0][value.row], &matrix.clusters[1][value.column]);
-        if let (Some(from), Some(to)) = ends {
-            residuals.entry((from, to)).or_default().push(*residual);
-        }
-    }
-    let mut tests = Vec::new();
-    // Two clusters have one link between them: its pairs are no majority against themselves.
-    if residuals.keys().map(|(from, _)| from).collect::<std::collections::BTreeSet<_>>().len() < LEAST_CLUSTERS {
-        return tests;
-    }
-    for ((from, to), own) in residuals.iter().filter(|((from, to), own)| from != to && own.len() >= LEAST_PAIRS) {
-        let Some(mut value) = median(own) else { continue };
-        let alike = own.iter().filter(|residual| **residual * value.signum() >= LEAST.ln() / 2.0).count();
-        // It is one of the comparisons in any case.
-        if 3 * alike < 2 * own.len() {
-            value = 0.0;
-        }
-        let standard_error = matrix.fit.scale() * (OF_MEDIAN / own.len() as f64).sqrt();
-        let test = MeanDifference { value, standard_error, df: matrix.fit.df() };
-        let of = Of::Clusters { from: (*from).to_owned(), to: (*to).to_owned() };
-        let is_between = |row: usize, column: usize| {
-            matrix.clusters[0][row].as_deref() == Some(from) && matrix.clusters[1][column].as_deref() == Some(to)
-        };
-        tests.push(Test {
-            kind: matrix.kind,
-            of,
-            test,
-            cells: cells(matrix, is_between),
-            pairs: matrix.values.len(),
-            error: None,
-        });
-    }
-    tests
-}
-
-/// The cells of the pairs for which `has` is true.
-fn cells(matrix: &Matrix, has: impl Fn(usize, usize) -> bool) -> Vec<u32> {
-    let own = matrix.values.iter().zip(&matrix.behind).filter(|(value, _)| has(value.row, value.column));
-    own.flat_map(|(_, (cells, _))| cells.iter().copied()).collect()
+fn within(pairs: &Pairs, fabric: &Fabric) -> Option<Test> {
+    let label = pairs.label.clone().filter(|_| fabric.within != 0.0)?;
+    let count = |wanted: bool| (0..pairs.values.len()).filter(|place| pairs.is_within(*place) == Some(wanted)).count();
+    let variance: f64 = [true, false].map(|wanted| OF_MEDIAN / count(wanted).max(1) as f64).iter().sum();
+    let hosts = pairs.hosts[0].len() + pairs.hosts[1].len();
+    let df = (pairs.values.len() - hosts).max(1) as f64;
+    let test = MeanDifference { value: fabric.within, standard_error: fabric.scale * variance.sqrt(), df };
+    let places = (0..pairs.values.len()).filter(|place| pairs.is_within(*place) == Some(true));
+    let cells = places.flat_map(|place| pairs.behind[place].cells.iter().copied()).collect();
+    Some(Test::new(pairs.kind, Of::Within { label }, test, cells, pairs.values.len()))
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use model::{RunHeader, SplitMix64};
+    use model::{FindingKind, RunHeader, SplitMix64};
 
     use super::super::hosts::of_hosts;
     use super::super::table::testing::{PlanRun, planned};
@@ -193,7 +72,8 @@ mod tests {
     }
 
     fn statements(run: &PlanRun) -> Vec<String> {
-        of_hosts(&run.header, &run.outcomes, &[]).into_iter().map(|finding| finding.statement).collect()
+        let found = of_hosts(&run.header, &run.outcomes, &[]).into_iter();
+        found.filter(|one| one.kind != FindingKind::Unconfirmed).map(|one| one.statement).collect()
     }
 
     #[test]
@@ -240,6 +120,18 @@ mod tests {
             found[0].starts_with("c → k is slow for its hosts") && found[0].contains("; k → c is as well ("),
             "{found:?}"
         );
+    }
+
+    #[test]
+    fn a_slow_uplink_makes_no_pair_within_its_rack_fast() {
+        let leaves = |from: &str, to: &str| rack(from) == 1 && rack(to) != 1;
+        let found = statements(&run(7, 0.03, |from, to| if leaves(from, to) { 0.4 } else { 1.0 }));
+        assert_eq!(found.len(), 1, "{found:#?}");
+        assert!(
+            found[0].starts_with("r1 is slow as a sender to others: the goodput of pairs that leave it is 2."),
+            "{found:?}"
+        );
+        assert!(found[0].contains(" lower than that of other pairs between two (95 % interval"), "{found:?}");
     }
 
     #[test]

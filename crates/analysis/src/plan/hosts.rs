@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Finding, Outcome, Retest, RunHeader};
+use model::{Finding, FindingKind, Outcome, Retest, RunHeader, median};
 
+use super::logs::noun;
 use super::matrix::Matrix;
-use super::outlier::{Of, Test};
+use super::outlier::{LEAST, Of, Test};
 use super::retest::{Judgement, judgements};
 use super::standing::StandingOut;
+use crate::findings::wording::plural;
 
 /// The hosts, clusters and pairs that stand out in a plan's matrices, or an imported one's: one matrix for each statistic, the mean over
 /// all other factors. Empty where each host has fewer than three partners, so with fewer than four hosts that measure each other.
@@ -21,6 +23,10 @@ pub fn of_hosts(header: &RunHeader, outcomes: &[Outcome], retests: &[Retest]) ->
     let word = |test: &Test, number: usize, more: &str| match judgement(test) {
         None => test.finding(level, number, more),
         Some(Judgement::Confirmed(evidence)) => test.finding(level, number, &format!("{more}; {evidence}")),
+        Some(Judgement::Together(evidence)) => test.together(level, number, evidence),
+        Some(Judgement::Unstable(evidence)) => test.unstable().finding(level, number, &format!("{more}; {evidence}")),
+        // A few of its rounds were slow, as some are by chance.
+        Some(Judgement::NotConfirmed(_) | Judgement::NotRetested) if test.is_unstable() => None,
         Some(Judgement::NotConfirmed(evidence)) => test.unconfirmed(level, number, "not confirmed", evidence),
         Some(Judgement::NotRetested) => test.unconfirmed(level, number, "not re-tested", ""),
     };
@@ -30,55 +36,61 @@ pub fn of_hosts(header: &RunHeader, outcomes: &[Outcome], retests: &[Retest]) ->
             let own = out.tests.iter().filter(|(of, test)| *of == number_of && !out.is_told(number_of, &test.of));
             own.map(|(_, test)| test)
         };
-        let asymmetric: BTreeSet<(&str, &str)> = out
+        let asymmetric: BTreeSet<[&str; 2]> = out
             .tests
             .iter()
             .filter_map(|(of, test)| match &test.of {
-                Of::Asymmetry { from, to } if *of == number_of => Some((from.as_str(), to.as_str())),
+                Of::Asymmetry { from, to } if *of == number_of => Some([from.as_str(), to.as_str()]),
                 _ => None,
             })
             .collect();
-        let is_named = |test: &&Test| matches!(judgement(test), None | Some(Judgement::Confirmed(_)));
-        let confirmed: Vec<&Test> = own().filter(is_named).collect();
-        for (test, more) in with_directions(&confirmed, matrix, &asymmetric) {
+        let is_unconfirmed =
+            |test: &&Test| matches!(judgement(test), Some(Judgement::NotConfirmed(_) | Judgement::NotRetested));
+        let is_unstable = |test: &Test| test.is_unstable() || matches!(judgement(test), Some(Judgement::Unstable(_)));
+        let named: Vec<(&Test, bool)> =
+            own().filter(|test| !is_unconfirmed(test)).map(|test| (test, is_unstable(test))).collect();
+        for (test, more) in with_directions(&named, matrix, &asymmetric) {
             findings.extend(word(test, out.number, &more));
         }
-        findings.extend(own().filter(|test| !is_named(test)).filter_map(|test| word(test, out.number, "")));
+        findings.extend(own().filter(is_unconfirmed).filter_map(|test| word(test, out.number, "")));
+        if header.kind == RunHeader::MESH {
+            findings.extend(not_significant(matrix, &out, number_of));
+        }
     }
     findings
 }
 
 /// A matrix's tests that are findings, each with what is to be said of the other direction: one for each host in a role, and one for
-/// each pair, with both of its directions.
+/// each pair, with both of its directions. Each has whether it is a pair that is slow in some tests only.
 fn with_directions<'a>(
-    tests: &[&'a Test],
+    tests: &[(&'a Test, bool)],
     matrix: &Matrix,
-    asymmetric: &BTreeSet<(&str, &str)>,
+    asymmetric: &BTreeSet<[&str; 2]>,
 ) -> Vec<(&'a Test, String)> {
-    let is_low: BTreeMap<(&str, &str), bool> = tests
+    let alike: BTreeMap<[&str; 2], (bool, bool)> = tests
         .iter()
-        .filter_map(|test| match &test.of {
-            Of::Pair { from, to } => Some(((from.as_str(), to.as_str()), test.test.value < 0.0)),
+        .filter_map(|(test, unstable)| match &test.of {
+            Of::Pair { from, to, .. } => Some(([from.as_str(), to.as_str()], (test.test.value < 0.0, *unstable))),
             _ => None,
         })
         .collect();
-    let places = matrix.places();
+    let places = matrix.pairs.places();
     let mut said = Vec::new();
-    for test in tests {
-        let Of::Pair { from, to } = &test.of else {
+    for (test, _) in tests {
+        let Of::Pair { from, to, .. } = &test.of else {
             said.push((*test, String::new()));
             continue;
         };
         let (from, to) = (from.as_str(), to.as_str());
-        let back = is_low.get(&(to, from));
-        let same = back.is_some() && back == is_low.get(&(from, to));
+        let back = alike.get(&[to, from]);
+        let same = back.is_some() && back == alike.get(&[from, to]);
         // Of two directions that stand out to the same side, the first one tells of both.
-        if same && places.get(&(to, from)) < places.get(&(from, to)) {
+        if same && places.get(&[to, from]) < places.get(&[from, to]) {
             continue;
         }
         let more = if same {
             format!("; {to} → {from} is as well")
-        } else if asymmetric.contains(&(from, to)) || asymmetric.contains(&(to, from)) {
+        } else if back.is_none() && (asymmetric.contains(&[from, to]) || asymmetric.contains(&[to, from])) {
             format!("; {to} → {from} is not: the pair is asymmetric")
         } else {
             String::new()
@@ -86,6 +98,44 @@ fn with_directions<'a>(
         said.push((*test, more));
     }
     said
+}
+
+/// How many pairs tables show with a difference of [`LEAST`] or more that nothing of what stands out is about.
+fn not_significant(matrix: &Matrix, out: &StandingOut, number: usize) -> Option<Finding> {
+    let pairs = &matrix.pairs;
+    let own = || out.tests.iter().filter(|(of, _)| *of == number).map(|(_, test)| test);
+    let hosts: Vec<&Test> = own().filter(|test| matches!(test.of, Of::Host { .. })).collect();
+    let said: BTreeSet<u32> = own()
+        .filter(|test| !test.is_unstable() && !matches!(test.of, Of::Host { .. }))
+        .flat_map(|test| &test.cells)
+        .copied()
+        .collect();
+    let left: Vec<f64> = (0..pairs.values.len())
+        .map(|place| {
+            let of_hosts = hosts.iter().filter(|test| test.of.covers(pairs.names(place), pairs.ends(place)));
+            let of_hosts: f64 = of_hosts.map(|test| test.test.value).sum();
+            pairs.behind[place].shown - matrix.of_clusters(place) - of_hosts
+        })
+        .collect();
+    let middle = median(&left)?;
+    let places: Vec<usize> = (0..left.len())
+        .filter(|place| (left[*place] - middle).abs() >= LEAST.ln())
+        .filter(|place| !pairs.behind[*place].cells.iter().any(|cell| said.contains(cell)))
+        .collect();
+    let most = *places.iter().max_by(|a, b| (left[**a] - middle).abs().total_cmp(&(left[**b] - middle).abs()))?;
+    let [from, to] = pairs.names(most);
+    let side = if left[most] < middle { "lower" } else { "higher" };
+    let differ = if places.len() == 1 { "differs" } else { "differ" };
+    let statement = format!(
+        "not significant: {} of {} {differ} in {} by 1.25 times or more, most {from} → {to}, {} times {side} \
+         (from the median, without what hosts and clusters that stand out explain).",
+        places.len(),
+        plural(left.len(), "pair"),
+        noun(pairs.kind),
+        model::units::three_digits((left[most] - middle).abs().exp()),
+    );
+    let cells = places.iter().flat_map(|place| pairs.behind[*place].cells.iter().copied()).collect();
+    Some(Finding { kind: FindingKind::Unconfirmed, statement, estimate: None, block: None, cells, comparison: None })
 }
 
 #[cfg(test)]
@@ -153,16 +203,36 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_whose_own_trials_scatter_is_not_slow() {
+    fn a_pair_whose_own_trials_scatter_is_unstable_and_not_slow() {
         let mut random = SplitMix64::new(8);
-        let mut turn = 0;
-        let run = planned(&[("from", &HOSTS[..6]), ("to", &HOSTS[..6])], "stream", 3, |levels, _| {
+        let run = planned(&[("from", &HOSTS[..6]), ("to", &HOSTS[..6])], "stream", 3, |levels, round| {
             let scatters = levels["from"] == "a" && levels["to"] == "b";
-            turn += usize::from(scatters);
-            let own = if scatters { [0.2, 1.0, 0.3][turn % 3] } else { 1.0 };
+            let own = if scatters { [0.2, 1.0, 0.3][round as usize] } else { 1.0 };
             1e9 * own * (0.03 * random.normal()).exp()
         });
-        assert_eq!(statements(&run), [""; 0]);
+        let found = of_hosts(&run.header, &run.outcomes, &[]);
+        let [only] = &found[..] else { panic!("{found:?}") };
+        assert!(only.statement.starts_with("a → b is unstable: its goodput is 1.0"), "{only:?}");
+        let range = " times lower in 3 rounds than their other pairs suggest (95 % interval";
+        assert!(only.statement.contains(range) && only.kind == FindingKind::Outlier, "{only:?}");
+        let estimate = only.estimate.as_ref().unwrap();
+        assert!((0.15..0.25).contains(&estimate.value) && estimate.high.unwrap() > 0.9, "{estimate:?}");
+    }
+
+    #[test]
+    fn what_a_mesh_shows_and_nothing_explains_is_counted() {
+        // The mean of the rounds is shown, and one of them was disturbed in four pairs: not significant.
+        let mut run = planned(&[("from", &HOSTS), ("to", &HOSTS)], "stream", 3, |levels, round| {
+            let is_disturbed =
+                ["a", "c"].contains(&levels["from"].as_str()) && ["b", "e"].contains(&levels["to"].as_str());
+            if is_disturbed && round == 1 { 0.1e9 } else { 1e9 }
+        });
+        run.header.kind = RunHeader::MESH.into();
+        let found = of_hosts(&run.header, &run.outcomes, &[]);
+        let [only] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((only.kind, only.cells.len()), (FindingKind::Unconfirmed, 4));
+        let start = "not significant: 4 of 56 pairs differ in goodput by 1.25 times or more, most ";
+        assert!(only.statement.starts_with(start) && only.statement.contains(", 1.43 times lower (from"), "{only:?}");
     }
 
     #[test]

@@ -5,7 +5,9 @@
 mod best;
 mod cells;
 mod clusters;
+mod comparison;
 mod effects;
+mod fabric;
 mod figures;
 mod groups;
 mod hosts;
@@ -23,15 +25,17 @@ mod table;
 mod together;
 mod traffic;
 mod traffic_steps;
+mod variation;
 
 pub use cells::{MAX_CELLS, PlannedCell, expand, of_set};
+pub use comparison::{Comparison, MOST_COMPARISONS};
 pub use effects::of_plan;
 pub use figures::{FactorLine, factor_lines};
 pub use groups::{GroupShare, GroupShares, RoundMean, group_shares};
 pub use hosts::of_hosts;
 pub use knee::{Fall, Knee};
 pub use order::{Slot, round, size_order};
-pub use retest::{Comparison, MOST_COMPARISONS, MOST_SUSPECTS, Suspect, pair_name, suspects};
+pub use retest::{MOST_SUSPECTS, Suspect, pair_name, suspects};
 pub use sample::{LEAST_PARTNERS, least_sample, sample};
 pub use steps::{RoundRobin, steps, steps_sharing};
 pub use table::{COMMON_GOODPUT, CellMean, PlanTable, tables, trial_measure};

@@ -1,28 +1,36 @@
-//! Tests again what stands out of a mesh, in pairs with comparable tests that do not ([`suspects`]), and judges it.
+//! Tests again what stands out of a mesh, in turns with pairs of hosts that do not ([`suspects`]), and judges it by these tests alone.
 //!
 //! A host is compared with the host of the median effect in that role, to the same partners; a pair with another pair of each of its
-//! hosts; two directions with each other; a cluster as its hosts, two clusters as their pairs. What the fit of the first rounds explains of a
-//! comparison by other hosts' effects is subtracted. The logarithms of the ratios have one mean in each repetition, and Student's interval over
-//! the repetitions. What stands out is confirmed if the interval excludes 0 on the same side and the difference is [`LEAST`] or more.
+//! hosts; two directions with each other; a cluster with another one, its pairs one by one and then as many at the same time as it has
+//! hosts. The logarithms of the ratios have one mean in each repetition, and Student's interval over the repetitions. What other hosts
+//! and clusters explain of a ratio is subtracted if these tests confirmed it, with the ratio that they found. What stands out is
+//! confirmed if the interval excludes 0 on the same side and the difference is [`LEAST`] or more. A cluster that differs only with several
+//! tests at the same time is said to. A pair is unstable if more of its tests are slow than chance makes those of others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Cell, Factor, Outcome, Retest, RunHeader, median};
+use model::{Cell, Factor, Outcome, Plan, Retest, RunHeader, Verdict, median};
 
+use super::comparison::{Comparison, Design};
 use super::matrix::Matrix;
-use super::outlier::{LEAST, Of, Test, times};
+use super::outlier::{LEAST, Of, Test, range, times};
 use super::standing::StandingOut;
+use super::variation::{Rounds, Variation};
 use crate::findings::wording::plural;
 use crate::outcome::Headline;
 use crate::stats::two_way::Side;
-use crate::stats::{MeanDifference, mean, sample_sd};
+use crate::stats::{Interval, MeanDifference, mean, sample_sd};
 
-/// Most of what stands out that is tested again: the greatest differences.
+/// Most of what stands out that is tested again.
 pub const MOST_SUSPECTS: usize = 12;
-/// Most comparisons of one.
-pub const MOST_COMPARISONS: usize = 3;
 /// Fewest repetitions with a judgement.
 const LEAST_ROUNDS: usize = 3;
+/// Fewest slow tests of a pair that is unstable.
+const LEAST_SLOW: usize = 2;
+/// Pairs of hosts that a sentence names.
+const MOST_NAMES: usize = 3;
+/// Smallest ratio that is said to explain a part of another one.
+const EXPLAINS: f64 = 1.02;
 
 /// What stands out of a mesh, and how it is tested again.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,29 +43,51 @@ pub struct Suspect {
     pub comparisons: Vec<Comparison>,
 }
 
-/// Two tests that are compared.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Comparison {
-    /// The cell of what stands out.
-    pub suspect: u32,
-    /// The cell of what it is compared with.
-    pub control: u32,
-    /// The logarithm of their ratio that other hosts' effects explain.
-    expected: f64,
-}
-
 impl Suspect {
     /// The size of its difference in the rounds, as a logarithm.
     #[must_use]
     pub fn size(&self) -> f64 {
         self.log.abs()
     }
+
+    /// Its place in the order of the tests: what explains others goes first, so clusters, then hosts, then pairs, and at last pairs that
+    /// were slow in some of their rounds.
+    #[must_use]
+    pub fn rank(&self) -> u8 {
+        match self.of {
+            Of::Cluster { .. } | Of::Clusters { .. } | Of::Within { .. } => 0,
+            Of::Host { .. } => 1,
+            Of::Pair { unstable: false, .. } | Of::Asymmetry { .. } => 2,
+            Of::Pair { unstable: true, .. } => 3,
+        }
+    }
+
+    /// Whether it is mentioned only if the tests confirm it: a few of its rounds were slow.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        self.rank() == 3
+    }
+
+    /// Its comparisons by number, those together that are tested at the same time.
+    #[must_use]
+    pub fn turns(&self) -> Vec<Vec<u32>> {
+        let numbered = || (0u32..).zip(&self.comparisons);
+        let alone = numbered().filter(|(_, one)| !one.together).map(|(number, _)| vec![number]);
+        let together: Vec<u32> = numbered().filter(|(_, one)| one.together).map(|(number, _)| number).collect();
+        alone.chain((!together.is_empty()).then_some(together)).collect()
+    }
+
+    /// Whether a test is of this suspect.
+    fn is_of(&self, test: &Test) -> bool {
+        self.of == test.of && self.kind == test.kind
+    }
 }
 
 /// What stands out of the matrices of a mesh, in the order of its findings. It depends on the outcomes alone.
 #[must_use]
 pub fn suspects(header: &RunHeader, outcomes: &[Outcome]) -> Vec<Suspect> {
-    of_standing(&StandingOut::of(header, outcomes), header)
+    let out = StandingOut::of(header, outcomes);
+    of_standing(&out, header).into_iter().map(|(_, suspect)| suspect).collect()
 }
 
 /// What the tests show of what stands out.
@@ -65,7 +95,11 @@ pub fn suspects(header: &RunHeader, outcomes: &[Outcome]) -> Vec<Suspect> {
 pub(super) enum Judgement {
     /// It is confirmed, with the evidence.
     Confirmed(String),
-    /// It is not, with the evidence.
+    /// It differs only with several tests at the same time, with the evidence.
+    Together(String),
+    /// It is slow in some tests only, with the evidence.
+    Unstable(String),
+    /// It is not confirmed, with the evidence.
     NotConfirmed(String),
     /// It was not tested again, or too few times.
     NotRetested,
@@ -77,317 +111,296 @@ pub(super) struct Judgements(Vec<(Suspect, Judgement)>);
 impl Judgements {
     /// The judgement of a test; `None` for one that is not tested again in any case.
     pub(super) fn of(&self, test: &Test) -> Option<&Judgement> {
-        let own = self.0.iter().find(|(suspect, _)| suspect.of == test.of && suspect.kind == test.kind);
-        own.map(|(_, judgement)| judgement)
+        self.0.iter().find(|(suspect, _)| suspect.is_of(test)).map(|(_, judgement)| judgement)
     }
 }
 
 /// The judgements of what stands out; `None` if the plan tests nothing again.
 pub(super) fn judgements(header: &RunHeader, out: &StandingOut, retests: &[Retest]) -> Option<Judgements> {
-    header.plan.as_ref()?.retests?;
-    let judged = of_standing(out, header).into_iter().zip(0u32..).map(|(suspect, number)| {
+    let plan = header.plan.as_ref()?;
+    plan.retests?;
+    let mut confirmed: Vec<Explanation> = Vec::new();
+    let mut judged = Vec::new();
+    for ((matrix, suspect), number) in of_standing(out, header).into_iter().zip(0u32..) {
         let own: Vec<&Retest> = retests.iter().filter(|retest| retest.suspect == number).collect();
-        let judgement = judge(&suspect, &own, header);
-        (suspect, judgement)
-    });
-    Some(Judgements(judged.collect()))
+        let tests = Tests {
+            suspect: &suspect,
+            header,
+            plan,
+            matrix: &out.matrices[matrix],
+            variation: &out.variations[matrix],
+            confirmed: &confirmed,
+            logs: logs(&own),
+        };
+        let (judgement, value) = tests.judge();
+        confirmed.extend(value.map(|values| Explanation { of: suspect.of.clone(), kind: suspect.kind, values }));
+        judged.push((suspect, judgement));
+    }
+    Some(Judgements(judged))
 }
 
-fn of_standing(out: &StandingOut, header: &RunHeader) -> Vec<Suspect> {
-    let of_group = |test: &Test| out.matrices.iter().find(|matrix| matrix.kind == test.kind);
-    let groups = out.groups.iter().filter_map(|test| Some((of_group(test)?, test)));
-    let told = out.tests.iter().filter(|(number, test)| !out.is_told(*number, &test.of));
-    let tests = told.map(|(number, test)| (&out.matrices[*number], test));
-    let all: Vec<(&Matrix, &Test)> =
+/// Each with the number of its matrix.
+fn of_standing(out: &StandingOut, header: &RunHeader) -> Vec<(usize, Suspect)> {
+    let number = |test: &Test| out.matrices.iter().position(|matrix| matrix.pairs.kind == test.kind);
+    let groups = out.groups.iter().filter_map(|test| Some((number(test)?, test)));
+    let named = out.tests.iter().filter(|(number, test)| !out.is_told(*number, &test.of));
+    let tests = named.map(|(number, test)| (*number, test));
+    let all: Vec<(usize, &Test)> =
         groups.chain(tests).filter(|(_, test)| !matches!(test.of, Of::Within { .. })).collect();
-    all.iter()
-        .map(|(matrix, test)| {
-            let own = all.iter().filter(|(other, _)| other.kind == matrix.kind).map(|(_, test)| *test);
-            let comparisons = Design::new(matrix, own, header).comparisons(test);
-            Suspect { of: test.of.clone(), kind: test.kind, log: test.test.value, comparisons }
+    let designs: Vec<Design<'_>> = out
+        .matrices
+        .iter()
+        .zip(0..)
+        .map(|(matrix, number)| {
+            Design::new(matrix, all.iter().filter(|(of, _)| *of == number).map(|(_, test)| *test), header)
+        })
+        .collect();
+    let suspect = |(number, test): &(usize, &Test)| {
+        let comparisons = designs[*number].comparisons(&test.of);
+        (*number, Suspect { of: test.of.clone(), kind: test.kind, log: test.test.value, comparisons })
+    };
+    all.iter().map(suspect).collect()
+}
+
+/// What a confirmed suspect explains of others.
+struct Explanation {
+    of: Of,
+    kind: Headline,
+    /// The logarithms of the ratios that the tests found, one at a time and several at the same time.
+    values: [f64; 2],
+}
+
+/// The logarithms of the values by repetition, comparison, and whether it is of the control; `None` where nothing arrived.
+type Logs = BTreeMap<(u32, u32, bool), Option<f64>>;
+
+fn logs(retests: &[&Retest]) -> Logs {
+    let nothing = |verdict: &Verdict| matches!(verdict, Verdict::Stalled | Verdict::NothingArrived);
+    let complete = retests.iter().filter(|retest| super::complete(&retest.trial));
+    complete
+        .filter_map(|retest| {
+            let log = retest.trial.value.filter(|value| *value > 0.0).map(f64::ln);
+            let is_known = log.is_some() || retest.trial.verdicts.iter().any(nothing);
+            is_known.then_some(((retest.round, retest.comparison, retest.control), log))
         })
         .collect()
 }
 
-/// A matrix and what of it is fit for comparisons.
-struct Design<'a> {
+/// The tests of a suspect.
+struct Tests<'a> {
+    suspect: &'a Suspect,
+    header: &'a RunHeader,
+    plan: &'a Plan,
     matrix: &'a Matrix,
-    /// Place of a pair by its row and column.
-    places: BTreeMap<(usize, usize), usize>,
-    /// Hosts that stand out, by side.
-    odd_hosts: [BTreeSet<usize>; 2],
-    /// Pairs that stand out.
-    odd_pairs: BTreeSet<(usize, usize)>,
-    /// How much the clusters that stand out differ, by their name, for each side.
-    odd_clusters: [BTreeMap<&'a str, f64>; 2],
-    /// Cells whose trials have no connections of their own: sizes of a curve.
-    points: BTreeSet<u32>,
+    variation: &'a Variation,
+    /// What was confirmed before.
+    confirmed: &'a [Explanation],
+    logs: Logs,
 }
 
-impl<'a> Design<'a> {
-    fn new(matrix: &'a Matrix, standing: impl Iterator<Item = &'a Test>, header: &RunHeader) -> Self {
-        let places = matrix.values.iter().enumerate().map(|(at, value)| ((value.row, value.column), at)).collect();
-        let points = header.cells.iter().filter(|cell| cell.spec.is_point()).map(|cell| cell.id).collect();
-        let mut design = Self {
-            matrix,
-            places,
-            odd_hosts: Default::default(),
-            odd_pairs: BTreeSet::new(),
-            odd_clusters: Default::default(),
-            points,
+/// A mean over repetitions with its interval.
+struct Mean {
+    value: f64,
+    interval: Interval,
+    rounds: usize,
+}
+
+impl Tests<'_> {
+    /// The judgement, and the logarithms of the ratios that are the suspect's own if it is confirmed, of one test and of several at the
+    /// same time.
+    fn judge(&self) -> (Judgement, Option<[f64; 2]>) {
+        let alone = self.numbers(false);
+        let Some((own, measured)) = self.own(&alone).zip(self.measured(&alone)) else {
+            return (Judgement::NotRetested, None);
         };
-        let number = |side: usize, name: &String| matrix.hosts[side].iter().position(|host| host == name);
-        for test in standing {
-            match &test.of {
-                Of::Host { name, role } => {
-                    let side = side_of(*role);
-                    design.odd_hosts[side].extend(number(side, name));
-                }
-                Of::Pair { from, to } | Of::Asymmetry { from, to } => {
-                    design.odd_pairs.extend(number(0, from).zip(number(1, to)));
-                    design.odd_pairs.extend(number(0, to).zip(number(1, from)));
-                }
-                Of::Cluster { name, role } => {
-                    design.odd_clusters[side_of(*role)].insert(name, test.test.value);
-                }
-                Of::Clusters { .. } | Of::Within { .. } => {}
-            }
+        let confirmed = self.is_confirmed(&own);
+        let not_to = if confirmed { self.exceptions(&alone, own.value) } else { String::new() };
+        let figures = times(measured.value, measured.interval);
+        let evidence = format!(
+            "re-tested {} against {}: {figures}{}{not_to}",
+            plural(own.rounds, "time"),
+            self.controls(&alone),
+            self.explained_by(&alone),
+        );
+        let together = self.numbers(true);
+        let at_once = self.own(&together).filter(|own| self.is_confirmed(own)).zip(self.measured(&together));
+        if confirmed {
+            let of_several = at_once.as_ref().map_or(own.value, |(at_once, _)| at_once.value);
+            let more = at_once.filter(|(at_once, _)| (at_once.value - own.value).abs() >= LEAST.ln());
+            let more = more.map_or_else(String::new, |(_, all)| {
+                format!(", and {} with {} at the same time", times(all.value, all.interval), together.len())
+            });
+            return (Judgement::Confirmed(evidence + &more), Some([own.value, of_several]));
         }
-        design
+        if let Some((own, all)) = at_once {
+            let evidence = format!(
+                "{} with {} at the same time, re-tested {} against {}; {figures} alone",
+                times(all.value, all.interval),
+                plural(together.len(), "pair"),
+                plural(all.rounds, "time"),
+                self.controls(&together),
+            );
+            return (Judgement::Together(evidence), Some([0.0, own.value]));
+        }
+        match self.unstable(&alone) {
+            Some(tests) => {
+                let evidence = format!(
+                    "re-tested {} against {}: {}",
+                    plural(own.rounds, "time"),
+                    self.controls(&alone),
+                    range(&tests, "test"),
+                );
+                (Judgement::Unstable(evidence), None)
+            }
+            None => (Judgement::NotConfirmed(evidence), None),
+        }
     }
 
-    fn comparisons(&self, test: &Test) -> Vec<Comparison> {
-        let number = |side: usize, name: &String| self.matrix.hosts[side].iter().position(|host| host == name);
-        let found: Vec<Comparison> = match &test.of {
-            Of::Host { name, role } => {
-                let side = side_of(*role);
-                number(side, name).map_or_else(Vec::new, |host| self.of_hosts(side, &[host], None))
-            }
-            Of::Cluster { name, role } => {
-                let side = side_of(*role);
-                let own = |host: &usize| self.cluster(side, *host) == Some(name);
-                let mut members: Vec<usize> = (0..self.matrix.hosts[side].len()).filter(own).collect();
-                members.retain(|host| !self.odd_hosts[side].contains(host));
-                let members = spread(members, |host| self.matrix.fit.effects(*role)[*host]);
-                self.of_hosts(side, &members, Some(name))
-            }
-            Of::Pair { from, to } => {
-                let pair = number(0, from).zip(number(1, to));
-                pair.map_or_else(Vec::new, |pair| {
-                    [0, 1].into_iter().filter_map(|side| self.of_pair(pair, side)).collect()
-                })
-            }
-            Of::Clusters { from, to } => {
-                let own = |(row, column): &(usize, usize)| {
-                    self.cluster(0, *row) == Some(from) && self.cluster(1, *column) == Some(to)
-                };
-                let pairs: Vec<(usize, usize)> = self.places.keys().copied().filter(own).collect();
-                let pairs = spread(pairs, |pair| self.matrix.fit.residuals[self.places[pair]]);
-                pairs.into_iter().filter_map(|pair| self.of_pair(pair, 0).or_else(|| self.of_pair(pair, 1))).collect()
-            }
-            Of::Asymmetry { from, to } => {
-                let [one, other] = [(from, to), (to, from)].map(|(from, to)| number(0, from).zip(number(1, to)));
-                let both = one.zip(other).and_then(|(one, other)| self.compare(one, other, 0.0));
-                both.into_iter().collect()
-            }
-            Of::Within { .. } => Vec::new(),
+    /// The comparisons with tests, of several at the same time or alone.
+    fn numbers(&self, together: bool) -> Vec<u32> {
+        let all = (0u32..).zip(&self.suspect.comparisons).filter(|(_, one)| one.together == together);
+        all.map(|(number, _)| number).filter(|number| !self.of_comparison(*number).is_empty()).collect()
+    }
+
+    fn rounds(&self) -> BTreeSet<u32> {
+        self.logs.keys().map(|(round, ..)| *round).collect()
+    }
+
+    /// The logarithm of a comparison's ratio in a repetition.
+    fn ratio(&self, round: u32, number: u32) -> Option<f64> {
+        let log = |control: bool| self.logs.get(&(round, number, control)).copied().flatten();
+        Some(log(false)? - log(true)?)
+    }
+
+    fn of_comparison(&self, number: u32) -> Vec<f64> {
+        self.rounds().into_iter().filter_map(|round| self.ratio(round, number)).collect()
+    }
+
+    /// The mean of the ratios over the repetitions. A repetition counts with all of these comparisons, so that a lost one does not look
+    /// like a change.
+    fn mean(&self, numbers: &[u32], less: impl Fn(u32) -> f64) -> Option<Mean> {
+        let of_round = |round: u32| {
+            let ratios = numbers.iter().map(|number| Some(self.ratio(round, *number)? - less(*number)));
+            mean(&ratios.collect::<Option<Vec<f64>>>()?)
         };
-        found.into_iter().take(MOST_COMPARISONS).collect()
+        let means: Vec<f64> = self.rounds().into_iter().filter_map(of_round).collect();
+        let (rounds, n) = (means.len(), means.len() as f64);
+        let (value, sd) = mean(&means).zip(sample_sd(&means)).filter(|_| rounds >= LEAST_ROUNDS)?;
+        let difference = MeanDifference { value, standard_error: sd / n.sqrt(), df: n - 1.0 };
+        Some(Mean { value, interval: difference.interval(self.header.stopping.confidence)?, rounds })
     }
 
-    /// Hosts in a role with others: one host with several partners, or the hosts of a `cluster` with one partner outside each.
-    fn of_hosts(&self, side: usize, hosts: &[usize], cluster: Option<&String>) -> Vec<Comparison> {
-        let pair = |own: usize, partner: usize| if side == 0 { (own, partner) } else { (partner, own) };
-        let mut found = Vec::new();
-        for host in hosts {
-            let is_outside = |partner: &usize| cluster.is_none() || self.cluster(1 - side, *partner) != cluster;
-            let known = |partner: &usize| self.places.contains_key(&pair(*host, *partner));
-            let mut partners: Vec<usize> = (0..self.matrix.hosts[1 - side].len()).filter(known).collect();
-            partners.retain(is_outside);
-            let clean = |partner: &usize| {
-                !self.odd_pairs.contains(&pair(*host, *partner)) && !self.odd_hosts[1 - side].contains(partner)
+    /// What was measured.
+    fn measured(&self, numbers: &[u32]) -> Option<Mean> {
+        self.mean(numbers, |_| 0.0)
+    }
+
+    /// The same without what is confirmed of others.
+    fn own(&self, numbers: &[u32]) -> Option<Mean> {
+        self.mean(numbers, |number| self.explained(number))
+    }
+
+    fn is_confirmed(&self, own: &Mean) -> bool {
+        own.value * self.suspect.log > 0.0 && !own.interval.contains(0.0) && own.value.abs() >= LEAST.ln()
+    }
+
+    /// What others that are confirmed explain of a comparison, each with its logarithm.
+    fn explanations(&self, number: u32) -> Vec<(&Of, f64)> {
+        let Some(comparison) = self.suspect.comparisons.get(number as usize) else { return Vec::new() };
+        let covers = |of: &Of, cell: u32| {
+            let [from, to] =
+                [Factor::FROM, Factor::TO].map(|factor| host_name(self.header, cell, factor).unwrap_or(""));
+            of.covers([from, to], [from, to].map(|host| self.plan.cluster_of(host)))
+        };
+        let all = self.confirmed.iter().filter(|one| one.kind == self.suspect.kind && one.of != self.suspect.of);
+        all.filter_map(|one| match (covers(&one.of, comparison.suspect), covers(&one.of, comparison.control)) {
+            (true, false) => Some((&one.of, one.values[usize::from(comparison.together)])),
+            (false, true) => Some((&one.of, -one.values[usize::from(comparison.together)])),
+            _ => None,
+        })
+        .collect()
+    }
+
+    fn explained(&self, number: u32) -> f64 {
+        self.explanations(number).into_iter().map(|(_, value)| value).sum()
+    }
+
+    /// How much of the mean ratio others explain, in words.
+    fn explained_by(&self, numbers: &[u32]) -> String {
+        let all: Vec<(&Of, f64)> = numbers.iter().flat_map(|number| self.explanations(*number)).collect();
+        let sum: f64 = all.iter().map(|(_, value)| value).sum::<f64>() / numbers.len().max(1) as f64;
+        if sum.abs() < EXPLAINS.ln() {
+            return String::new();
+        }
+        let mut names: Vec<String> = all.iter().map(|(of, _)| of.subject()).collect();
+        names.sort();
+        names.dedup();
+        let verb = if names.len() == 1 { "explains" } else { "explain" };
+        let side = if sum < 0.0 { "lower" } else { "higher" };
+        let ratio = model::units::three_digits(sum.abs().exp());
+        format!(", of which {} {verb} {ratio} times {side}", names.join(" and "))
+    }
+
+    /// The tests of a pair, if too many of them are slow for chance.
+    fn unstable(&self, numbers: &[u32]) -> Option<Rounds> {
+        let Of::Pair { from, to, .. } = &self.suspect.of else { return None };
+        let place = *self.matrix.pairs.places().get(&[from.as_str(), to.as_str()])?;
+        let sign = self.matrix.pairs.slow();
+        let (mut ratios, mut nothing, mut disturbed) = (Vec::new(), 0, Vec::new());
+        for number in numbers {
+            let of = |control: bool| -> Vec<Option<f64>> {
+                let own = self.logs.iter().filter(|((_, of, is_control), _)| of == number && *is_control == control);
+                own.map(|(_, log)| *log).collect()
             };
-            if partners.iter().any(clean) {
-                partners.retain(clean);
+            let controls: Vec<f64> = of(true).into_iter().flatten().collect();
+            let Some(level) = median(&controls) else { continue };
+            disturbed.extend(controls.iter().map(|log| self.variation.is_slow(log - level, sign)));
+            let own = of(false);
+            nothing += own.iter().filter(|log| log.is_none()).count();
+            ratios.extend(own.into_iter().flatten().map(|log| log - level - self.explained(*number)));
+        }
+        ratios.sort_by(|a, b| (a * sign).total_cmp(&(b * sign)));
+        let range = [*ratios.first()?, *ratios.last()?];
+        let slow = nothing + ratios.iter().filter(|ratio| self.variation.is_slow(**ratio, sign)).count();
+        let all = nothing + ratios.len();
+        let others = disturbed.iter().filter(|slow| **slow).count() as f64 / disturbed.len() as f64;
+        let error = (1.0 - self.header.stopping.confidence) / MOST_SUSPECTS as f64;
+        let is_unstable = slow >= LEAST_SLOW && self.variation.chance(place, slow, all, others) <= error;
+        is_unstable.then_some(Rounds { slow, all, nothing, range, vary: true })
+    }
+
+    /// The pairs that the suspect was compared with.
+    fn controls(&self, numbers: &[u32]) -> String {
+        let mut names: Vec<String> = Vec::new();
+        for number in numbers {
+            let Some(comparison) = self.suspect.comparisons.get(*number as usize) else { continue };
+            let name = pair_name(self.header, comparison.control);
+            if !names.contains(&name) {
+                names.push(name);
             }
-            let residual = |partner: &usize| self.matrix.fit.residuals[self.places[&pair(*host, *partner)]];
-            // Of one host the partners to which it is slowest and least slow, and one between: they show whether it is slow to all.
-            let partners = if cluster.is_none() {
-                spread(partners, residual)
-            } else {
-                partners.sort_by(|a, b| residual(a).abs().total_cmp(&residual(b).abs()));
-                partners.into_iter().take(1).collect()
-            };
-            for partner in partners {
-                let Some(other) = self.median_host(side, *host, partner, cluster) else { continue };
-                // Another host's cluster is part of what makes it faster or slower, unless the cluster itself is compared.
-                let apart = |host: usize| {
-                    let named = self.cluster(side, host).and_then(|name| self.odd_clusters[side].get(name.as_str()));
-                    named.filter(|_| cluster.is_none()).copied().unwrap_or(0.0)
-                };
-                let effects = self.matrix.fit.effects([Side::Rows, Side::Columns][side]);
-                let own = effects[*host] - apart(*host) - (effects[other] - apart(other));
-                found.extend(self.compare(pair(*host, partner), pair(other, partner), own));
-            }
         }
-        found
-    }
-
-    /// The host whose effect is nearest to the median of the others, of those that stand as `host` does to the partner.
-    fn median_host(&self, side: usize, host: usize, partner: usize, cluster: Option<&String>) -> Option<usize> {
-        let pair = |own: usize| if side == 0 { (own, partner) } else { (partner, own) };
-        let effects = self.matrix.fit.effects([Side::Rows, Side::Columns][side]);
-        let others: Vec<f64> =
-            effects.iter().enumerate().filter(|(other, _)| *other != host).map(|(_, effect)| *effect).collect();
-        let middle = median(&others)?;
-        let fit = |other: &usize| {
-            *other != host
-                && self.is_clean(pair(*other))
-                && (cluster.is_none() || self.cluster(side, *other) != cluster)
-        };
-        let within = self.is_within(pair(host));
-        let rank = |other: &usize| (self.is_within(pair(*other)) != within, (effects[*other] - middle).abs());
-        let order = |a: &(bool, f64), b: &(bool, f64)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1));
-        (0..effects.len()).filter(fit).min_by(|a, b| order(&rank(a), &rank(b)))
-    }
-
-    /// A pair with another one of the same sender (`side` 0) or receiver, whose other host has the most similar effect.
-    fn of_pair(&self, pair: (usize, usize), side: usize) -> Option<Comparison> {
-        let (kept, changed) = if side == 0 { (pair.0, pair.1) } else { (pair.1, pair.0) };
-        let effects = self.matrix.fit.effects([Side::Columns, Side::Rows][side]);
-        let other_pair = |other: usize| if side == 0 { (kept, other) } else { (other, kept) };
-        let own = [self.cluster(0, pair.0), self.cluster(1, pair.1)];
-        let fit = |other: &usize| {
-            let other = other_pair(*other);
-            // Of two clusters no pair is compared with another one of them.
-            let same = [self.cluster(0, other.0), self.cluster(1, other.1)] == own && own.iter().any(Option::is_some);
-            other != pair && self.is_clean(other) && (!same || own[0] == own[1])
-        };
-        let fallback = |other: &usize| other_pair(*other) != pair && self.is_clean(other_pair(*other));
-        let within = self.is_within(pair);
-        let rank =
-            |other: &usize| (self.is_within(other_pair(*other)) != within, (effects[*other] - effects[changed]).abs());
-        let order = |a: &usize, b: &usize| {
-            let (a, b) = (rank(a), rank(b));
-            a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
-        };
-        let nearest = (0..effects.len()).filter(fit).min_by(order);
-        let nearest = nearest.or_else(|| (0..effects.len()).filter(fallback).min_by(order))?;
-        self.compare(pair, other_pair(nearest), 0.0)
-    }
-
-    /// A comparison of two pairs; `own` is the part of the fit's difference that is tested and not expected.
-    fn compare(&self, suspect: (usize, usize), control: (usize, usize), own: f64) -> Option<Comparison> {
-        let matrix = self.matrix;
-        let fitted = |pair: (usize, usize)| {
-            let effects = matrix.fit.effects(Side::Rows)[pair.0] + matrix.fit.effects(Side::Columns)[pair.1];
-            effects + if self.is_within(pair) == Some(true) { matrix.within } else { 0.0 }
-        };
-        let cell = |pair: (usize, usize)| {
-            let own = matrix.behind[*self.places.get(&pair)?].0.iter();
-            own.copied().find(|cell| !self.points.contains(cell))
-        };
-        let (suspect_cell, control_cell) = (cell(suspect)?, cell(control)?);
-        let expected = fitted(suspect) - fitted(control) - own;
-        Some(Comparison { suspect: suspect_cell, control: control_cell, expected })
-    }
-
-    fn cluster(&self, side: usize, host: usize) -> Option<&String> {
-        self.matrix.clusters[side][host].as_ref()
-    }
-
-    fn is_within(&self, (row, column): (usize, usize)) -> Option<bool> {
-        Some(self.cluster(0, row)? == self.cluster(1, column)?)
-    }
-
-    /// Whether neither a pair nor its hosts stand out.
-    fn is_clean(&self, pair: (usize, usize)) -> bool {
-        let odd = self.odd_hosts[0].contains(&pair.0) || self.odd_hosts[1].contains(&pair.1);
-        self.places.contains_key(&pair) && !odd && !self.odd_pairs.contains(&pair)
-    }
-}
-
-fn side_of(role: Side) -> usize {
-    usize::from(role == Side::Columns)
-}
-
-/// The least, the middle and the greatest one by a value.
-fn spread<T: Copy + PartialEq>(mut all: Vec<T>, value: impl Fn(&T) -> f64) -> Vec<T> {
-    all.sort_by(|a, b| value(a).total_cmp(&value(b)));
-    let places = [0, all.len() / 2, all.len().saturating_sub(1)];
-    let mut chosen = Vec::new();
-    for one in places.into_iter().filter_map(|place| all.get(place).copied()) {
-        if !chosen.contains(&one) {
-            chosen.push(one);
+        let more = names.len().saturating_sub(MOST_NAMES);
+        if more > 0 {
+            names.truncate(MOST_NAMES);
+            names.push(format!("{more} more"));
+        }
+        match names.pop() {
+            Some(last) if names.is_empty() => last,
+            Some(last) => format!("{} and {last}", names.join(", ")),
+            None => String::new(),
         }
     }
-    chosen
-}
 
-/// What the tests show of a suspect.
-fn judge(suspect: &Suspect, retests: &[&Retest], header: &RunHeader) -> Judgement {
-    let mut logs: BTreeMap<(u32, u32, bool), f64> = BTreeMap::new();
-    for retest in retests.iter().filter(|retest| super::complete(&retest.trial)) {
-        if let Some(value) = retest.trial.value.filter(|value| *value > 0.0) {
-            logs.insert((retest.round, retest.comparison, retest.control), value.ln());
-        }
+    /// The partners with which a host is not slow, of those that it was tested with.
+    fn exceptions(&self, numbers: &[u32], value: f64) -> String {
+        let Of::Host { role, .. } = &self.suspect.of else { return String::new() };
+        let (factor, word) = if *role == Side::Rows { (Factor::TO, "to") } else { (Factor::FROM, "from") };
+        let alike = |number: &&u32| {
+            mean(&self.of_comparison(**number)).is_some_and(|own| (own - self.explained(**number)) / value < 0.5)
+        };
+        let cells = numbers.iter().filter(alike).filter_map(|number| self.suspect.comparisons.get(*number as usize));
+        let names: Vec<&str> = cells.filter_map(|one| host_name(self.header, one.suspect, factor)).collect();
+        if names.is_empty() { String::new() } else { format!(", but not {word} {}", names.join(" and ")) }
     }
-    let ratio = |round: u32, number: u32| {
-        let own = logs.get(&(round, number, false))? - logs.get(&(round, number, true))?;
-        Some(own - suspect.comparisons.get(number as usize)?.expected)
-    };
-    let rounds: BTreeSet<u32> = logs.keys().map(|(round, ..)| *round).collect();
-    let of_comparison = |number: u32| -> Vec<f64> { rounds.iter().filter_map(|round| ratio(*round, number)).collect() };
-    let numbers: Vec<u32> =
-        (0..suspect.comparisons.len() as u32).filter(|number| !of_comparison(*number).is_empty()).collect();
-    // A repetition counts with all of its comparisons, so that a lost one does not look like a change.
-    let means: Vec<f64> = rounds
-        .iter()
-        .filter_map(|round| mean(&numbers.iter().map(|number| ratio(*round, *number)).collect::<Option<Vec<f64>>>()?))
-        .collect();
-    let n = means.len();
-    let Some((value, sd)) = mean(&means).zip(sample_sd(&means)).filter(|_| n >= LEAST_ROUNDS) else {
-        return Judgement::NotRetested;
-    };
-    let difference = MeanDifference { value, standard_error: sd / (n as f64).sqrt(), df: n as f64 - 1.0 };
-    let Some(interval) = difference.interval(header.stopping.confidence) else { return Judgement::NotRetested };
-    let same_side = value * suspect.log > 0.0 && !interval.contains(0.0);
-    let confirmed = same_side && value.abs() >= LEAST.ln();
-    let not_to = if confirmed && matches!(suspect.of, Of::Host { .. }) {
-        let alike = |number: &u32| mean(&of_comparison(*number)).is_some_and(|own| own / value < 0.5);
-        exceptions(suspect, header, &numbers.iter().copied().filter(alike).collect::<Vec<_>>())
-    } else {
-        String::new()
-    };
-    let controls = controls(suspect, header, &numbers);
-    let evidence = format!("re-tested {} against {controls}: {}{not_to}", plural(n, "time"), times(value, interval));
-    if confirmed { Judgement::Confirmed(evidence) } else { Judgement::NotConfirmed(evidence) }
-}
-
-/// The pairs that the suspect was compared with.
-fn controls(suspect: &Suspect, header: &RunHeader, numbers: &[u32]) -> String {
-    let mut names: Vec<String> = Vec::new();
-    for number in numbers {
-        let Some(comparison) = suspect.comparisons.get(*number as usize) else { continue };
-        let name = pair_name(header, comparison.control);
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    match names.pop() {
-        Some(last) if names.is_empty() => last,
-        Some(last) => format!("{} and {last}", names.join(", ")),
-        None => String::new(),
-    }
-}
-
-/// The partners with which a host is not slow, of those that it was tested with.
-fn exceptions(suspect: &Suspect, header: &RunHeader, numbers: &[u32]) -> String {
-    let Of::Host { role, .. } = &suspect.of else { return String::new() };
-    let (factor, word) = if *role == Side::Rows { (Factor::TO, "to") } else { (Factor::FROM, "from") };
-    let cells = numbers.iter().filter_map(|number| suspect.comparisons.get(*number as usize));
-    let names: Vec<&str> = cells.filter_map(|one| host_name(header, one.suspect, factor)).collect();
-    if names.is_empty() { String::new() } else { format!(", but not {word} {}", names.join(" and ")) }
 }
 
 /// The hosts of a cell, as `a → b`.

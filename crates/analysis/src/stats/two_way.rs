@@ -35,6 +35,8 @@ pub struct TableValue {
     pub column: usize,
     /// The value.
     pub value: f64,
+    /// What its deviation counts beside that of another value: its standard deviation is this many times smaller. 1 for all alike.
+    pub weight: f64,
 }
 
 /// Rows or columns of a table.
@@ -77,6 +79,8 @@ pub struct TwoWay {
     columns: Vec<f64>,
     /// The places of the values of each row and each column.
     members: [Vec<Vec<usize>>; 2],
+    /// The weight of each value.
+    weights: Vec<f64>,
     /// Value less fit, in the order of the values.
     pub residuals: Vec<f64>,
     /// Standard deviation of the residuals, robust.
@@ -106,6 +110,7 @@ impl TwoWay {
             rows: vec![0.0; rows],
             columns: vec![0.0; columns],
             members,
+            weights: values.iter().map(|value| value.weight).collect(),
             residuals: Vec::new(),
             scale: 0.0,
             df: df as f64,
@@ -133,10 +138,10 @@ impl TwoWay {
         let others: Vec<f64> =
             effects.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, one)| *one).collect();
         let n = effects.len() as f64;
-        let others_count: usize =
-            members.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, own)| own.len()).sum();
+        let counts: Vec<f64> = members.iter().map(|own| self.count(own)).collect();
+        let others_count: f64 = counts.iter().sum::<f64>() - counts[at];
         // The median of normal values has pi / 2 times the variance of their mean; the effects of the other side are estimated too.
-        let variance = (1.0 / members[at].len() as f64 + FRAC_PI_2 / others_count as f64) * n / (n - 1.0);
+        let variance = (1.0 / counts[at] + FRAC_PI_2 / others_count) * n / (n - 1.0);
         MeanDifference {
             value: effects[at] - median(&others).unwrap_or(0.0),
             standard_error: self.scale * variance.sqrt(),
@@ -150,13 +155,19 @@ impl TwoWay {
     pub fn residual(&self, index: usize, value: &TableValue, own: OwnError) -> MeanDifference {
         let [rows, columns] = &self.members;
         let variance = 1.0 + 1.0 / rows[value.row].len() as f64 + 1.0 / columns[value.column].len() as f64;
-        let of_fit = OwnError { standard_error: self.scale, df: self.df };
-        let larger = if own.standard_error > self.scale { OwnError { df: own.df.min(self.df), ..own } } else { of_fit };
+        let of_fit = OwnError { standard_error: self.scale / value.weight, df: self.df };
+        let is_larger = own.standard_error > of_fit.standard_error;
+        let larger = if is_larger { OwnError { df: own.df.min(self.df), ..own } } else { of_fit };
         MeanDifference {
             value: self.residuals[index],
             standard_error: larger.standard_error * variance.sqrt(),
             df: larger.df,
         }
+    }
+
+    /// How many values of weight 1 tell as much as these.
+    fn count(&self, places: &[usize]) -> f64 {
+        places.iter().map(|place| self.weights[*place].powi(2)).sum()
     }
 
     /// The effects of a side, up to a constant.
@@ -182,12 +193,12 @@ impl TwoWay {
 
     /// Subtracts medians of rows and of columns in turn until none is left.
     fn polish(&mut self, values: &[TableValue]) {
-        self.iterate(values, f64::EPSILON, ITERATIONS, |residuals| median(residuals).unwrap_or(0.0));
+        self.iterate(values, f64::EPSILON, ITERATIONS, weighted_median);
     }
 
     /// The scale of the residuals; 0 if the fit is exact but for a few.
     fn spread(&self, effects: usize) -> Option<f64> {
-        let mut sizes: Vec<f64> = self.residuals.iter().map(|residual| residual.abs()).collect();
+        let mut sizes: Vec<f64> = self.weighed().map(f64::abs).collect();
         sizes.sort_by(f64::total_cmp);
         let spread = NORMAL * median(&sizes[effects..])?;
         let rounding =
@@ -198,24 +209,26 @@ impl TwoWay {
     /// Weighted means in their place, with weights from the residuals, at most this often.
     fn settle(&mut self, values: &[TableValue], scale: f64, times: usize) {
         self.iterate(values, SETTLED * scale, times, |residuals| {
-            let weights: Vec<f64> = residuals.iter().map(|residual| weight(residual / scale)).collect();
+            let weights = residuals.iter().map(|(residual, own)| own.powi(2) * weight(residual * own / scale));
+            let weights: Vec<f64> = weights.collect();
             let sum: f64 = weights.iter().sum();
             if sum <= 0.0 {
                 0.0
             } else {
-                residuals.iter().zip(&weights).map(|(residual, weight)| residual * weight).sum::<f64>() / sum
+                residuals.iter().zip(&weights).map(|((residual, _), weight)| residual * weight).sum::<f64>() / sum
             }
         });
     }
 
-    fn iterate(&mut self, values: &[TableValue], settled: f64, times: usize, centre: impl Fn(&[f64]) -> f64) {
+    fn iterate(&mut self, values: &[TableValue], settled: f64, times: usize, centre: impl Fn(&[(f64, f64)]) -> f64) {
         self.update(values);
         for _ in 0..times {
             let mut moved = 0.0f64;
             for side in [Side::Rows, Side::Columns] {
                 for at in 0..self.effects(side).len() {
                     let own = &self.members[side.number()][at];
-                    let residuals: Vec<f64> = own.iter().map(|place| self.residuals[*place]).collect();
+                    let residuals: Vec<(f64, f64)> =
+                        own.iter().map(|place| (self.residuals[*place], self.weights[*place])).collect();
                     let step = centre(&residuals);
                     match side {
                         Side::Rows => self.rows[at] += step,
@@ -235,10 +248,15 @@ impl TwoWay {
         self.residuals = values.iter().map(|one| one.value - self.rows[one.row] - self.columns[one.column]).collect();
     }
 
+    /// The residuals in the unit of those with weight 1.
+    fn weighed(&self) -> impl Iterator<Item = f64> {
+        self.residuals.iter().zip(&self.weights).map(|(residual, weight)| residual * weight)
+    }
+
     /// The standard deviation of a residual for the errors of the effects: the root of the mean square of psi over the mean of its
     /// derivative, times Huber's correction for few values (1981, formula 7.6.4).
     fn error(&self, scale: f64, effects: usize) -> f64 {
-        let scaled = || self.residuals.iter().map(|residual| residual / scale);
+        let scaled = || self.weighed().map(|residual| residual / scale);
         let square: f64 = scaled().map(|u| (u * weight(u)).powi(2)).sum();
         let slopes: Vec<f64> = scaled().map(slope).collect();
         let n = slopes.len() as f64;
@@ -250,6 +268,24 @@ impl TwoWay {
         let correction = 1.0 + effects as f64 / n * variance / mean.powi(2);
         correction * scale * (square / self.df).sqrt() / mean
     }
+}
+
+/// The value with half of the weight on each side; the median of values of one weight.
+fn weighted_median(values: &[(f64, f64)]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let half = sorted.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
+    let mut below = 0.0;
+    for (at, (value, weight)) in sorted.iter().enumerate() {
+        below += weight;
+        let is_half = (below - half).abs() <= f64::EPSILON * half;
+        match sorted.get(at + 1) {
+            Some((next, _)) if is_half => return value.midpoint(*next),
+            _ if below >= half => return *value,
+            _ => {}
+        }
+    }
+    0.0
 }
 
 /// Tukey's bisquare weight of a residual in scales.
@@ -275,7 +311,7 @@ mod tests {
         let pairs = (0..n).flat_map(|row| (0..n).map(move |column| (row, column)));
         pairs
             .filter(|(row, column)| row != column)
-            .map(|(row, column)| TableValue { row, column, value: value(row, column) })
+            .map(|(row, column)| TableValue { row, column, value: value(row, column), weight: 1.0 })
             .collect()
     }
 
@@ -303,8 +339,28 @@ mod tests {
         assert_eq!(TwoWay::new(&[], 0.0), None);
         // Row 1 is empty.
         let gap = [(0, 0), (0, 1), (0, 2), (2, 0), (2, 1), (2, 2), (3, 0), (3, 1), (3, 2)];
-        let gap: Vec<TableValue> = gap.map(|(row, column)| TableValue { row, column, value: 0.0 }).into();
+        let gap: Vec<TableValue> = gap.map(|(row, column)| TableValue { row, column, value: 0.0, weight: 1.0 }).into();
         assert_eq!(TwoWay::new(&gap, 0.0), None);
+    }
+
+    #[test]
+    fn values_of_little_weight_move_no_effect_and_have_wide_errors() {
+        // The values of row 0 in columns 1 to 4 vary, and its others say that it is 1 above the rest.
+        let mut random = SplitMix64::new(4);
+        let mut values = matrix(8, |row, column| {
+            let varies = if row == 0 && column < 5 { 2.0 * random.normal() } else { 0.0 };
+            varies + f64::from(u8::from(row == 0)) + 0.01 * random.normal()
+        });
+        values.iter_mut().filter(|one| one.row == 0 && one.column < 5).for_each(|one| one.weight = 0.005);
+        let fit = TwoWay::new(&values, 0.0).unwrap();
+        let effect = fit.effect(Side::Rows, 0);
+        assert!((effect.value - 1.0).abs() < 0.03 && effect.standard_error < 0.02, "{effect:?}");
+        let own = OwnError { standard_error: 0.0, df: 1.0 };
+        let error = |at: usize| fit.residual(at, &values[at], own).standard_error;
+        assert!((error(0) / error(6) - 200.0).abs() < 1e-6, "{} {}", error(0), error(6));
+        assert_eq!(weighted_median(&[(3.0, 1.0), (1.0, 1.0), (2.0, 1.0)]), 2.0);
+        assert_eq!(weighted_median(&[(3.0, 1.0), (1.0, 1.0)]), 2.0);
+        assert_eq!(weighted_median(&[(3.0, 0.1), (1.0, 1.0)]), 1.0);
     }
 
     #[test]

@@ -17,41 +17,47 @@ const HOSTS: usize = 6;
 
 /// What a mesh recorded.
 #[derive(Default)]
-struct Recorded {
+pub(super) struct Recorded {
     trials: Vec<Trial>,
-    retests: Vec<Retest>,
+    pub(super) retests: Vec<Retest>,
     passes: Vec<Pass>,
-    findings: Vec<Finding>,
+    pub(super) findings: Vec<Finding>,
     activities: Vec<String>,
     ns: u64,
 }
 
 impl Recorded {
     /// The findings that name or do not confirm something.
-    fn statements(&self) -> Vec<&str> {
+    pub(super) fn statements(&self) -> Vec<&str> {
         let kinds = [FindingKind::Outlier, FindingKind::Asymmetry, FindingKind::Unconfirmed];
         let found = self.findings.iter().filter(|finding| kinds.contains(&finding.kind));
         found.map(|finding| finding.statement.as_str()).collect()
     }
 }
 
-fn pairs() -> Vec<(usize, usize)> {
-    (0..HOSTS).flat_map(|near| (0..HOSTS).filter(move |far| *far != near).map(move |far| (near, far))).collect()
-}
-
 /// Two rounds of a mesh whose suspects are tested five times, within `budget`.
 pub(super) fn header(budget_ns: Option<u64>) -> RunHeader {
+    header_of(&[None; HOSTS], 2, budget_ns)
+}
+
+/// So many `rounds` of a mesh of hosts in these racks.
+pub(super) fn header_of(racks: &[Option<usize>], rounds: u32, budget_ns: Option<u64>) -> RunHeader {
+    let pairs = (0..racks.len()).flat_map(|near| (0..racks.len()).map(move |far| (near, far)));
     let cell = |(id, (near, far)): (u32, (usize, usize))| {
         let level = |factor: &str, host: usize| (factor.to_owned(), format!("n{host}"));
         let levels = BTreeMap::from([level(Factor::FROM, near), level(Factor::TO, far)]);
         Cell { levels, ..Cell::new(id, stream(100 * MS)) }
     };
-    let names: Vec<String> = (0..HOSTS).map(|host| format!("n{host}")).collect();
-    let plan = Plan { from: names.clone(), to: names, retests: Some(5), ..Plan::default() };
+    let names: Vec<String> = (0..racks.len()).map(|host| format!("n{host}")).collect();
+    let label = |(host, rack): (&String, &Option<usize>)| {
+        Some((host.clone(), BTreeMap::from([("rack".to_owned(), format!("r{}", (*rack)?))])))
+    };
+    let labels = names.iter().zip(racks).filter_map(label).collect();
+    let plan = Plan { from: names.clone(), to: names, labels, retests: Some(5), ..Plan::default() };
     RunHeader {
         kind: RunHeader::MESH.into(),
-        cells: (0..).zip(pairs()).map(cell).collect(),
-        stopping: Stopping { min_trials: 2, max_trials: 2, budget_ns, seed: 3, ..Stopping::default() },
+        cells: (0..).zip(pairs.filter(|(near, far)| near != far)).map(cell).collect(),
+        stopping: Stopping { min_trials: rounds, max_trials: rounds, budget_ns, seed: 3, ..Stopping::default() },
         plan: Some(Box::new(plan)),
         ..RunHeader::default()
     }
@@ -59,19 +65,15 @@ pub(super) fn header(budget_ns: Option<u64>) -> RunHeader {
 
 /// The schedule of a mesh after an earlier part of it.
 fn schedule(header: &RunHeader, earlier: &Recorded) -> PlanSchedule {
-    let slot = |(cell, (near, far))| Slot {
-        cell,
-        sizes: 1,
-        plot: 0,
-        combination: 0,
-        near,
-        far,
-        shared: Vec::new(),
-        together: false,
+    let plan = *header.plan.clone().unwrap();
+    let slot = |cell: &Cell| {
+        let host = |factor: &str| plan.from.iter().position(|name| *name == cell.levels[factor]).unwrap();
+        let [near, far] = [Factor::FROM, Factor::TO].map(host);
+        Slot { cell: cell.id, sizes: 1, plot: 0, combination: 0, near, far, shared: Vec::new(), together: false }
     };
     PlanSchedule {
-        plan: *header.plan.clone().unwrap(),
-        slots: (0..).zip(pairs()).map(slot).collect(),
+        slots: header.cells.iter().map(slot).collect(),
+        plan,
         trials: earlier.trials.clone(),
         passes: earlier.passes.clone(),
         retests: earlier.retests.clone(),
@@ -91,12 +93,25 @@ fn mesh(
     interrupted_at: Option<usize>,
     factor: impl Fn([usize; 2], u64) -> f64,
 ) -> Recorded {
+    let mut random = SplitMix64::new(9);
+    carry_out(header, earlier, interrupted_at, |pairs, now| {
+        pairs.iter().map(|hosts| factor(*hosts, now) * (0.02 * random.normal()).exp()).collect()
+    })
+}
+
+/// The same with what the tests of a step reach, all together.
+pub(super) fn carry_out(
+    header: &RunHeader,
+    earlier: &Recorded,
+    interrupted_at: Option<usize>,
+    mut factors: impl FnMut(&[[usize; 2]], u64) -> Vec<f64>,
+) -> Recorded {
     let schedule = schedule(header, earlier);
-    let (mut now, mut random) = (schedule.spent_ns(), SplitMix64::new(9));
+    let mut now = schedule.spent_ns();
     let mut run = Run::plan(header, schedule, Default::default(), 0);
     let mut recorded = Recorded::default();
     for step in 0.. {
-        assert!(step < 10_000, "it does not end");
+        assert!(step < 100_000, "it does not end");
         let completed = match run.next(now) {
             Step::End(end) => {
                 run.close(end != End::Finished);
@@ -109,19 +124,17 @@ fn mesh(
             Step::Together { tests, .. } => {
                 let begun_ns = now;
                 now += 120 * MS;
-                let result = |test: &TestRequest| {
-                    let rate = 1e9 * factor(test.between.hosts, begun_ns) * (0.02 * random.normal()).exp();
-                    TestResult {
-                        pass: if rate > 0.0 {
-                            Ok(passed(rate, begun_ns))
-                        } else {
-                            Err(Failure { kind: FailureKind::Host, reason: "simulated".into() })
-                        },
-                        changes: Default::default(),
-                        begun_unix_ns: begun_ns,
-                    }
+                let pairs: Vec<[usize; 2]> = tests.iter().map(|test: &TestRequest| test.between.hosts).collect();
+                let result = |factor: f64| TestResult {
+                    pass: if factor > 0.0 {
+                        Ok(passed(1e9 * factor, begun_ns))
+                    } else {
+                        Err(Failure { kind: FailureKind::Host, reason: "simulated".into() })
+                    },
+                    changes: Default::default(),
+                    begun_unix_ns: begun_ns,
                 };
-                Completed::Together(tests.iter().map(result).collect())
+                Completed::Together(factors(&pairs, begun_ns).into_iter().map(result).collect())
             }
             _ => Completed::Done,
         };
@@ -230,9 +243,28 @@ fn a_budget_leaves_time_for_the_greatest_difference_only() {
     assert!(found[0].starts_with("n1 is slow as a sender"), "{found:#?}");
     assert!(found[1].starts_with("not re-tested: n4 → n5: its goodput was "), "{found:#?}");
     let notes: Vec<&Finding> = run.findings.iter().filter(|one| one.kind == FindingKind::Note).collect();
-    let note = "1 of 2 that stood out were not tested again: 1 because the budget was spent.";
+    let note = "1 of 2 that stood out were not tested again: 1 because no time was left.";
     assert!(notes.iter().any(|one| one.statement == note), "{notes:#?}");
     assert!(run.ns <= budget + SECOND, "{} of {budget}", run.ns);
+}
+
+#[test]
+fn re_tests_end_by_the_time_that_the_plan_gives_them() {
+    let slow = |hosts: [usize; 2], _| match hosts {
+        [1, _] => 0.2,
+        [4, 5] => 0.5,
+        _ => 1.0,
+    };
+    let mut header = header(None);
+    let until = rounds_ns() + 5 * SECOND;
+    if let Some(plan) = &mut header.plan {
+        plan.retests_until_unix_ns = Some(until);
+    }
+    let run = mesh(&header, &Recorded::default(), None, slow);
+    let found = run.statements();
+    assert!(found[0].starts_with("n1 is slow as a sender"), "{found:#?}");
+    assert!(found[1].starts_with("not re-tested: n4 → n5: its goodput was "), "{found:#?}");
+    assert!(run.ns <= until, "{} of {until}", run.ns);
 }
 
 #[test]
