@@ -76,8 +76,8 @@ pub struct GroupShares {
     pub direction: Direction,
     /// In the order of the plan.
     pub groups: Vec<GroupShare>,
-    /// Goodput of all groups together, bit/s: what arrived while all of them sent, over that time. Of transfers, all bytes over the time
-    /// until the last one had ended.
+    /// Goodput of all groups together, bit/s: what arrived while all of them sent, over that time. Of streams into or out of one host, all
+    /// bytes over the time from the first arrival to the last one; of transfers, over the time until the last one had ended.
     pub total_bps: RoundMean,
     /// The same in each round, by its number.
     pub totals: BTreeMap<u32, f64>,

@@ -60,11 +60,11 @@ fn of_same_time(
     });
     let flows = Some(flows.collect());
     let sum = goodput.iter().sum();
-    // One alone has its own window.
-    let found = found.filter(|_| specs.len() > 1);
+    // One alone has its own window. Groups are between two hosts, where each has the time of its spec.
+    let found = found.filter(|_| specs.len() > 1 && traffic.is_some());
     let total = found.as_ref().map_or(sum, Together::bps);
     let total_at_most = if found.as_ref().is_none_or(|found| found.is_common) { total } else { total.max(sum) };
-    let apart_ns = found.and_then(|found| found.apart_ns).filter(|_| traffic.is_some());
+    let apart_ns = found.and_then(|found| found.apart_ns);
     Some(Round { goodput, total, total_at_most, apart_ns, flows, window_ns: None })
 }
 

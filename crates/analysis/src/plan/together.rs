@@ -1,7 +1,8 @@
 //! What tests that ran at the same time carried together: the bytes and the time of one window, by one clock.
 //!
-//! The window is the time in which all of them sent. Each test has a window of its own as well; the sum of their rates would count the
-//! same capacity twice, where one test has what another one leaves.
+//! Each test has a window of its own as well; the sum of their rates would count the same capacity twice, where one test has what another
+//! one leaves. Where one host is at an end of all tests, the window is from the first arrival to the last one by its clock: all bytes are
+//! then known exactly. Elsewhere it is the time in which all tests sent.
 
 use model::{EndTally, Spec, Stop, TrafficKind, Trial};
 
@@ -17,7 +18,7 @@ pub(super) struct Together {
     pub(super) bytes: Vec<f64>,
     /// The window, ns after the start of the first test.
     pub(super) window_ns: [u64; 2],
-    /// Whether all tests sent in the whole window. Otherwise it is the time from the first arrival to the last one.
+    /// Whether it is the time in which all tests sent. Otherwise it is that from the first arrival to the last one.
     pub(super) is_common: bool,
     /// From the start of the first test to that of the last one, ns, where one clock tells it.
     pub(super) apart_ns: Option<u64>,
@@ -52,7 +53,7 @@ pub(super) fn together(specs: &[&Spec], trials: &[&Trial], traffic: Option<Traff
     let to = shifted(|test| Some(test.stop_ns)).into_iter().min()?;
     let entries = specs.iter().map(|spec| 2 * spec.interval_ns).max()?;
     let length = tests.iter().map(|test| test.length_ns).min().filter(|_| traffic.is_some());
-    let is_common = to >= from.saturating_add(entries.max(length.map_or(0, |ns| ns / LEAST)));
+    let is_common = began.is_none() && to >= from.saturating_add(entries.max(length.map_or(0, |ns| ns / LEAST)));
     let window_ns = if is_common {
         [from, to]
     } else {
@@ -62,8 +63,8 @@ pub(super) fn together(specs: &[&Spec], trials: &[&Trial], traffic: Option<Traff
     };
     let [from, to] = window_ns;
     let own = |(at, test): (usize, &Test)| {
-        let [from, to] = [from, to].map(|ns| ns.saturating_sub(shift(at)));
-        test.curves.iter().map(|curve| (by(curve, to) - by(curve, from)).max(0.0)).sum()
+        let until = |curve: &Curve, ns: u64| ns.checked_sub(shift(at)).map_or(0.0, |ns| by(curve, ns));
+        test.curves.iter().map(|curve| (until(curve, to) - until(curve, from)).max(0.0)).sum()
     };
     let bytes: Vec<f64> = tests.iter().enumerate().map(own).collect();
     (to > from && bytes.iter().sum::<f64>() > 0.0).then_some(Together { bytes, window_ns, is_common, apart_ns })
@@ -102,7 +103,7 @@ impl Test {
         let by_sender = confirmed(&trial.near).filter(|_| traffic == Some(TrafficKind::FanOut));
         let ends = receivers(spec, &trial.near, &trial.far);
         let mut curves: Vec<Curve> = match by_sender {
-            Some(points) => vec![points.into_iter().map(|(at, bytes)| (at, bytes as f64)).collect()],
+            Some(points) => vec![from_first_arrival(points, &trial.near)],
             // Each end receives what the other one sends.
             None => {
                 let senders = senders(spec, &trial.near, &trial.far).into_iter().rev();
@@ -122,6 +123,15 @@ impl Test {
     }
 }
 
+/// What a sender knew to have arrived, from about its first arrival on: a round trip after the first send, as each confirmation is.
+fn from_first_arrival(points: Vec<(u64, u64)>, sender: &EndTally) -> Curve {
+    let sent = sender.flows.iter().filter_map(|flow| flow.sending_ns).map(|[first, _]| first).min().unwrap_or(0);
+    let round_trip = sender.flows.iter().filter_map(|flow| flow.socket.min_rtt_ns).min().unwrap_or(0);
+    let first = sent + round_trip;
+    let later = points.into_iter().filter(|(at, _)| *at > first).map(|(at, bytes)| (at, bytes as f64));
+    std::iter::once((first, 0.0)).chain(later).collect()
+}
+
 /// What had arrived at an end of a trial, by its series: what was read, and what was held back behind a lost segment.
 fn read(end: &EndTally, sender: &EndTally) -> Curve {
     let held = held_back(sender);
@@ -131,14 +141,19 @@ fn read(end: &EndTally, sender: &EndTally) -> Curve {
     else {
         return Vec::new();
     };
-    let mut points = vec![(first, 0.0)];
+    // The sender's times are those of its own start.
+    let sent = sender.flows.iter().filter_map(|flow| flow.sending_ns).map(|[first, _]| first).min();
+    let held_at = |at: u64| held_at(&held, at.saturating_sub(first.saturating_sub(sent.unwrap_or(first))));
+    // What came with the first arrival came in no time.
+    let at_once = end.after_first.map_or(0, |after| end.bytes_received.saturating_sub(after.bytes));
+    let mut points = vec![(first, at_once as f64)];
     let mut sum = 0;
     for entry in &end.intervals {
         sum += entry.bytes_received;
         // Nothing arrived after the last arrival.
         let at = entry.end_ns.min(last.unwrap_or(u64::MAX));
         if sum > 0 && at > first && points.last().is_some_and(|(last, _)| at > *last) {
-            points.push((at, (sum + held_at(&held, at)) as f64));
+            points.push((at, (sum + held_at(at)) as f64));
         }
     }
     points
@@ -218,7 +233,7 @@ mod tests {
 
     #[test]
     fn the_window_is_the_time_in_which_all_send() {
-        let found = of(&in_turns(), TrafficKind::Incast);
+        let found = of(&in_turns(), TrafficKind::Ring);
         assert_eq!((found.window_ns, found.is_common), ([20 * MS, 200 * MS], true));
         assert!((found.bps() - 8e6).abs() < 1.0, "{}", found.bps());
     }
@@ -230,12 +245,12 @@ mod tests {
         let first = trial(1_000, &(0..260).map(line).collect::<Vec<u64>>(), None);
         let later = trial(1_060, &vec![500; 200], None);
         let found = of(&[first, later], TrafficKind::Incast);
-        assert_eq!((found.window_ns, found.apart_ns), ([60 * MS, 200 * MS], Some(60 * MS)));
+        assert_eq!((found.window_ns, found.apart_ns), ([0, 260 * MS], Some(60 * MS)));
         assert!((found.bps() - 8e6).abs() < 1.0, "{}", found.bps());
     }
 
     #[test]
-    fn starts_that_are_too_far_apart_have_all_bytes_over_the_whole_time() {
+    fn an_incast_has_all_bytes_over_the_time_from_the_first_arrival_to_the_last() {
         let found = of(&[0, 180].map(|began| trial(began, &[1_000; 200], None)), TrafficKind::Incast);
         assert_eq!((found.window_ns, found.is_common), ([0, 380 * MS], false));
         assert!((found.bps() - 400.0 / 380.0 * 8e6).abs() < 1.0, "{}", found.bps());
@@ -263,7 +278,7 @@ mod tests {
         // The other one ends the window while the first one waits.
         let short = trial(0, &[1_000; 100], None);
         let (long, spec) = (spec(), Spec { stop: Stop::TimeNs(100 * MS), ..spec() });
-        let found = together(&[&long, &spec], &[&whole, &short], Some(TrafficKind::Incast)).unwrap();
+        let found = together(&[&long, &spec], &[&whole, &short], Some(TrafficKind::Ring)).unwrap();
         assert_eq!(found.window_ns, [0, 100 * MS]);
         assert!((found.bps() - 16e6).abs() < 1e5, "{}", found.bps());
     }
@@ -284,8 +299,8 @@ mod tests {
             of_ends(near, EndTally::clone(&trial(0, &[9_999; 100], None).far))
         };
         let found = of(&[flow(500, 0), flow(520, 0)], TrafficKind::FanOut);
-        assert_eq!((found.window_ns, found.apart_ns), ([20 * MS, 200 * MS], Some(20 * MS)));
-        assert!((found.bps() - 16e6).abs() < 1.0, "{}", found.bps());
+        assert_eq!((found.window_ns, found.apart_ns), ([0, 270 * MS], Some(20 * MS)));
+        assert!((found.bps() - 500.0 / 270.0 * 8e6).abs() < 1.0, "{}", found.bps());
     }
 
     proptest! {

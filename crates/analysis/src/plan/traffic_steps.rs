@@ -22,6 +22,8 @@ const TAIL: [usize; 2] = [20, 100];
 
 /// Starts that are further apart than this part of the time until all transfers have ended are told.
 const APART: f64 = 0.1;
+/// The same of streams, whose goodput may have fallen by the time between the starts, ns.
+const APART_NS: f64 = 20e6;
 
 /// What hosts that sent at the same time got, with all other levels fixed.
 #[derive(Debug, Clone, PartialEq)]
@@ -296,8 +298,11 @@ fn over_numbers(curve: &TrafficCurve, level: f64) -> Vec<Finding> {
 /// leaves open whether the goodput falls.
 fn apart(step: &TrafficStep, unclear: bool) -> Option<String> {
     let apart = step.shares.apart_ns?.value;
-    let told = step.completion.map_or(unclear, |completion| apart > APART * completion.all_ns.value);
-    (told && apart > 0.0).then(|| value(apart, "ns"))
+    let told = match step.completion {
+        Some(completion) => apart > APART * completion.all_ns.value,
+        None => unclear && apart > APART_NS,
+    };
+    told.then(|| value(apart, "ns"))
 }
 
 /// What the goodput waited for, as the second part of a sentence.
