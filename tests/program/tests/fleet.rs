@@ -268,6 +268,21 @@ fn lost(way: Way) {
 }
 
 #[test]
+fn hosts_that_are_named_as_words_need_no_file() {
+    let fleet = Fleet::new(3);
+    let hosts: Vec<&str> = fleet.agents.iter().map(Agent::host).collect();
+    let mesh = [&["mesh"], &hosts[..], &["--pattern", "rr", "--rounds", "1", "--time", "50ms", "--name", "m"]].concat();
+    let run = fleet.sandbox.measure(&mesh).run;
+    assert_eq!((run.header.cells.len(), run.outcomes.len()), (6, 6));
+    let plan = run.header.plan.unwrap();
+    assert_eq!(plan.from, hosts);
+    // A mesh of more than five pairs is explained by its hosts.
+    let why = fleet.sandbox.run(&["why", "m"]).ok().stdout;
+    assert!(why.starts_with("What limits 6 rr tests\n") && why.contains("The 5 worst pairs\n"), "{why}");
+    assert!(why.contains(&format!("{} → {}: tcp rr", hosts[0], hosts[1])) || why.matches(": tcp rr").count() == 5, "{why}");
+}
+
+#[test]
 fn clients_measure_with_servers() {
     let fleet = Fleet::new(4);
     let args =

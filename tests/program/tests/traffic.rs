@@ -72,6 +72,29 @@ fn said(run: &Run) -> (String, f64, usize) {
     (found.statement.clone(), all_ns, flows.filter(waited).count())
 }
 
+/// What is said of the goodput of streams, for each kind of traffic with one host at an end, never exceeds the port.
+#[test]
+fn streams_never_carry_more_than_the_port() {
+    let test = "streams_never_carry_more_than_the_port";
+    if let Err(error) = lab::available() {
+        return skip::skip(test, &error.to_string());
+    }
+    let port = Port::new(5, "64KiB");
+    for kind in [["incast", "--to", "n1"], ["fan-out", "--from", "n1"]] {
+        let mesh = [&["thru", "mesh", "fleet.toml", "--traffic"], &kind[..]].concat();
+        let ended = port.on(1, &[&mesh[..], &["-t", "300ms", "--rounds", "3", "--json", "streams.json"]].concat());
+        let text = fs::read_to_string(port.sandbox.path("streams.json")).expect(&ended.stderr);
+        let run = Doc::try_parse(&text).expect(&ended.stderr).run;
+        let found: Vec<f64> = run
+            .findings
+            .iter()
+            .filter(|finding| finding.kind == FindingKind::Traffic)
+            .filter_map(|finding| finding.estimate.as_ref().map(|estimate| estimate.value))
+            .collect();
+        assert!(!found.is_empty() && found.iter().all(|bps| *bps <= 100e6), "{kind:?}: {found:?} {:#?}", run.findings);
+    }
+}
+
 /// With THRU_TRAFFIC_HOSTS=16 as scripts/test-long.sh runs it.
 #[test]
 fn a_port_with_a_small_buffer_collapses_under_incast_and_one_with_a_large_buffer_does_not() {
