@@ -55,14 +55,16 @@ pub(crate) struct PlanRun {
     /// The tests of this step, and the first cells of its slots, also of those that are skipped.
     tests: Vec<Test>,
     due: Vec<u32>,
+    /// The first cells of tests whose requirements were waited for in vain.
+    waited: BTreeSet<u32>,
     /// What stands out is tested again: the rounds are over.
     retests: Option<Retests>,
     /// Number and duration of the passes so far, ns.
     passed: (u64, u64),
-    at: At,
-}
     /// The longest of them, ns.
     longest_test_ns: u64,
+    at: At,
+}
 
 #[derive(Debug)]
 enum At {
@@ -111,10 +113,10 @@ struct Test {
     shares_hosts: bool,
     starts_together: bool,
     conditions: [Option<Conditions>; 2],
-}
-
     /// Its place among those that test again what stands out.
     retest: Option<RetestPlace>,
+}
+
 impl PlanRun {
     pub(crate) fn new(schedule: PlanSchedule, single_ended: BTreeSet<String>, started_unix_ns: u64) -> Self {
         Self {
@@ -133,12 +135,13 @@ impl PlanRun {
             ends_ns: None,
             tests: Vec::new(),
             due: Vec::new(),
+            waited: BTreeSet::new(),
             retests: None,
             passed: (0, 0),
+            longest_test_ns: 0,
             at: At::Start,
         }
     }
-            longest_test_ns: 0,
 
     /// Wall-clock time at `now`, ns since the Unix epoch.
     fn unix_ns(&self, now: u64) -> u64 {
@@ -368,6 +371,9 @@ impl PlanRun {
                 unmet.extend(require.unmet(found).into_iter().map(|what| (at, format!("{name}: {what}"))));
             }
         }
+        for (_, test) in self.tests.iter().enumerate().filter(|(at, _)| !unmet.iter().any(|(unmet, _)| unmet == at)) {
+            self.waited.remove(&test.cell.id);
+        }
         let Some((_, what)) = unmet.first().cloned() else { return At::Idle(0) };
         if now < until {
             report(state, format!("waiting: {what}"), None);
@@ -383,6 +389,7 @@ impl PlanRun {
                 self.tests.push(test);
                 continue;
             };
+            self.waited.insert(test.cell.id);
             let ids: Vec<u32> = test.legs.iter().filter_map(|(cell, _)| *cell).collect();
             ids.iter().for_each(|id| state.cells.remark_on(*id, Verdict::Unmet));
             state.notes.push(skipped(&test.cell, ids, self.round, what));
@@ -451,6 +458,7 @@ impl PlanRun {
                 ..Pass::default()
             };
             self.passed = (self.passed.0 + 1, self.passed.1 + pass.duration_ns);
+            self.longest_test_ns = self.longest_test_ns.max(pass.duration_ns);
             state.pass_rounds.push(Pass { index: recorded.index, round: recorded.round, ..Pass::default() });
             // A stall ends its pass, and the failure that follows is that stall, which the trial already records.
             let ends = [Some(&pass.near), pass.far.as_ref()];
@@ -458,8 +466,8 @@ impl PlanRun {
             let failure = pass.failure.filter(|_| !stalled);
             let repeats = pass.repeats.iter().copied().chain(std::iter::repeat(usize::from(pass.repeats.is_empty())));
             let trials = test.legs.iter().zip(repeats).flat_map(|((cell, _), n)| std::iter::repeat_n(*cell, n));
-            self.longest_test_ns = self.longest_test_ns.max(pass.duration_ns);
             let positions: Vec<(Option<u32>, u32)> = trials.zip(0..).collect();
+            state.retest = test.retest;
             state.record(recorded, pass.near, pass.far, &positions, pass.links);
             let what = "the trial was cut short";
             end = end.or(failure.map(|reason| End::CutShort { what, reason }));
@@ -467,7 +475,6 @@ impl PlanRun {
         for cell in self.due.iter().filter(|cell| !self.failed.contains_key(cell)) {
             *self.rounds_done.entry(*cell).or_default() += 1;
         }
-            state.retest = test.retest;
         state.interrupted().or(end)
     }
 
@@ -563,8 +570,9 @@ impl Machine for PlanRun {
                 (None, At::Wait { next, .. }, _) => At::Wait { next, released: true },
                 (None, At::Hold, _) => At::Tune,
                 (None, At::Tune, _) => {
-                    let wait = self.schedule.plan.require.as_ref().map_or(0, |require| require.wait_ns);
-                    At::Require { until: now + wait }
+                    let in_vain = self.tests.iter().all(|test| self.waited.contains(&test.cell.id));
+                    let require = self.schedule.plan.require.as_ref().filter(|_| !in_vain);
+                    At::Require { until: now + require.map_or(0, |require| require.wait_ns) }
                 }
                 (None, At::Require { until }, Completed::Conditions(found)) => self.require(state, &found, until, now),
                 (None, At::Retry { until }, _) => At::Require { until },

@@ -5,6 +5,7 @@ mod curve;
 mod groups;
 mod mesh;
 mod racks;
+mod require;
 mod single;
 mod time_left;
 
