@@ -60,6 +60,12 @@ pub(super) enum First {
     Other,
 }
 
+/// The address as the protocol knows it: the token of a Retry keeps IP address and port only, so that a link-local address with its
+/// interface would never prove itself. The socket keeps the interface.
+fn without_scope(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip(), address.port())
+}
+
 impl Session {
     /// Begins a connection over a connected socket; the handshake goes on with every [`drive`](Self::drive).
     pub(super) fn connect(
@@ -68,6 +74,7 @@ impl Session {
         fingerprint: &[u8],
         end: &EndOptions,
     ) -> Result<Self, EngineError> {
+        let peer = without_scope(peer);
         let (cc, transport) = prepare(socket.as_fd(), peer, end)?;
         let config = settings::client(fingerprint, transport)?;
         let mut endpoint = Endpoint::new(settings::endpoint(), None, true, None);
@@ -82,6 +89,7 @@ impl Session {
     pub(super) fn first(from: SocketAddr, first: &[u8], config: &ServerConfig) -> First {
         let mut endpoint = Endpoint::new(settings::endpoint(), Some(std::sync::Arc::new(config.clone())), true, None);
         let mut answer = Vec::new();
+        let from = without_scope(from);
         let event = endpoint.handle(Instant::now(), from, None, None, BytesMut::from(first), &mut answer);
         let Some(DatagramEvent::NewConnection(incoming)) = event else { return First::Other };
         if incoming.remote_address_validated() {
@@ -108,6 +116,7 @@ impl Session {
         mut config: ServerConfig,
         end: &EndOptions,
     ) -> Result<Option<Self>, EngineError> {
+        let peer = without_scope(peer);
         let (cc, transport) = prepare(socket.as_fd(), peer, end)?;
         config.transport_config(transport);
         let mut endpoint = Endpoint::new(settings::endpoint(), Some(std::sync::Arc::new(config)), true, None);
@@ -370,8 +379,13 @@ mod tests {
 
     #[test]
     fn an_address_gets_one_datagram_no_longer_than_its_own_until_it_proves_itself() {
-        let [server, client, another] =
-            ["192.0.2.1:7000", "192.0.2.2:7000", "192.0.2.3:7000"].map(|address| address.parse().unwrap());
+        proves_itself(["192.0.2.1:7000", "192.0.2.2:7000", "192.0.2.3:7000"]);
+        // A link-local address with its interface.
+        proves_itself(["[fe80::1]:7000", "[fe80::2%3]:7000", "[fe80::3%3]:7000"]);
+    }
+
+    fn proves_itself(addresses: [&str; 3]) {
+        let [server, client, another] = addresses.map(|address| address.parse().unwrap());
         let identity = Identity::new().unwrap();
         let config = settings::server(&identity, Duration::ZERO).unwrap();
         let transport = settings::transport("cubic", 1_500, false, false);
