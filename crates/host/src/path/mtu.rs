@@ -14,6 +14,9 @@ use crate::sys::probe::{self, Complaint};
 /// Common sizes, tried one after the other if large packets are dropped silently: jumbo, Ethernet, PPPoE, tunnels, the minimum of
 /// IPv6.
 const STEPS: [u32; 8] = [9_000, 4_352, 1_500, 1_492, 1_480, 1_450, 1_400, 1_280];
+/// How often a size that did not arrive is tried again before a smaller one is taken for the limit: one that arrived shows that the path
+/// carries packets, and half of them may be lost.
+const CHANCES: u16 = 4;
 /// The largest IP packet.
 const LARGEST: u32 = 65_535;
 /// Maximum routers that report an MTU; more than this is a loop.
@@ -81,9 +84,10 @@ fn by(carrier: &dyn Carrier, first: u32, pace: &mut Pace) -> Option<PathMtu> {
             Fate::Silent if reported_by.is_some() => return found(bytes, false, reported_by),
             Fate::Silent => {
                 let step = largest_step(carrier, bytes, pace)?;
-                // One lost packet is not a limit: the full size gets another chance.
+                // A lost packet is not a limit: the full size gets further chances.
                 let again = MAX_ROUTERS as u16 + STEPS.len() as u16;
-                let arrived = matches!(fate(carrier, again, bytes, pace), Fate::Arrived);
+                let arrived =
+                    (again..again + CHANCES).any(|number| matches!(fate(carrier, number, bytes, pace), Fate::Arrived));
                 return found(if arrived { bytes } else { step }, true, None);
             }
         }
@@ -221,6 +225,38 @@ mod tests {
     use super::*;
     use std::cell::RefCell;
     use std::time::Duration;
+
+    /// A path that loses the first packets of full size, whatever their size.
+    struct Lossy(RefCell<Vec<u16>>, u32);
+
+    impl Carrier for Lossy {
+        fn method(&self) -> &'static str {
+            "echo"
+        }
+
+        fn send(&self, number: u16, bytes: u32) -> std::io::Result<()> {
+            let mut numbers = self.0.borrow_mut();
+            let full = numbers.iter().filter(|number| **number == u16::MAX).count() as u32;
+            match bytes == 1_500 && full < self.1 {
+                true => numbers.insert(0, u16::MAX),
+                false => numbers.push(number),
+            }
+            Ok(())
+        }
+
+        fn next_result(&self, _: Instant) -> Option<Result<u16, Complaint>> {
+            self.0.borrow_mut().pop_if(|number| *number != u16::MAX).map(Ok)
+        }
+    }
+
+    #[test]
+    fn a_path_that_loses_half_has_no_smaller_mtu() {
+        let found = |lost| {
+            let lossy = Lossy(RefCell::default(), lost);
+            by(&lossy, 1_500, &mut Pace::new(Instant::now(), Duration::ZERO)).unwrap().bytes
+        };
+        assert_eq!((found(0), found(3), found(20)), (1_500, 1_500, 1_492));
+    }
 
     /// A path that carries packets of up to `carries`; a router in front of a smaller link reports `reports`, or
     /// nothing.
