@@ -101,6 +101,9 @@ fn nothing(run: &Run) -> String {
     let hosts = run.header.plan.as_ref().map_or(0, |plan| plan.from.len().min(plan.to.len()));
     if hosts < 4 {
         "not judged: that needs four hosts or more, each with three partners".to_owned()
+    } else if run.findings.iter().any(|finding| finding.kind == FindingKind::Unconfirmed) {
+        // The matrices show what the next line is about.
+        "nothing that is confirmed or significant".to_owned()
     } else {
         "no host, pair or cluster by 1.25 times or more".to_owned()
     }
@@ -163,4 +166,31 @@ pub(super) fn caveats(run: &Run) -> Option<String> {
     };
     let parts: Vec<String> = counts.iter().map(one).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{Finding, Plan};
+
+    #[test]
+    fn a_mesh_with_differences_is_not_said_to_have_none() {
+        let names: Vec<String> = ["a", "b", "c", "d"].map(str::to_owned).into();
+        let plan = Plan { from: names.clone(), to: names, ..Plan::default() };
+        let header = RunHeader { kind: RunHeader::MESH.into(), plan: Some(Box::new(plan)), ..RunHeader::default() };
+        let mut run = Run::new(header);
+        let row = |run: &Run| rows(run, "").into_iter().find(|(title, _)| *title == "Stands out").unwrap().1;
+        assert_eq!(row(&run), "no host, pair or cluster by 1.25 times or more");
+        run.findings.push(Finding {
+            kind: FindingKind::Unconfirmed,
+            statement: "not significant: 2 of 12 pairs differ (from the median).".into(),
+            estimate: None,
+            block: None,
+            cells: Vec::new(),
+            comparison: None,
+        });
+        assert_eq!(row(&run), "nothing that is confirmed or significant");
+        let unconfirmed = ("Unconfirmed", "not significant: 2 of 12 pairs differ.".to_owned());
+        assert!(rows(&run, "").contains(&unconfirmed), "{:?}", rows(&run, ""));
+    }
 }
