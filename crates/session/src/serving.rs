@@ -1,6 +1,7 @@
 //! Servers: the agent, and beside it those for the clients of other programs.
 
 mod agent;
+mod doors;
 mod helper;
 mod loopback;
 mod results;

@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use control::helper::{HelperOptions, Lifeline, Listening, Packets, Powers, serve};
 use host::confine::{self, User};
-use rustix::fs::Mode;
 use rustix::thread::CapabilitySet;
 
 use super::agent::allowance;
+use super::doors::{private_listener, refuse_shared};
 use crate::failure::Failure;
 use crate::setup::{self, own_program};
 use crate::signals::Signals;
@@ -94,17 +94,6 @@ fn user(name: &str, powers: &Powers) -> Result<User, Failure> {
     Ok(user)
 }
 
-/// Refuses to let a user change the host that other services share: each of them could do it.
-pub(super) fn refuse_shared(user: &User, powers: &Powers) -> Result<(), Failure> {
-    if user.is_shared() && powers.change_host() {
-        return Err(Failure::usage(format!(
-            "other services may run as user {0}, and could change settings, load TCP stacks or capture packets as the agent does: make a user for it (`useradd --system thru`), or name another one with `user`",
-            user.name
-        )));
-    }
-    Ok(())
-}
-
 /// Gives up all rights but those that these powers need.
 fn lower(powers: &Powers, log: fn(&str)) -> Result<(), Failure> {
     let kept = confine::keep_for_helper(capabilities(powers));
@@ -139,15 +128,6 @@ fn listen(path: &Path, user: &User) -> Result<UnixListener, Failure> {
     let listener = private_listener(path).map_err(failed)?;
     confine::give(path, user).map_err(failed)?;
     Ok(listener)
-}
-
-/// A socket to which only this user can connect, from its first moment. The process has no other threads yet, which would make files
-/// with the same mask.
-pub(super) fn private_listener(path: &Path) -> io::Result<UnixListener> {
-    let before = rustix::process::umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
-    let listener = UnixListener::bind(path);
-    rustix::process::umask(before);
-    listener
 }
 
 /// Runs the helper of the agent at the other end of `agent`, and starts it again when it is killed: the next one restores what it has
@@ -190,19 +170,7 @@ fn inherited() -> Result<UnixStream, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
-
-    #[test]
-    fn only_its_user_can_connect_to_a_helpers_socket_whatever_the_mask() {
-        let folder = tempfile::tempdir().unwrap();
-        let before = rustix::process::umask(Mode::empty());
-        let path = folder.path().join("helper.sock");
-        drop(private_listener(&path).unwrap());
-        assert_eq!(rustix::process::umask(before), Mode::empty(), "the mask is as before");
-        assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
-    }
 
     #[test]
     fn a_helper_keeps_the_capabilities_that_its_flags_need() {
@@ -214,22 +182,5 @@ mod tests {
         assert_eq!(capabilities(&captures), CapabilitySet::NET_RAW);
         let stacks = capabilities(&Powers { stacks: true, ..none });
         assert!(stacks.contains(CapabilitySet::BPF) && !stacks.contains(CapabilitySet::DAC_OVERRIDE));
-    }
-
-    #[test]
-    fn a_user_that_services_share_gets_nothing_that_changes_the_host() {
-        let nobody = User { name: "nobody".into(), uid: 65_534, gid: 65_534 };
-        let own = User { name: "thru".into(), uid: 990, gid: 990 };
-        let harmless = Powers { buffers: true, congestion: true, ..Powers::none() };
-        refuse_shared(&nobody, &harmless).unwrap();
-        for powers in [
-            Powers { tuning: true, ..harmless.clone() },
-            Powers { stacks: true, ..harmless.clone() },
-            Powers { packets: Packets::Headers, ..harmless },
-        ] {
-            refuse_shared(&own, &powers).unwrap();
-            let refused = refuse_shared(&nobody, &powers).unwrap_err().to_string();
-            assert!(refused.contains("useradd") && refused.contains("`user`"), "{refused}");
-        }
     }
 }

@@ -254,7 +254,7 @@ fn a_user_that_services_share_gets_no_helper_that_changes_the_host() {
     for flag in ["--allow-tuning", "--allow-stacks", &captures] {
         let serve = ["serve", "--listen", "127.0.0.1:0", "--user", "nobody", flag];
         let said = sandbox.run(&[&serve[..], &sandbox.token_flags()].concat()).ended_with(2).message();
-        assert!(said.contains("useradd --system thru") && said.contains("--user"), "{said}");
+        assert!(said.contains("useradd -r thru") && said.contains("--user"), "{said}");
     }
     let helper = ["helper", "--listen", "helper.sock", "--user", "nobody", "--allow-capture"];
     assert!(sandbox.run(&helper).ended_with(2).message().contains("user nobody"));
