@@ -3,112 +3,19 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 #![allow(clippy::print_stdout, reason = "it says what it skips")]
 
+mod support;
+
 use std::net::TcpListener;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use bus::{Arrival, Attendance, Bus, BusAccess, BusError, BusStream, Contact, attend, place};
+use bus::{Bus, BusAccess, BusError, attend, place};
 use nkeys::KeyPair;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
 
-/// A server of its own; killed when dropped.
-struct Server {
-    process: Child,
-    port: u16,
-    folder: tempfile::TempDir,
-}
-
-impl Server {
-    /// `None`, said loudly, where there is no nats-server; with root that is a failure.
-    fn start(arguments: &[&str]) -> Option<Self> {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let folder = tempfile::tempdir().unwrap();
-        let process = run(port, folder.path(), arguments)?;
-        Some(Self { process, port, folder })
-    }
-
-    /// Kills the server and starts it again with the same folder.
-    fn restart(&mut self, pause: Duration) {
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
-        std::thread::sleep(pause);
-        self.process = run(self.port, self.folder.path(), &[]).unwrap();
-    }
-
-    fn url(&self) -> String {
-        format!("nats://127.0.0.1:{}", self.port)
-    }
-
-    async fn bus(&self) -> Bus {
-        Bus::connect(&place(&self.url()).unwrap(), &BusAccess::default()).await.unwrap()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-fn run(port: u16, folder: &Path, arguments: &[&str]) -> Option<Child> {
-    let started = Command::new("nats-server")
-        .args(["-a", "127.0.0.1", "-js", "-p", &port.to_string(), "-sd"])
-        .arg(folder)
-        .args(arguments)
-        .stderr(Stdio::null())
-        .spawn();
-    let Ok(process) = started else {
-        println!("SKIPPED: nats-server is not installed");
-        return None;
-    };
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
-        assert!(Instant::now() < deadline, "nats-server does not listen");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    Some(process)
-}
-
-fn contact(key: &str) -> Contact {
-    Contact { address: Some([192, 0, 2, 1].into()), port: Some(6280), version: "1".into(), key: key.into() }
-}
-
-/// An agent that returns all bytes; the name is given back when the result is dropped or left.
-async fn echo(bus: &Bus, name: &str, key: &str) -> Result<Attendance, BusError> {
-    let (attendance, mut arrived) = attend(bus, name, contact(key), |_| {}).await?;
-    tokio::spawn(async move {
-        while let Some(Arrival { stream, .. }) = arrived.recv().await {
-            tokio::spawn(async move {
-                let (mut read, mut write) = tokio::io::split(stream);
-                let _ = tokio::io::copy(&mut read, &mut write).await;
-                let _ = write.shutdown().await;
-            });
-        }
-    });
-    Ok(attendance)
-}
-
-/// Sends so many bytes through an echo, and says whether the same came back.
-async fn is_echoed(stream: BusStream, bytes: usize) -> bool {
-    let (mut read, mut write) = tokio::io::split(stream);
-    let pattern = |at: usize| (at.wrapping_mul(2_654_435_761) >> 7) as u8;
-    let sender = tokio::spawn(async move {
-        for from in (0..bytes).step_by(10_000) {
-            let block: Vec<u8> = (from..(from + 10_000).min(bytes)).map(pattern).collect();
-            write.write_all(&block).await.unwrap();
-        }
-        write.shutdown().await.unwrap();
-    });
-    let mut back = Vec::new();
-    read.read_to_end(&mut back).await.unwrap();
-    sender.await.unwrap();
-    back.len() == bytes && back.iter().enumerate().all(|(at, byte)| *byte == pattern(at))
-}
+use support::{Server, contact, echo, is_echoed};
 
 #[tokio::test]
 async fn streams_carry_all_bytes_in_both_directions() {
@@ -159,7 +66,7 @@ async fn a_name_has_one_agent() {
     let error = echo(&second, "n1", "two").await.unwrap_err().to_string();
     assert!(error.contains("has the name 'n1' (192.0.2.1)"), "{error}");
 
-    // The same agent, started again: the streams to the process before are over, and it does not come back.
+    // The same agent, started again: the streams to the process before are over, and it does not come back while the name is held.
     let (log, mut said) = mpsc::unbounded_channel();
     drop(attendance);
     let (stale, mut arrived) =
@@ -168,13 +75,14 @@ async fn a_name_has_one_agent() {
     let accepted = arrived.recv().await.unwrap();
     let current = echo(&second, "n1", "one").await.unwrap();
     let line = tokio::time::timeout(Duration::from_secs(20), said.recv()).await.unwrap().unwrap();
-    assert!(line.contains("has taken the name n1") && line.contains("this one has left it"), "{line}");
-    assert!(tokio::time::timeout(Duration::from_secs(5), arrived.recv()).await.unwrap().is_none(), "nothing arrives");
+    assert!(line.contains("has taken the name n1") && line.contains("when it is free"), "{line}");
     let error = tokio::time::timeout(Duration::from_secs(5), old.read(&mut [0; 8])).await.unwrap().unwrap_err();
     assert_eq!(error.to_string(), "the connection was closed");
-    drop((stale, accepted));
+    drop(accepted);
     let (stream, _) = coordinator.open("n1").await.unwrap();
     assert!(is_echoed(stream, 100).await);
+    assert!(arrived.try_recv().is_err(), "nothing arrives at the one before");
+    drop(stale);
 
     // Who leaves is gone at once.
     current.leave().await;

@@ -1,17 +1,17 @@
 //! An agent's side: it leases a name, and receives the streams that are opened to it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use async_nats::{Client, Subject, Subscriber};
+use async_nats::{Subject, Subscriber};
 use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::line::{BusStream, Side, line};
-use super::names::{Names, NotWritten};
-use super::packet::Packet;
-use super::{Bus, SUBJECTS, number};
+use super::names::{Names, NotWritten, REPEAT_AFTER};
+use super::switchboard::Role;
+use super::{Bus, CONNECT_LIMIT, SUBJECTS, number};
 use crate::{BusError, Contact};
 
 /// A name that is not renewed for so long is free.
@@ -80,10 +80,15 @@ impl Entry {
     fn encode(&self) -> bytes::Bytes {
         serde_json::to_vec(self).unwrap_or_default().into()
     }
+
+    /// Where the agent is, or who.
+    fn place(self) -> String {
+        self.contact.address.map_or(self.contact.key, |address| address.to_string())
+    }
 }
 
 /// Takes the name `name` on the bus, where `contact` says how this agent is reached, and passes on the streams that are opened to it.
-/// An earlier agent with the same key loses the name. `log` gets a line when something of it changes later.
+/// An earlier agent with the same key loses the name, and waits until it is free. `log` gets a line when something of it changes later.
 ///
 /// # Errors
 /// [`BusError::Taken`] if another agent has the name; the bus does not answer.
@@ -102,7 +107,7 @@ pub async fn attend(
         arrivals,
         log: Box::new(log),
     };
-    let held = keeper.take().await?;
+    let held = keeper.take(Takes::AlsoFromEarlier).await?;
     let (leave, left) = oneshot::channel();
     let keeper = tokio::spawn(keeper.keep(held, left));
     Ok((Attendance { keeper, leave: Some(leave) }, arrived))
@@ -146,29 +151,42 @@ enum Renewed {
     Unknown,
 }
 
+/// Whose name an agent takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Takes {
+    /// Nobody's, or that of an agent with the same key, which was there before.
+    AlsoFromEarlier,
+    /// Nobody's.
+    IfFree,
+}
+
 impl Keeper {
-    /// Takes the name, if it is free or an agent with the same key has it.
-    async fn take(&self) -> Result<Held, BusError> {
+    /// Takes the name, if it may.
+    async fn take(&self, takes: Takes) -> Result<Held, BusError> {
         let failed = |what: String| self.bus.failed("take a name", what);
         let first = Entry { epoch: None, ..self.entry.clone() };
+        let give_up = Instant::now() + CONNECT_LIMIT;
         let epoch = loop {
             match self.names.create(&self.name, first.encode()).await {
                 Ok(revision) => break revision,
                 Err(NotWritten::Revision) => {}
                 Err(NotWritten::Failed(what)) => return Err(failed(what)),
             }
-            let Some(found) = self.found().await.map_err(failed)? else { continue };
-            let (revision, holder) = found;
-            if holder.contact.key != self.entry.contact.key {
-                let place =
-                    holder.contact.address.map_or_else(|| holder.contact.key.clone(), |address| address.to_string());
-                return Err(BusError::Taken { bus: self.bus.0.bus.clone(), name: self.name.clone(), holder: place });
+            if let Some((revision, holder)) = self.found().await.map_err(failed)? {
+                if let Some(holder) = holder.filter(|holder| !self.may_replace(takes, holder)) {
+                    let holder = holder.place();
+                    return Err(BusError::Taken { bus: self.bus.0.bus.clone(), name: self.name.clone(), holder });
+                }
+                match self.names.update(&self.name, first.encode(), revision).await {
+                    Ok(revision) => break revision,
+                    Err(NotWritten::Revision) => {}
+                    Err(NotWritten::Failed(what)) => return Err(failed(what)),
+                }
             }
-            match self.names.update(&self.name, first.encode(), revision).await {
-                Ok(revision) => break revision,
-                Err(NotWritten::Revision) => {}
-                Err(NotWritten::Failed(what)) => return Err(failed(what)),
+            if Instant::now() >= give_up {
+                return Err(failed("others write the same name".into()));
             }
+            tokio::time::sleep(REPEAT_AFTER).await;
         };
         // Who reads the epoch must find somebody who listens.
         let receiving = vec![self.receive(epoch).await?];
@@ -178,10 +196,15 @@ impl Keeper {
         Ok(Held { revision, epoch, receiving })
     }
 
-    /// The newest revision of the name, and who has it.
-    async fn found(&self) -> Result<Option<(u64, Entry)>, String> {
+    fn may_replace(&self, takes: Takes, holder: &Entry) -> bool {
+        let is_own = holder.instance == self.entry.instance;
+        is_own || takes == Takes::AlsoFromEarlier && holder.contact.key == self.entry.contact.key
+    }
+
+    /// The newest revision of the name, and who has it; nobody if what is written there is no agent's.
+    async fn found(&self) -> Result<Option<(u64, Option<Entry>)>, String> {
         let found = self.names.get(&self.name).await?;
-        Ok(found.and_then(|found| Some((found.revision, Entry::decode(&found.bytes?)?))))
+        Ok(found.and_then(|found| Some((found.revision, Entry::decode(&found.bytes?)))))
     }
 
     async fn receive(&self, epoch: u64) -> Result<Receiving, BusError> {
@@ -190,23 +213,29 @@ impl Keeper {
         let failed = |what: String| self.bus.failed("subscribe", what);
         let messages = client.subscribe(subject).await.map_err(|error| failed(error.to_string()))?;
         client.flush().await.map_err(|error| failed(error.to_string()))?;
-        let receiver = Receiver { bus: self.bus.clone(), client, arrivals: self.arrivals.clone() };
+        let receiver = Receiver { bus: self.bus.clone(), arrivals: self.arrivals.clone() };
         Ok(Receiving(tokio::spawn(receiver.run(messages))))
     }
 
-    async fn keep(self, mut held: Held, mut left: oneshot::Receiver<()>) {
-        let mut away = false;
+    async fn keep(self, held: Held, mut left: oneshot::Receiver<()>) {
+        let (mut held, mut away) = (Some(held), false);
         loop {
             tokio::select! {
                 () = tokio::time::sleep(RENEW_EVERY) => {}
                 _ = &mut left => {
-                    let _ = self.names.delete(&self.name, held.revision).await;
+                    if let Some(held) = held {
+                        let _ = self.names.delete(&self.name, held.revision).await;
+                    }
                     return;
                 }
             }
-            match self.renew(&held).await {
+            let Some(current) = &mut held else {
+                held = self.take_again().await.ok();
+                continue;
+            };
+            match self.renew(current).await {
                 Renewed::Kept(revision) => {
-                    held.revision = revision;
+                    current.revision = revision;
                     if std::mem::take(&mut away) {
                         (self.log)(&format!("the bus {} answers again", self.bus.0.bus));
                     }
@@ -216,80 +245,82 @@ impl Keeper {
                         (self.log)(&format!("the bus {} does not answer; trying again", self.bus.0.bus));
                     }
                 }
-                Renewed::Forgotten => match self.take().await {
+                Renewed::Forgotten => match self.take_again().await {
                     Ok(mut again) => {
                         // Streams of the epoch before go on: nobody else had the name meanwhile.
-                        again.receiving.append(&mut held.receiving);
-                        held = again;
+                        again.receiving.append(&mut current.receiving);
+                        *current = again;
                         away = false;
-                        (self.log)(&format!("on the bus {} again as {}", self.bus.0.bus, self.name));
                     }
-                    Err(BusError::Taken { holder, .. }) => return self.fenced(held, &holder),
+                    Err(BusError::Taken { holder, .. }) => held = self.fenced(&holder),
                     Err(_) => {}
                 },
-                Renewed::Lost(holder) => return self.fenced(held, &holder),
+                Renewed::Lost(holder) => held = self.fenced(&holder),
             }
         }
     }
 
+    async fn take_again(&self) -> Result<Held, BusError> {
+        let again = self.take(Takes::IfFree).await;
+        if again.is_ok() {
+            (self.log)(&format!("on the bus {} again as {}", self.bus.0.bus, self.name));
+        }
+        again
+    }
+
     async fn renew(&self, held: &Held) -> Renewed {
-        let entry = Entry { epoch: Some(held.epoch), ..self.entry.clone() };
-        match self.names.update(&self.name, entry.encode(), held.revision).await {
-            Ok(revision) => Renewed::Kept(revision),
-            Err(_) => match self.found().await {
-                Ok(None) => Renewed::Forgotten,
-                // The answer to an earlier renewal was lost.
-                Ok(Some((revision, found))) if found.instance == self.entry.instance => Renewed::Kept(revision),
-                Ok(Some((_, found))) => {
-                    Renewed::Lost(found.contact.address.map_or(found.contact.key, |address| address.to_string()))
-                }
+        let entry = Entry { epoch: Some(held.epoch), ..self.entry.clone() }.encode();
+        if let Ok(revision) = self.names.update(&self.name, entry.clone(), held.revision).await {
+            return Renewed::Kept(revision);
+        }
+        match self.found().await {
+            Ok(None) => Renewed::Forgotten,
+            // The answer to an earlier renewal was lost.
+            Ok(Some((revision, Some(found)))) if found.instance == self.entry.instance => Renewed::Kept(revision),
+            Ok(Some((_, Some(found)))) => Renewed::Lost(found.place()),
+            // Somebody has written over it, who is no agent.
+            Ok(Some((revision, None))) => match self.names.update(&self.name, entry, revision).await {
+                Ok(revision) => Renewed::Kept(revision),
                 Err(_) => Renewed::Unknown,
             },
+            Err(_) => Renewed::Unknown,
         }
     }
 
-    /// The name is lost: nobody who has opened a stream to this agent may measure here any more.
-    fn fenced(&self, held: Held, holder: &str) {
-        drop(held);
+    /// The name is lost: nobody who has opened a stream to this agent may measure here any more. Nothing is held, until it is free.
+    fn fenced(&self, holder: &str) -> Option<Held> {
         self.bus.0.streams.fence();
         (self.log)(&format!(
-            "the agent at {holder} has taken the name {} on the bus {}: this one has left it",
+            "the agent at {holder} has taken the name {} on the bus {}: this one takes it again when it is free",
             self.name, self.bus.0.bus
         ));
+        None
     }
 }
 
 /// Receives an epoch's messages.
 struct Receiver {
     bus: Bus,
-    client: Client,
     arrivals: mpsc::Sender<Arrival>,
 }
 
 impl Receiver {
     async fn run(self, mut messages: Subscriber) {
         while let Some(message) = messages.next().await {
-            let Some(stream) = message.subject.split('.').nth(4).map(str::to_owned) else { continue };
-            match (self.bus.0.streams.pass(&stream, &message), message.reply) {
-                (Some(Packet::Open), Some(reply)) => self.accept(&stream, message.subject, reply).await,
-                (Some(Packet::Data(..) | Packet::Close(_)), Some(reply)) => {
-                    let _ = self.client.publish(reply, Packet::Reset.encode()).await;
-                }
-                _ => {}
+            let opened = self.bus.0.streams.pass(Role::Agent, &message, &self.bus.0.outbox);
+            if let Some((stream, reply)) = opened {
+                self.accept(&stream, message.subject, reply);
             }
         }
     }
 
-    async fn accept(&self, stream: &str, own: Subject, reply: Subject) {
-        let client = reply.strip_prefix(&format!("{SUBJECTS}.from.")).and_then(|rest| rest.split('.').next());
-        let (Some(client), Ok(arrival)) = (client, self.arrivals.try_reserve()) else { return };
-        let client = client.to_owned();
-        let Some((place, heard)) = self.bus.0.streams.add(stream) else { return };
-        let (bytes, pump) = line(self.client.clone(), [own, reply], heard, Side::Accepts);
-        tokio::spawn(async move {
-            pump.await;
-            drop(place);
-        });
+    /// A stream for which there is no room is not answered: its opener tries again.
+    fn accept(&self, stream: &str, own: Subject, reply: Subject) {
+        let Ok(arrival) = self.arrivals.try_reserve() else { return };
+        let Some(plug) = self.bus.0.streams.accept(stream) else { return };
+        let client = reply.split('.').nth(3).unwrap_or_default().to_owned();
+        let (bytes, pump) = line(self.bus.ends([own, reply], plug), Side::Accepts);
+        tokio::spawn(pump);
         arrival.send(Arrival { stream: bytes, client });
     }
 }

@@ -1,26 +1,27 @@
-//! One stream over the bus: bytes on this side, numbered messages on the other.
+//! One stream over the bus: bytes on this side, messages on the other.
 
-use std::collections::VecDeque;
 use std::io;
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-use async_nats::{Client, Subject};
-use bytes::{Buf, Bytes, BytesMut};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf, split};
-use tokio::sync::{mpsc, oneshot};
+use async_nats::Subject;
+use bytes::Bytes;
+use futures_util::FutureExt;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf, split};
+use tokio::sync::{mpsc, oneshot, watch};
 
+use super::outbox::Outbox;
 use super::packet::{MOST, Packet};
-use super::window::{Due, Expected, Sent};
+use super::switchboard::{Heard, Place};
+use super::window::{Broken, Window};
 
 /// Bytes between a stream and its pump.
 const BETWEEN: usize = 64 << 10;
-/// How long nobody may be subscribed at the other end, as after a restart of the server, before the stream ends.
-const NOBODY_LIMIT: Duration = Duration::from_secs(5);
-/// How long a stream that this side has closed waits for the other side.
-const CLOSING_LIMIT: Duration = Duration::from_secs(10);
+/// Time for the last word of a stream that has broken off.
+const LAST_WORD_LIMIT: Duration = Duration::from_secs(2);
 
 /// A byte stream over a bus. Lost messages are sent again; a stream whose other end is gone ends with the reason as its error.
 #[derive(Debug)]
@@ -56,17 +57,6 @@ impl AsyncWrite for BusStream {
     }
 }
 
-/// What the switchboard has for a stream.
-#[derive(Debug)]
-pub(super) enum Heard {
-    /// A message of the other end.
-    Packet(Packet),
-    /// Nobody was subscribed there when a message was sent.
-    Nobody,
-    /// This end has lost its name: the stream is over.
-    Fenced,
-}
-
 /// Which end this is.
 pub(super) enum Side {
     /// It opens the stream; the channel is told once the other end has answered.
@@ -75,196 +65,150 @@ pub(super) enum Side {
     Accepts,
 }
 
-/// A stream and the task that pumps it: between `to` and the messages that `heard` gets, which come to `from`.
-pub(super) fn line(
-    client: Client,
-    [from, to]: [Subject; 2],
-    heard: mpsc::Receiver<Heard>,
-    side: Side,
-) -> (BusStream, impl Future<Output = ()> + Send) {
+/// What a stream has on the bus.
+pub(super) struct Ends {
+    pub(super) outbox: Outbox,
+    /// Counts the connections to the bus.
+    pub(super) connections: watch::Receiver<u64>,
+    /// The subjects of this end and of the other one.
+    pub(super) subjects: [Subject; 2],
+    pub(super) place: Place,
+    pub(super) heard: mpsc::Receiver<Heard>,
+}
+
+/// A stream and the task that pumps it.
+pub(super) fn line(ends: Ends, side: Side) -> (BusStream, impl Future<Output = ()> + Send) {
     let (bytes, inner) = tokio::io::duplex(BETWEEN);
     let over: Arc<OnceLock<String>> = Arc::default();
     let stream = BusStream { bytes, over: over.clone() };
-    let now = Instant::now();
-    let (sent, expected, opened) = match side {
-        Side::Opens(opened) => (Sent::new(0, now), Expected::new(1), Some(opened)),
-        Side::Accepts => (Sent::new(1, now), Expected::new(1), None),
-    };
-    let wire = Wire { client, from, to };
-    let ended = wire.clone();
-    let pump = Pump {
-        wire,
-        heard,
-        sent,
-        expected,
-        opened,
-        pending: VecDeque::new(),
-        nobody: None,
-        closed: None,
-        ended: false,
+    let (window, opened) = match side {
+        Side::Opens(opened) => (Window::opening(), Some(opened)),
+        Side::Accepts => (Window::accepting(), None),
     };
     (stream, async move {
-        // The reason is there before the end of the bytes is.
         let mut inner = inner;
+        let mut pump = Pump { ends, window, opened };
         if let Err(why) = pump.run(&mut inner).await {
-            let _ = over.set(why);
-            let _ = ended.publish(&Packet::Reset).await;
+            // The reason is there before the end of the bytes is.
+            let _ = over.set(why.to_string());
+            drop(inner);
+            let _ = tokio::time::timeout(LAST_WORD_LIMIT, pump.send(&Packet::Reset)).await;
         }
-        drop(inner);
     })
 }
 
-#[derive(Clone)]
-struct Wire {
-    client: Client,
-    from: Subject,
-    to: Subject,
-}
-
-impl Wire {
-    async fn publish(&self, packet: &Packet) -> Result<(), String> {
-        // With a reply subject the server says when nobody is subscribed.
-        let sent = self.client.publish_with_reply(self.to.clone(), self.from.clone(), packet.encode()).await;
-        sent.map_err(|error| format!("the connection to the bus has ended: {error}"))
-    }
-}
+/// A message on its way to the client.
+type Sending = Pin<Box<dyn Future<Output = bool> + Send>>;
 
 struct Pump {
-    wire: Wire,
-    heard: mpsc::Receiver<Heard>,
-    sent: Sent,
-    expected: Expected,
+    ends: Ends,
+    window: Window,
     /// Told once the other end has answered.
     opened: Option<oneshot::Sender<()>>,
-    /// What has arrived and is not written yet; `None` is the end.
-    pending: VecDeque<Option<Bytes>>,
-    /// Since when nobody is there.
-    nobody: Option<Instant>,
-    /// When this side closed the stream.
-    closed: Option<Instant>,
-    /// The other side has closed it.
-    ended: bool,
 }
 
 impl Pump {
-    async fn run(mut self, bytes: &mut DuplexStream) -> Result<(), String> {
+    async fn run(&mut self, bytes: &mut DuplexStream) -> Result<(), Broken> {
         let (mut reader, mut writer) = split(bytes);
-        let mut chunk = BytesMut::with_capacity(MOST);
-        if self.opened.is_some() {
-            self.send(|_| Packet::Open).await?;
-        } else {
-            self.wire.publish(&self.expected.ack()).await?;
-        }
-        while !self.is_over() {
-            let wake = match self.sent.due(Instant::now()) {
-                Due::GiveUp => return Err("it does not answer over the bus".into()),
-                Due::Resend => {
-                    for packet in self.sent.kept() {
-                        self.wire.publish(packet).await?;
-                    }
-                    continue;
+        // Dropped with the stream: what waits for its turn then is not sent any more.
+        let mut sending: Option<Sending> = None;
+        loop {
+            // All that has come is heard, and what its reader takes at once is taken, before it is acknowledged.
+            while let Ok(heard) = self.ends.heard.try_recv() {
+                self.hear(heard);
+            }
+            while let Some(front) = self.window.front() {
+                let Some(count) = write(&mut writer, front).now_or_never() else { break };
+                self.window.took(count);
+            }
+            let now = Instant::now();
+            if sending.is_none() {
+                sending = self.window.transmit(now).map(|packet| Box::pin(self.send(&packet)) as Sending);
+            }
+            if let Some(end) = self.window.end(now) {
+                if end.is_ok() {
+                    let _ = tokio::time::timeout(LAST_WORD_LIMIT, next(&mut sending)).await;
                 }
-                Due::Wait(until) => Some(until),
-                Due::Idle => self.closed.map(|since| since + CLOSING_LIMIT),
-            };
+                return end;
+            }
+            let (room, wake) = (self.window.room(), self.window.wake(sending.is_some()));
             tokio::select! {
-                heard = self.heard.recv() => self.hear(heard).await?,
-                read = reader.read_buf(&mut chunk), if self.closed.is_none() && self.sent.has_room() => {
-                    if matches!(read, Ok(count) if count > 0) {
-                        while !chunk.is_empty() {
-                            let data = chunk.split_to(chunk.len().min(MOST)).freeze();
-                            self.send(|number| Packet::Data(number, data)).await?;
-                        }
-                        chunk.reserve(MOST);
-                    } else {
-                        self.closed = Some(Instant::now());
-                        self.send(Packet::Close).await?;
+                heard = self.ends.heard.recv() => match heard {
+                    Some(heard) => self.hear(heard),
+                    None => self.window.break_off(Broken::Dropped),
+                },
+                is_sent = next(&mut sending), if sending.is_some() => {
+                    sending = None;
+                    if !is_sent {
+                        return Err(Broken::NoBus);
                     }
                 }
-                written = write_next(&mut writer, &mut self.pending), if !self.pending.is_empty() => {
-                    if written? {
-                        self.wire.publish(&self.expected.ack()).await?;
-                    }
+                data = read(&mut reader, room), if room > 0 => match data {
+                    Ok(data) if !data.is_empty() => self.window.write(data),
+                    _ => self.window.close(Instant::now()),
+                },
+                count = write(&mut writer, self.window.front().flatten()), if self.window.front().is_some() => {
+                    self.window.took(count);
                 }
                 () = sleep_until(wake), if wake.is_some() => {}
+                changed = self.ends.connections.changed() => match changed {
+                    Ok(()) => self.window.reconnected(Instant::now()),
+                    Err(_) => return Err(Broken::NoBus),
+                },
             }
         }
-        Ok(())
     }
 
-    /// Whether nothing is left to do.
-    fn is_over(&self) -> bool {
-        let waited = self.closed.is_some_and(|since| since.elapsed() >= CLOSING_LIMIT);
-        self.closed.is_some() && self.sent.is_empty() && (self.ended && self.pending.is_empty() || waited)
+    fn send(&self, packet: &Packet) -> impl Future<Output = bool> + Send + use<> {
+        let (outbox, subjects, bytes) = (self.ends.outbox.clone(), self.ends.subjects.clone(), packet.encode());
+        async move { outbox.send(subjects, bytes).await }
     }
 
-    async fn send(&mut self, numbered: impl FnOnce(u64) -> Packet) -> Result<(), String> {
-        let packet = self.sent.send(numbered, Instant::now());
-        self.wire.publish(&packet).await
-    }
-
-    async fn hear(&mut self, heard: Option<Heard>) -> Result<(), String> {
+    fn hear(&mut self, heard: Heard) {
         let now = Instant::now();
         match heard {
-            None | Some(Heard::Fenced) => return Err("this host's name on the bus was lost to another agent".into()),
-            Some(Heard::Nobody) => {
-                let since = *self.nobody.get_or_insert(now);
-                if self.opened.is_some() || now.duration_since(since) >= NOBODY_LIMIT {
-                    return Err("it has left the bus".into());
-                }
-                return Ok(());
-            }
-            Some(Heard::Packet(Packet::Reset)) => {
-                return if self.closed.is_some() { Ok(()) } else { Err("the connection was closed".into()) };
-            }
-            Some(Heard::Packet(Packet::Ack(next))) => {
-                self.sent.acknowledged(next, now);
-                if let Some(opened) = self.opened.take_if(|_| next > 0) {
-                    let _ = opened.send(());
-                }
-            }
-            // The first acknowledgement was lost.
-            Some(Heard::Packet(Packet::Open)) => self.wire.publish(&self.expected.ack()).await?,
-            Some(Heard::Packet(packet)) => {
-                let Some(number) = packet.number() else { return Ok(()) };
-                if self.expected.take(number) {
-                    match packet {
-                        Packet::Data(_, data) => self.pending.push_back(Some(data)),
-                        _ => {
-                            self.ended = true;
-                            self.pending.push_back(None);
-                        }
-                    }
-                } else if self.pending.is_empty() {
-                    self.wire.publish(&self.expected.ack()).await?;
-                }
-            }
+            Heard::Packet(packet) => self.window.hear(packet, now),
+            Heard::Nobody => self.window.nobody(now),
         }
-        self.nobody = None;
-        Ok(())
+        if let Some(opened) = self.opened.take_if(|_| self.window.is_open()) {
+            let _ = opened.send(());
+        }
+        if self.window.is_answered() {
+            self.ends.place.keep();
+        }
     }
 }
 
-/// Writes some of what is pending, and says whether all of it is written. What nobody reads any more is dropped.
-async fn write_next<W: AsyncWrite + Unpin>(
-    writer: &mut W,
-    pending: &mut VecDeque<Option<Bytes>>,
-) -> Result<bool, String> {
-    match pending.front_mut() {
-        Some(Some(data)) => match writer.write(data).await {
-            Ok(count) if count > 0 => data.advance(count),
-            _ => data.clear(),
+/// Reads some bytes, at most `room`; nothing is kept for a stream on which nothing comes.
+async fn read<R: AsyncRead + Unpin>(reader: &mut R, room: usize) -> io::Result<Bytes> {
+    std::future::poll_fn(|context| {
+        let mut space = [const { MaybeUninit::uninit() }; MOST];
+        let mut buffer = ReadBuf::uninit(&mut space[..room.min(MOST)]);
+        ready!(Pin::new(&mut *reader).poll_read(context, &mut buffer))?;
+        Poll::Ready(Ok(Bytes::copy_from_slice(buffer.filled())))
+    })
+    .await
+}
+
+/// Writes some of these bytes, or the end, and returns how many. What nobody reads any more counts as written.
+async fn write<W: AsyncWrite + Unpin>(writer: &mut W, front: Option<&Bytes>) -> usize {
+    match front {
+        Some(data) => match writer.write(data).await {
+            Ok(count) if count > 0 => count,
+            _ => data.len(),
         },
-        Some(None) => {
+        None => {
             let _ = writer.shutdown().await;
+            0
         }
-        None => {}
     }
-    let is_written = pending.front().is_some_and(|data| data.as_ref().is_none_or(Bytes::is_empty));
-    if is_written {
-        pending.pop_front();
+}
+
+async fn next(sending: &mut Option<Sending>) -> bool {
+    match sending {
+        Some(sending) => sending.await,
+        None => true,
     }
-    Ok(pending.is_empty())
 }
 
 async fn sleep_until(wake: Option<Instant>) {

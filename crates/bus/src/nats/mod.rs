@@ -12,8 +12,12 @@
 mod attend;
 mod line;
 mod names;
+mod outbox;
+mod pace;
 mod packet;
+mod received;
 mod runs;
+mod sent;
 mod switchboard;
 mod window;
 
@@ -29,7 +33,7 @@ use nkeys::KeyPair;
 use rustls::RootCertStore;
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
-use tokio::sync::{Mutex, OnceCell, oneshot};
+use tokio::sync::{Mutex, OnceCell, mpsc, oneshot, watch};
 
 pub use attend::{Arrival, Attendance, attend};
 pub use line::BusStream;
@@ -37,16 +41,19 @@ pub use line::BusStream;
 use crate::access::{password, seed, token};
 use crate::{BusAccess, BusError, Contact, Place, Present};
 use attend::Entry;
-use line::{Side, line};
+use line::{Ends, Side, line};
 use names::Names;
-use switchboard::Switchboard;
+use outbox::Outbox;
+use switchboard::{Heard, Place as Plug, Role, Switchboard};
 
 /// Time limit for a connection to a server.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// Time limit for an agent's answer to a new stream.
-const OPEN_LIMIT: Duration = Duration::from_secs(5);
+const OPEN_LIMIT: Duration = Duration::from_secs(10);
 /// Messages that wait within this process for one subscription.
-const WAITING: usize = 64 << 10;
+const WAITING: usize = 8 << 10;
+/// Commands that wait for the connection's task.
+const COMMANDS: usize = 256;
 /// The part of all subjects that names the version of what is spoken.
 const SUBJECTS: &str = "thru.v1";
 
@@ -93,6 +100,9 @@ struct Connected {
     bus: String,
     servers: Vec<String>,
     client: Client,
+    outbox: Outbox,
+    /// Counts the connections to the bus.
+    connections: watch::Receiver<u64>,
     jetstream: jetstream::Context,
     /// Random, in the subjects of its streams, and the writer of its records.
     client_number: String,
@@ -111,7 +121,13 @@ impl Bus {
     /// No server is reached, or it refuses.
     pub async fn connect(place: &Place, access: &BusAccess) -> Result<Self, BusError> {
         let unreachable = |what: String| BusError::Unreachable { bus: place.bus.clone(), what };
-        let options = options(access).map_err(unreachable)?;
+        let (count, connections) = watch::channel(0);
+        let options = options(access).map_err(unreachable)?.event_callback(move |event| {
+            if matches!(event, async_nats::Event::Connected) {
+                count.send_modify(|count| *count += 1);
+            }
+            std::future::ready(())
+        });
         let connected = tokio::time::timeout(2 * CONNECT_LIMIT, options.connect(place.servers())).await;
         let client = match connected {
             Ok(Ok(client)) => client,
@@ -123,7 +139,9 @@ impl Bus {
         Ok(Self(Arc::new(Connected {
             bus: place.bus.clone(),
             servers: place.servers(),
+            outbox: Outbox::new(client.clone()),
             client,
+            connections,
             jetstream,
             client_number: number(),
             streams: Switchboard::default(),
@@ -173,17 +191,17 @@ impl Bus {
         let epoch = found.epoch.ok_or_else(absent)?;
         self.subscribe().await?;
         let stream = number();
-        let (place, heard) = self.0.streams.add(&stream).ok_or_else(|| failed("it has too many streams".into()))?;
+        let plug = self.0.streams.open(&stream).ok_or_else(|| failed("it has too many streams".into()))?;
         let client = &self.0.client_number;
         let from = Subject::from(format!("{SUBJECTS}.from.{client}.{stream}"));
         let to = Subject::from(format!("{SUBJECTS}.to.{epoch}.{stream}.{name}"));
         let (opened, answered) = oneshot::channel();
-        let (bytes, pump) = line(self.0.client.clone(), [from, to], heard, Side::Opens(opened));
+        let (bytes, pump) = line(self.ends([from, to], plug), Side::Opens(opened));
         // The connection lasts as long as its streams.
         let bus = self.clone();
         tokio::spawn(async move {
             pump.await;
-            drop((place, bus));
+            drop(bus);
         });
         match tokio::time::timeout(OPEN_LIMIT, answered).await {
             Ok(Ok(())) => Ok((bytes, found.contact)),
@@ -192,17 +210,23 @@ impl Bus {
         }
     }
 
+    /// What a stream between these subjects needs, with its place among the streams.
+    fn ends(&self, subjects: [Subject; 2], (place, heard): (Plug, mpsc::Receiver<Heard>)) -> Ends {
+        let mut connections = self.0.connections.clone();
+        connections.mark_unchanged();
+        Ends { outbox: self.0.outbox.clone(), connections, subjects, place, heard }
+    }
+
     /// Receives the messages of this process's streams, from the first stream on.
     async fn subscribe(&self) -> Result<(), BusError> {
         let subscribe = async || {
             let subject = format!("{SUBJECTS}.from.{}.*", self.0.client_number);
             let subscribed = self.0.client.subscribe(subject).await;
             let mut messages = subscribed.map_err(|error| self.failed("subscribe", error.to_string()))?;
-            let streams = self.0.streams.clone();
+            let (streams, outbox) = (self.0.streams.clone(), self.0.outbox.clone());
             tokio::spawn(async move {
                 while let Some(message) = messages.next().await {
-                    let number = message.subject.rsplit('.').next().unwrap_or_default();
-                    streams.pass(number, &message);
+                    streams.pass(Role::Coordinator, &message, &outbox);
                 }
             });
             Ok(())
@@ -241,6 +265,7 @@ fn options(access: &BusAccess) -> Result<ConnectOptions, String> {
         .name("throughline")
         .connection_timeout(CONNECT_LIMIT)
         .subscription_capacity(WAITING)
+        .client_capacity(COMMANDS)
         .custom_inbox_prefix(format!("{SUBJECTS}.inbox.{}", number()));
     if let Some(text) = &access.credentials {
         options = if let (Some(token), Some(seed)) = (token(text), seed(text)) {

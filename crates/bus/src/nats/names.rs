@@ -25,14 +25,14 @@ const OPERATION: &str = "KV-Operation";
 /// A key that was given back.
 const DELETED: &str = "DEL";
 
-/// A message that is not answered for so long is sent again.
+/// A message that is not answered for so long is sent again, and waits twice as long each time.
 const ANSWER_LIMIT: Duration = Duration::from_secs(1);
 /// Why something failed that has no answer.
 const SILENT: &str = "it does not answer";
 /// Names that are asked for at once.
 const BATCH: usize = 1000;
 /// Time before a message is sent again.
-const REPEAT_AFTER: Duration = Duration::from_millis(50);
+pub(super) const REPEAT_AFTER: Duration = Duration::from_millis(50);
 
 /// The names on a bus, each with a value that its holder wrote.
 #[derive(Clone)]
@@ -106,10 +106,10 @@ impl Names {
         let mut headers = headers;
         headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, replaced.to_string());
         let give_up = Instant::now() + CONNECT_LIMIT;
-        let mut is_first = true;
+        let (mut is_first, mut limit) = (true, ANSWER_LIMIT);
         loop {
             let publish = self.jetstream.publish_with_headers(subject(name), headers.clone(), bytes.clone());
-            let written = tokio::time::timeout(ANSWER_LIMIT, async { publish.await?.await }).await;
+            let written = tokio::time::timeout(limit, async { publish.await?.await }).await;
             let failed = match written {
                 Ok(Ok(written)) => return Ok(written.sequence),
                 Ok(Err(error)) => match error.kind() {
@@ -119,7 +119,10 @@ impl Names {
                     PublishErrorKind::StreamNotFound => whole(&error),
                     _ => return Err(NotWritten::Failed(whole(&error))),
                 },
-                Err(_) => SILENT.to_owned(),
+                Err(_) => {
+                    limit *= 2;
+                    SILENT.to_owned()
+                }
             };
             if Instant::now() > give_up {
                 return Err(NotWritten::Failed(failed));

@@ -4,13 +4,15 @@
 //! already is dropped by the server, as long as it remembers it: so what is not known to have arrived is sent again. A writer is a
 //! connection to the bus: one that has died in the middle of a record takes nothing from those after it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
 use async_nats::HeaderMap;
 use async_nats::header::NATS_MESSAGE_ID;
+use async_nats::jetstream;
 use async_nats::jetstream::consumer::DeliverPolicy;
 use async_nats::jetstream::consumer::pull::OrderedConfig;
+use async_nats::jetstream::context::PublishAckFuture;
 use async_nats::jetstream::stream::{self, Stream};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
@@ -25,7 +27,13 @@ const KEPT: Duration = Duration::from_secs(90 * 24 * 3600);
 /// How long the server remembers the numbers of records.
 const REMEMBERED: Duration = Duration::from_secs(3600);
 /// Most bytes of a record in a message: a server takes 1 MiB unless it is told otherwise.
-const PART: usize = 512 << 10;
+const PART: usize = 128 << 10;
+/// Most bytes that are sent and not acknowledged.
+const UNDER_WAY: usize = 2 * PART;
+/// Most messages that the server sends before it is asked for more.
+const ASKED_FOR: i64 = 16;
+/// Time limit for an acknowledgement, beside the loss of the connection.
+const ACK_LIMIT: Duration = Duration::from_secs(10);
 /// In a message's header: whether the record goes on in the next one.
 const MORE: &str = "Thru-More";
 /// In a message's header: the number of its record.
@@ -37,14 +45,28 @@ const READ_LIMIT: Duration = Duration::from_secs(10);
 
 impl Bus {
     /// Appends records, each with its number among those of this connection, to those of a run. They are on the bus when this returns.
+    /// Few bytes are under way at a time.
     ///
     /// # Errors
     /// The bus does not answer, or has no room. Some of them may be there; all may be sent again.
     pub async fn append(&self, run: &str, records: &[(u64, Vec<u8>)]) -> Result<(), BusError> {
-        let failed = |what: String| self.failed("keep a run", what);
-        let writer = &self.0.client_number;
         self.0.kept.get_or_try_init(async || self.runs().await.map(|_| ())).await?;
-        let mut sent = Vec::with_capacity(records.len());
+        let mut connections = self.0.connections.clone();
+        connections.mark_unchanged();
+        let append = self.append_parts(run, records);
+        tokio::select! {
+            appended = append => appended,
+            // What was under way is lost, or its acknowledgement is.
+            _ = connections.changed() => Err(self.failed("keep a run", "its connection was lost")),
+        }
+    }
+
+    async fn append_parts(&self, run: &str, records: &[(u64, Vec<u8>)]) -> Result<(), BusError> {
+        let writer = &self.0.client_number;
+        let mut jetstream = self.0.jetstream.clone();
+        jetstream.set_timeout(ACK_LIMIT);
+        let failed = |error: jetstream::context::PublishError| self.failed("keep a run", error.to_string());
+        let (mut sent, mut under_way) = (VecDeque::<(PublishAckFuture, usize)>::new(), 0);
         for (record, bytes) in records {
             let parts: Vec<&[u8]> = if bytes.is_empty() { vec![bytes] } else { bytes.chunks(PART).collect() };
             for (part, bytes) in parts.iter().enumerate() {
@@ -55,14 +77,20 @@ impl Bus {
                 if part + 1 < parts.len() {
                     headers.insert(MORE, "1");
                 }
+                while under_way + bytes.len() > UNDER_WAY
+                    && let Some((acknowledged, bytes)) = sent.pop_front()
+                {
+                    acknowledged.await.map_err(failed)?;
+                    under_way -= bytes;
+                }
                 let subject = format!("{SUBJECTS}.runs.{run}");
-                let payload = Bytes::copy_from_slice(bytes);
-                let sending = self.0.jetstream.publish_with_headers(subject, headers, payload).await;
-                sent.push(sending.map_err(|error| failed(error.to_string()))?);
+                let publish = jetstream.publish_with_headers(subject, headers, Bytes::copy_from_slice(bytes));
+                sent.push_back((self.0.outbox.in_turn(publish).await.map_err(failed)?, bytes.len()));
+                under_way += bytes.len();
             }
         }
-        for acknowledged in sent {
-            acknowledged.await.map_err(|error| failed(error.to_string()))?;
+        for (acknowledged, _) in sent {
+            acknowledged.await.map_err(failed)?;
         }
         Ok(())
     }
@@ -78,6 +106,7 @@ impl Bus {
         let config = OrderedConfig {
             filter_subject: format!("{SUBJECTS}.runs.{run}"),
             deliver_policy: DeliverPolicy::All,
+            max_batch: ASKED_FOR,
             ..OrderedConfig::default()
         };
         let mut consumer = stream.create_consumer(config).await.map_err(|error| failed(error.to_string()))?;
