@@ -1,13 +1,14 @@
 //! Runs on a bus: what a run measures is kept there beside the store, so that a command on another host can continue it.
 //!
-//! The store comes first: an event goes to the bus once it is on the disk, and is kept here until the bus has it. What a command could
-//! not deliver before it ended is delivered by the one that continues the run.
+//! The store comes first: an event goes to the bus once it is on the disk, and waits in a file of its own until the bus has it. What a
+//! command could not deliver before it ended is delivered by the one that continues the run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
+use std::fs::File;
 use std::io::{Read, Write};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bus::{Bus, Place};
@@ -16,18 +17,20 @@ use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use model::{Event, Run, Trial};
-use tokio::sync::mpsc;
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use crate::failure::Failure;
 use crate::setup::{self, open_store, recorder};
 
-/// Time between two attempts to deliver an event.
+/// Time before the second attempt to deliver an event; each further one waits twice as long.
 const RETRY: Duration = Duration::from_secs(1);
-/// Most events that are on their way to the bus at a time.
-const BATCH: usize = 64;
+/// Longest time between two attempts.
+const LONGEST_RETRY: Duration = Duration::from_secs(16);
+/// Most bytes of the events that are delivered together, unless one is longer.
+const BATCH: usize = 256 << 10;
 /// How long the end of a run waits for a bus that takes nothing.
-const FLUSH_LIMIT: Duration = Duration::from_secs(10);
+const FLUSH_LIMIT: Duration = Duration::from_secs(30);
 /// Most bytes of an event, unpacked.
 const MAX_EVENT: u64 = 256 << 20;
 
@@ -38,10 +41,10 @@ pub struct OnBus {
     /// The run was begun by an earlier command.
     continued: bool,
     next: u64,
-    queue: mpsc::UnboundedSender<(u64, Vec<u8>)>,
+    backlog: Arc<Backlog>,
     courier: JoinHandle<()>,
-    /// Number of events that the bus has taken.
-    delivered: Arc<AtomicU64>,
+    /// Some of the events could not be kept for the bus.
+    is_broken: bool,
     place: Place,
 }
 
@@ -53,22 +56,11 @@ impl OnBus {
     /// The bus does not answer.
     pub async fn begin(bus: Bus, place: Place, id: &str, earlier: Option<(&Run, &[Trial])>) -> Result<Self, Failure> {
         let known = if earlier.is_some() { events(&bus, id).await? } else { Vec::new() };
-        let (queue, mut waiting) = mpsc::unbounded_channel::<(u64, Vec<u8>)>();
-        let run = id.to_owned();
-        let delivered: Arc<AtomicU64> = Arc::default();
-        let taken = delivered.clone();
-        let courier = tokio::spawn(async move {
-            let mut batch = Vec::new();
-            while waiting.recv_many(&mut batch, BATCH).await > 0 {
-                while bus.append(&run, &batch).await.is_err() {
-                    tokio::time::sleep(RETRY).await;
-                }
-                taken.fetch_add(batch.len() as u64, Ordering::Relaxed);
-                batch.clear();
-            }
-        });
+        let backlog = Backlog::new().map_err(|error| Failure::other(format!("a temporary file: {error}")))?;
+        let backlog = Arc::new(backlog);
+        let courier = tokio::spawn(deliver_all(bus, id.to_owned(), backlog.clone()));
         let (continued, next) = (earlier.is_some(), known.len() as u64);
-        let mut begun = Self { pending_start: None, continued, next, queue, courier, delivered, place };
+        let mut begun = Self { pending_start: None, continued, next, backlog, courier, is_broken: false, place };
         if let Some((run, trials)) = earlier {
             let known: BTreeSet<String> = known.iter().filter_map(key).collect();
             let header = [Event::Run(run.header.clone())].into_iter();
@@ -96,21 +88,21 @@ impl OnBus {
     }
 
     fn deliver(&mut self, event: &Event) {
-        if let Ok(bytes) = packed(event) {
-            // The courier ends after this.
-            let _ = self.queue.send((self.next, bytes));
-            self.next += 1;
-        }
+        let kept = packed(event).and_then(|bytes| self.backlog.push(self.next, &bytes));
+        self.is_broken |= kept.is_err();
+        self.next += 1;
     }
 
     /// Waits until the bus has everything. Returns a line for the user if it does not.
     pub async fn finish(mut self) -> Option<String> {
-        drop(self.queue);
-        let mut before = None;
-        while before != Some(self.delivered.load(Ordering::Relaxed)) {
-            before = Some(self.delivered.load(Ordering::Relaxed));
+        self.backlog.close();
+        let mut left = None;
+        while left != Some(self.backlog.left()) {
+            left = Some(self.backlog.left());
             if tokio::time::timeout(FLUSH_LIMIT, &mut self.courier).await.is_ok() {
-                return None;
+                let bus = &self.place.bus;
+                return (self.is_broken || self.backlog.left() > 0)
+                    .then(|| format!("the bus {bus} lacks some of this run; the store of this host has all of it"));
             }
         }
         Some(format!(
@@ -118,6 +110,118 @@ impl OnBus {
             self.place.bus,
             FLUSH_LIMIT.as_secs()
         ))
+    }
+}
+
+impl Drop for OnBus {
+    /// A run that ends early sends nothing more.
+    fn drop(&mut self) {
+        self.courier.abort();
+    }
+}
+
+/// Delivers what is pushed to a backlog until it is closed and empty, or cannot be read.
+async fn deliver_all(bus: Bus, run: String, backlog: Arc<Backlog>) {
+    let mut pause = RETRY;
+    while let Some(mut batch) = backlog.first(BATCH).await {
+        while bus.append(&run, &batch).await.is_err() {
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_RETRY);
+            // A bus that was slow for all of it is tried with one: what it has already, it drops.
+            batch.truncate(1);
+        }
+        pause = RETRY;
+        backlog.pop(batch.len());
+    }
+}
+
+/// What the bus does not have yet: in a temporary file, so that a bus that is away for a night does not fill the memory.
+#[derive(Debug)]
+struct Backlog {
+    waiting: Mutex<Waiting>,
+    changed: Notify,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    file: File,
+    /// Number of each event, and its place in the file.
+    events: VecDeque<(u64, u64, usize)>,
+    /// End of the last one.
+    end: u64,
+    is_closed: bool,
+}
+
+impl Backlog {
+    fn new() -> std::io::Result<Self> {
+        let waiting = Waiting { file: tempfile::tempfile()?, events: VecDeque::new(), end: 0, is_closed: false };
+        Ok(Self { waiting: Mutex::new(waiting), changed: Notify::new() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, number: u64, bytes: &[u8]) -> std::io::Result<()> {
+        let mut waiting = self.lock();
+        let at = waiting.end;
+        waiting.file.write_all_at(bytes, at)?;
+        waiting.end += bytes.len() as u64;
+        waiting.events.push_back((number, at, bytes.len()));
+        self.changed.notify_one();
+        Ok(())
+    }
+
+    /// Nothing more is pushed.
+    fn close(&self) {
+        self.lock().is_closed = true;
+        self.changed.notify_one();
+    }
+
+    /// Number of events that the bus does not have.
+    fn left(&self) -> usize {
+        self.lock().events.len()
+    }
+
+    /// Waits for the first events, as many as have so many bytes, but at least one; `None` at the end.
+    async fn first(&self, bytes: usize) -> Option<Vec<(u64, Vec<u8>)>> {
+        loop {
+            {
+                let waiting = self.lock();
+                if !waiting.events.is_empty() {
+                    return waiting.read(bytes).ok();
+                }
+                if waiting.is_closed {
+                    return None;
+                }
+            }
+            self.changed.notified().await;
+        }
+    }
+
+    /// Forgets the first events. The space of the file is given back when all are forgotten.
+    fn pop(&self, count: usize) {
+        let mut waiting = self.lock();
+        waiting.events.drain(..count);
+        if waiting.events.is_empty() && waiting.file.set_len(0).is_ok() {
+            waiting.end = 0;
+        }
+    }
+}
+
+impl Waiting {
+    fn read(&self, most: usize) -> std::io::Result<Vec<(u64, Vec<u8>)>> {
+        let (mut first, mut sum) = (Vec::new(), 0);
+        for (number, at, bytes) in &self.events {
+            sum += bytes;
+            if sum > most && !first.is_empty() {
+                break;
+            }
+            let mut event = vec![0; *bytes];
+            self.file.read_exact_at(&mut event, *at)?;
+            first.push((*number, event));
+        }
+        Ok(first)
     }
 }
 
@@ -175,6 +279,31 @@ mod tests {
     use model::Pass;
 
     use super::*;
+
+    #[tokio::test]
+    async fn a_backlog_gives_back_what_was_pushed_and_no_more_than_asked_for() {
+        let backlog = Backlog::new().unwrap();
+        let event = |number: u64| (number, vec![number as u8; 100]);
+        for turn in 0..3 {
+            for number in 0..10 {
+                backlog.push(number, &event(number).1).unwrap();
+            }
+            assert_eq!(backlog.lock().file.metadata().unwrap().len(), 1000, "turn {turn}");
+            let mut numbers = 0..10;
+            for (asked, count) in [(350, 3), (99, 1), (400, 4), (9999, 2)] {
+                let expected: Vec<_> = numbers.by_ref().take(count).map(event).collect();
+                assert_eq!(backlog.first(asked).await, Some(expected));
+                backlog.pop(count);
+            }
+            assert_eq!((backlog.left(), backlog.lock().file.metadata().unwrap().len()), (0, 0));
+        }
+        // Who waits is woken by an event, and by the end.
+        let (first, ()) = tokio::join!(backlog.first(1), async { backlog.push(7, b"x").unwrap() });
+        assert_eq!(first, Some(vec![(7, b"x".to_vec())]));
+        backlog.close();
+        backlog.pop(1);
+        assert_eq!(backlog.first(1).await, None);
+    }
 
     #[test]
     fn an_event_is_packed_and_unpacked() {
