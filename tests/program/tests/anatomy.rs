@@ -11,7 +11,7 @@ use program::{Agent, Doc, Running, Sandbox, binary, check, skip};
 /// The anatomy of a document's outcome, after the checks of what holds of any.
 fn checked(doc: &Doc, what: &str) -> Anatomy {
     check::document(doc, what);
-    let anatomy = doc.summary().anatomy.clone().unwrap_or_else(|| panic!("{what}: no anatomy"));
+    let anatomy = doc.summary().anatomy.as_deref().cloned().unwrap_or_else(|| panic!("{what}: no anatomy"));
     assert_eq!(anatomy.refused, None, "{what}");
     assert!(anatomy.stamped > 0, "{what}: {anatomy:?}");
     // What a script reads: the six keys add up to the seventh.

@@ -2,6 +2,7 @@
 //! unauthenticated connections in `greeting`, text that would act on a terminal in `stdout`.
 
 mod data_connections;
+mod files_of_others;
 mod hostile_agent;
 mod hostile_client;
 mod kept_results;

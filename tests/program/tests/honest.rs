@@ -93,7 +93,7 @@ fn an_overlapping_close_is_asked_for_and_said() {
 fn assert_borne_out(doc: &Doc, target: f64) {
     for outcome in &doc.run.outcomes {
         let width = outcome.estimate.as_ref().and_then(model::Estimate::relative_half_width);
-        let place = outcome.summary.within_pass.as_ref().and_then(model::Estimate::relative_half_width);
+        let place = outcome.summary.within_pass.as_deref().and_then(model::Estimate::relative_half_width);
         let narrow = width.is_some_and(|width| width <= target) && place.is_none_or(|width| width <= target);
         assert!(outcome.summary.trust != Some(Trust::High) || narrow, "{width:?} {place:?}: {}", doc.remarks());
         assert_eq!(outcome.summary.trust.is_none(), outcome.estimate.is_none(), "{}", doc.remarks());

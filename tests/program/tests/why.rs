@@ -59,7 +59,7 @@ impl TestPath {
 
     /// What held a stream with these flags back. The parts are checked.
     fn why(&self, flags: &[&str]) -> Why {
-        let why = self.measure(flags).summary().why.clone().expect("a limiter");
+        let why = self.measure(flags).summary().why.as_deref().cloned().expect("a limiter");
         let sum: f64 = why.parts.iter().map(|part| part.share).sum();
         assert!(why.parts.is_empty() || (sum - 1.0).abs() < 1e-9, "{why:#?}");
         why
