@@ -174,10 +174,10 @@ impl<C: Channel> Flow for FlowOf<C> {
     fn open(&mut self, leg: usize) -> Result<(), EngineError> {
         let wanted = self.setup.plan.legs[leg];
         let announced = self.header.take();
+        let patience_ns = self.setup.plan.path.patience_ns;
         let header = match self.setup.plan.role {
             _ if self.channel.is_foreign() => announced.ok_or_else(unannounced)?,
             Role::Active => {
-        let patience_ns = self.setup.plan.path.patience_ns;
                 let header = announced.ok_or_else(unannounced)?;
                 open_leg(&mut self.channel, &header, patience_ns)?;
                 header
