@@ -102,12 +102,13 @@ impl Test {
         // Where the senders are on one host, its clock tells all that arrives; the receivers have a clock each.
         let by_sender = confirmed(&trial.near).filter(|_| traffic == Some(TrafficKind::FanOut));
         let ends = receivers(spec, &trial.near, &trial.far);
+        let is_exact = traffic.is_some_and(TrafficKind::has_hub);
         let mut curves: Vec<Curve> = match by_sender {
             Some(points) => vec![from_first_arrival(points, &trial.near)],
             // Each end receives what the other one sends.
             None => {
                 let senders = senders(spec, &trial.near, &trial.far).into_iter().rev();
-                ends.iter().zip(senders).map(|(end, sender)| read(end, sender)).collect()
+                ends.iter().zip(senders).map(|(end, sender)| read(end, Some(sender).filter(|_| !is_exact))).collect()
             }
         };
         curves.iter_mut().flatten().for_each(|(at, _)| *at += after);
@@ -133,8 +134,9 @@ fn from_first_arrival(points: Vec<(u64, u64)>, sender: &EndTally) -> Curve {
 }
 
 /// What had arrived at an end of a trial, by its series: what was read, and what was held back behind a lost segment.
-fn read(end: &EndTally, sender: &EndTally) -> Curve {
-    let held = held_back(sender);
+fn read(end: &EndTally, sender: Option<&EndTally>) -> Curve {
+    // All bytes of a window that ends after the last arrival have been read.
+    let held = sender.map_or_else(Vec::new, held_back);
     let spans = || end.flows.iter().filter_map(|flow| flow.receiving_ns);
     let begun = end.intervals.iter().find(|entry| entry.bytes_received > 0).map(|entry| entry.start_ns);
     let (Some(first), last) = (spans().map(|[first, _]| first).min().or(begun), spans().map(|[_, last]| last).max())
@@ -142,7 +144,8 @@ fn read(end: &EndTally, sender: &EndTally) -> Curve {
         return Vec::new();
     };
     // The sender's times are those of its own start.
-    let sent = sender.flows.iter().filter_map(|flow| flow.sending_ns).map(|[first, _]| first).min();
+    let flows = sender.into_iter().flat_map(|sender| &sender.flows);
+    let sent = flows.filter_map(|flow| flow.sending_ns).map(|[first, _]| first).min();
     let held_at = |at: u64| held_at(&held, at.saturating_sub(first.saturating_sub(sent.unwrap_or(first))));
     // What came with the first arrival came in no time.
     let at_once = end.after_first.map_or(0, |after| end.bytes_received.saturating_sub(after.bytes));
