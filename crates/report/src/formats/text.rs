@@ -215,8 +215,9 @@ mod tests {
     fn the_last_lines_name_what_limited_the_sides() {
         let mut run = sample::pair();
         for outcome in &mut run.outcomes {
-            outcome.summary.why =
-                Some(sample::why("link rate (strong): 9.41 Gbit/s is 99.9 % of what MTU 1500 on 10 Gbit/s leaves").into());
+            outcome.summary.why = Some(
+                sample::why("link rate (strong): 9.41 Gbit/s is 99.9 % of what MTU 1500 on 10 Gbit/s leaves").into(),
+            );
         }
         let text = rendered(run, 100);
         let last = text.trim_end().rsplit("\n\n").next().unwrap();
@@ -231,7 +232,9 @@ mod tests {
     #[test]
     fn each_cell_of_a_plan_is_named_beside_what_limited_it() {
         let mut run = sample::planned();
-        run.outcomes.iter_mut().for_each(|outcome| outcome.summary.why = Some(sample::why("link rate (strong)").into()));
+        run.outcomes
+            .iter_mut()
+            .for_each(|outcome| outcome.summary.why = Some(sample::why("link rate (strong)").into()));
         let text = rendered(run.clone(), 100);
         let levels = &run.header.cells[run.outcomes[0].cell as usize].levels;
         let (factor, level) = levels.first_key_value().unwrap();

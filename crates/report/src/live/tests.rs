@@ -64,7 +64,16 @@ fn trial(pass: u32, flows: [Vec<FlowTally>; 2], receiving_ns: u64, value: Option
         ..EndTally::default()
     };
     let ledger = Ledger::default();
-    Event::Trial(Trial { cell: 0, pass, position: 0, near: near.into(), far: far.into(), ledger, value, verdicts: Vec::new() })
+    Event::Trial(Trial {
+        cell: 0,
+        pass,
+        position: 0,
+        near: near.into(),
+        far: far.into(),
+        ledger,
+        value,
+        verdicts: Vec::new(),
+    })
 }
 
 fn total(flow: u32, bytes: [u64; 2], retransmits: u64) -> FlowTally {

@@ -86,7 +86,16 @@ pub(crate) fn trial(cell: u32, pass: u32, near: EndTally, far: EndTally, value: 
         balanced: true,
         ..Ledger::default()
     };
-    Trial { cell, pass, position: cell, near: near.into(), far: far.into(), ledger, value: Some(value), verdicts: Vec::new() }
+    Trial {
+        cell,
+        pass,
+        position: cell,
+        near: near.into(),
+        far: far.into(),
+        ledger,
+        value: Some(value),
+        verdicts: Vec::new(),
+    }
 }
 
 pub(crate) fn mean(values: &[f64]) -> f64 {
