@@ -44,7 +44,14 @@ fn spec(transport: &str, pattern: &str, strategy: Strategy) -> Spec {
 
 fn plan(spec: &Spec, role: Role) -> TrialPlan {
     let leg = Leg { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 };
-    TrialPlan { spec: spec.clone(), role, trial: 1, flows: 0..spec.flows, legs: vec![leg], path: engine::PathTimes::default() }
+    TrialPlan {
+        spec: spec.clone(),
+        role,
+        trial: 1,
+        flows: 0..spec.flows,
+        legs: vec![leg],
+        path: engine::PathTimes::default(),
+    }
 }
 
 /// Both ends, running, with the flags that end each, and what it says once it has moved payload.

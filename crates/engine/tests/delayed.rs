@@ -51,7 +51,14 @@ fn path(to: SocketAddr, over: Arc<AtomicBool>) -> SocketAddr {
 
 fn plan(spec: &Spec, role: Role) -> TrialPlan {
     let leg = Leg { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 };
-    TrialPlan { spec: spec.clone(), role, trial: 1, flows: 0..spec.flows, legs: vec![leg], path: engine::PathTimes::default() }
+    TrialPlan {
+        spec: spec.clone(),
+        role,
+        trial: 1,
+        flows: 0..spec.flows,
+        legs: vec![leg],
+        path: engine::PathTimes::default(),
+    }
 }
 
 #[test]

@@ -49,7 +49,16 @@ impl Work {
         let stop = if sends(spec, role) { spec.stop } else { Stop::Bytes(ALL_BYTES) };
         let spec = Spec { stop, paced_to_receiver: false, ..spec.clone() };
         let leg = Leg { block: spec.block, reply: spec.reply_bytes(), stop, expected_ns: 0 };
-        Self { plan: TrialPlan { role, trial: 0, flows: 0..spec.flows, legs: vec![leg], path: engine::PathTimes::default(), spec } }
+        Self {
+            plan: TrialPlan {
+                role,
+                trial: 0,
+                flows: 0..spec.flows,
+                legs: vec![leg],
+                path: engine::PathTimes::default(),
+                spec,
+            },
+        }
     }
 
     /// Moves the data over connections, one for each flow. Receivers read until the end.

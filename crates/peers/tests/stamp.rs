@@ -123,7 +123,11 @@ fn a_reply_of_another_reflector_is_not_answered_whatever_its_port() {
         let mut reflected = reply;
         reflected[16..24].copy_from_slice(&reply[4..12]);
         reflected[24..38].copy_from_slice(&reply[..14]);
-        let unknown_clock = { let mut other = reflected; other[16..24].fill(9); other };
+        let unknown_clock = {
+            let mut other = reflected;
+            other[16..24].fill(9);
+            other
+        };
         for answer in [reflected, unknown_clock, reply] {
             other.send(&answer).unwrap();
         }

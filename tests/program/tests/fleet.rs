@@ -279,7 +279,10 @@ fn hosts_that_are_named_as_words_need_no_file() {
     // A mesh of more than five pairs is explained by its hosts.
     let why = fleet.sandbox.run(&["why", "m"]).ok().stdout;
     assert!(why.starts_with("What limits 6 rr tests\n") && why.contains("The 5 worst pairs\n"), "{why}");
-    assert!(why.contains(&format!("{} → {}: tcp rr", hosts[0], hosts[1])) || why.matches(": tcp rr").count() == 5, "{why}");
+    assert!(
+        why.contains(&format!("{} → {}: tcp rr", hosts[0], hosts[1])) || why.matches(": tcp rr").count() == 5,
+        "{why}"
+    );
 }
 
 #[test]

@@ -50,7 +50,8 @@ fn settings_go_back_at_every_signal_that_can_be_caught() {
     }
     let (place, token) = (format!("{}:0", lab.host("b").unwrap().v4), sandbox.token_flags());
     for signal in [Signal::HUP, Signal::QUIT] {
-        let mut agent = start("b", &[&["serve", "--allow-tuning", "--user", OTHER_USER, "--listen", &place], &token[..]].concat());
+        let mut agent =
+            start("b", &[&["serve", "--allow-tuning", "--user", OTHER_USER, "--listen", &place], &token[..]].concat());
         agent.until_printed("listening on ");
         let said = agent.stderr();
         let host = said.split("listening on ").nth(1).unwrap().split_whitespace().next().unwrap();

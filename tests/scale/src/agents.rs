@@ -81,7 +81,7 @@ async fn answer(stream: BusStream, host: usize, mesh: Mesh, results: Arc<AgentRe
         let Ok(Question { cell, round, time_ms, keep }) = serde_json::from_str(&line) else { return };
         // The file belongs to all hosts of this process.
         let run = format!("{}, cell {cell}", Mesh::name(host));
-        let kept = keep && results.of(&run).is_ok_and(|kept| kept.iter().any(|of| *of == round.to_be_bytes()));
+        let kept = keep && is_kept(&results, &run, round);
         if !kept {
             tokio::select! {
                 () = tokio::time::sleep(Duration::from_millis(time_ms)) => {}
@@ -98,6 +98,18 @@ async fn answer(stream: BusStream, host: usize, mesh: Mesh, results: Arc<AgentRe
             return;
         }
     }
+}
+
+/// Whether the result of a round is kept.
+fn is_kept(results: &AgentResults, run: &str, round: u32) -> bool {
+    let mut number = 0;
+    while let Ok(Some((next, result))) = results.after(run, number) {
+        if result == round.to_be_bytes() {
+            return true;
+        }
+        number = next;
+    }
+    false
 }
 
 /// Tells the process that started this one.

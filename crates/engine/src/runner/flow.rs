@@ -128,12 +128,10 @@ impl<C: Channel> FlowOf<C> {
             stop,
             leg: header.leg,
             last: header.leg as usize + 1 == self.setup.plan.legs.len(),
-            pace: spec
-                .rate_bps
-                .map(|bps| match self.channel.is_foreign() {
-                    true => pace_to_foreign(spec, self.setup.plan.role, bps),
-                    false => pace(spec, bps),
-                }),
+            pace: spec.rate_bps.map(|bps| match self.channel.is_foreign() {
+                true => pace_to_foreign(spec, self.setup.plan.role, bps),
+                false => pace(spec, bps),
+            }),
             drain: spec.end(self.setup.plan.role).drain_bps.map(|bps| drain(spec, bps)),
             to_receiver: spec.paced_to_receiver,
             shares: self.setup.strategy == Strategy::Epoll,

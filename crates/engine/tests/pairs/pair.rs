@@ -56,7 +56,14 @@ pub(crate) fn one_leg(spec: &Spec) -> Vec<Leg> {
 }
 
 pub(crate) fn plan(spec: &Spec, role: Role, legs: &[Leg]) -> TrialPlan {
-    TrialPlan { spec: spec.clone(), role, trial: 7, flows: 0..spec.flows, legs: legs.to_vec(), path: engine::PathTimes::default() }
+    TrialPlan {
+        spec: spec.clone(),
+        role,
+        trial: 7,
+        flows: 0..spec.flows,
+        legs: legs.to_vec(),
+        path: engine::PathTimes::default(),
+    }
 }
 
 pub(crate) fn measure(spec: &Spec, legs: &[Leg], address: &str) -> Pair {
@@ -64,8 +71,7 @@ pub(crate) fn measure(spec: &Spec, legs: &[Leg], address: &str) -> Pair {
     let transport = transport(spec.transport.as_str()).expect("a known transport");
     let directory = tempfile::tempdir().expect("a directory");
     let cookie = std::array::from_fn(|index| (now_ns() >> (index % 8)) as u8);
-    let options =
-        ListenOptions::new(address.parse::<IpAddr>().unwrap(), directory.path().into(), cookie);
+    let options = ListenOptions::new(address.parse::<IpAddr>().unwrap(), directory.path().into(), cookie);
     let near_plan = plan(spec, Role::Active, legs);
     let connect_and_run = |to: &Rendezvous| {
         let connect = |link: u32| transport.connect(spec, to, &hello(cookie, link)).expect("connects");

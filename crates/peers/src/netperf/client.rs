@@ -127,7 +127,14 @@ fn parts(spec: &Spec) -> impl Iterator<Item = Spec> {
 fn plan(spec: &Spec) -> TrialPlan {
     let spec = until(spec);
     let leg = Leg { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 };
-    TrialPlan { role: Role::Active, trial: 0, flows: 0..spec.flows, legs: vec![leg], path: engine::PathTimes::default(), spec }
+    TrialPlan {
+        role: Role::Active,
+        trial: 0,
+        flows: 0..spec.flows,
+        legs: vec![leg],
+        path: engine::PathTimes::default(),
+        spec,
+    }
 }
 
 impl Call {

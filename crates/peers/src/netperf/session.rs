@@ -266,7 +266,14 @@ impl Session<'_, '_> {
         let mut gone: Option<Result<(), InteropError>> = None;
         let mut buffer = [0; 1024];
         let leg = Leg { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 };
-        let plan = TrialPlan { role: Role::Passive, trial: 0, flows: 0..1, legs: vec![leg], path: engine::PathTimes::default(), spec };
+        let plan = TrialPlan {
+            role: Role::Passive,
+            trial: 0,
+            flows: 0..1,
+            legs: vec![leg],
+            path: engine::PathTimes::default(),
+            spec,
+        };
         let ran = legs::run(&plan, vec![link], STEP, &mut |_| {}, &mut |signals, _| {
             if ended.load(Ordering::Relaxed) {
                 signals.stop();

@@ -232,7 +232,14 @@ impl Run {
             ..self.spec.clone()
         };
         let leg = Leg { block: exchange.bytes, reply: exchange.bytes, stop, expected_ns: 0 };
-        let plan = TrialPlan { role: Role::Active, trial: 0, flows: 0..1, legs: vec![leg], path: engine::PathTimes::default(), spec };
+        let plan = TrialPlan {
+            role: Role::Active,
+            trial: 0,
+            flows: 0..1,
+            legs: vec![leg],
+            path: engine::PathTimes::default(),
+            spec,
+        };
         let link = foreign::stream(self.line.socket()?, &plan.spec);
         let ran = legs::run(&plan, vec![link], STEP, &mut |_| {}, &mut |signals, _| {
             if cancel.load(Ordering::SeqCst) {

@@ -202,11 +202,7 @@ struct TaskListener {
 
 impl Listener for TaskListener {
     fn rendezvous(&self) -> Rendezvous {
-        Rendezvous {
-            path: Some(PathBuf::from(self.tid.to_string())),
-            cookie: self.cookie,
-            ..Rendezvous::default()
-        }
+        Rendezvous { path: Some(PathBuf::from(self.tid.to_string())), cookie: self.cookie, ..Rendezvous::default() }
     }
 
     fn accept(&mut self, deadline_ns: u64) -> Result<(FlowHello, Link), EngineError> {

@@ -182,11 +182,7 @@ pub fn down(named: &str, tell: impl Fn(&str)) -> Result<Vec<HostResult>, Failure
 }
 
 /// Stops the agents of these hosts; `None` for all.
-fn stop(
-    mut state: State,
-    names: Option<&BTreeSet<&str>>,
-    tell: impl Fn(&str),
-) -> Result<Vec<HostResult>, Failure> {
+fn stop(mut state: State, names: Option<&BTreeSet<&str>>, tell: impl Fn(&str)) -> Result<Vec<HostResult>, Failure> {
     let results = setup::runtime()?.block_on(async {
         match state.batch_process() {
             Some(process) => batch::down(process, &state).await,

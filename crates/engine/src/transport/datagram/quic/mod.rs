@@ -88,13 +88,14 @@ impl Transport for Quic {
         socket.connect(&target.into()).map_err(failed)?;
         options::connected(socket.as_fd(), &spec.near, spec, false)?;
         let session = Session::connect(socket.into(), target, &to.blob, &spec.near)?;
-        let mut channel = QuicChannel::open(session, hello_deadline(to.patience)).map_err(|source| match source.kind() {
-            io::ErrorKind::TimedOut => EngineError::Peer {
-                peer: target.to_string(),
-                what: "did not answer on UDP: a firewall between the hosts may pass TCP only".into(),
-            },
-            _ => failed(source),
-        })?;
+        let mut channel =
+            QuicChannel::open(session, hello_deadline(to.patience)).map_err(|source| match source.kind() {
+                io::ErrorKind::TimedOut => EngineError::Peer {
+                    peer: target.to_string(),
+                    what: "did not answer on UDP: a firewall between the hosts may pass TCP only".into(),
+                },
+                _ => failed(source),
+            })?;
         hello_exchange::exchange_hello(&mut channel, hello, &target.to_string(), to.patience)?;
         channel.session.acknowledge(WELCOME_LIMIT + to.patience).map_err(failed)?;
         Ok(Link::of(channel))
@@ -121,7 +122,13 @@ struct QuicListener {
 
 impl Listener for QuicListener {
     fn rendezvous(&self) -> Rendezvous {
-        Rendezvous { address: Some(self.address), path: None, cookie: self.cookie, blob: self.fingerprint.clone(), ..Rendezvous::default() }
+        Rendezvous {
+            address: Some(self.address),
+            path: None,
+            cookie: self.cookie,
+            blob: self.fingerprint.clone(),
+            ..Rendezvous::default()
+        }
     }
 
     fn accept(&mut self, deadline_ns: u64) -> Result<(FlowHello, Link), EngineError> {
@@ -172,11 +179,7 @@ fn answer(
     Session::accept(socket.into(), from, first, config, &spec.far)
 }
 
-fn greet(
-    session: Session,
-    cookie: &Cookie,
-    patience: Duration,
-) -> io::Result<Option<(FlowHello, QuicChannel)>> {
+fn greet(session: Session, cookie: &Cookie, patience: Duration) -> io::Result<Option<(FlowHello, QuicChannel)>> {
     let mut channel = QuicChannel::accept(session, hello_deadline(patience))?;
     let Some(hello) = hello_exchange::read_hello(&mut channel, cookie, patience)? else { return Ok(None) };
     hello_exchange::welcome(&mut channel)?;
