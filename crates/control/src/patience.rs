@@ -25,7 +25,7 @@ pub(crate) const PING_EVERY: Duration = Duration::from_millis(400);
 /// The same on any path: a ping takes a good part of a second on the slowest links.
 const MOST_PING_EVERY: Duration = Duration::from_secs(5);
 /// How long a peer may be unreachable before it is authenticated.
-const STRANGER_VANISHED_AFTER: Duration = Duration::from_secs(30);
+const UNAUTHENTICATED_VANISHED_AFTER: Duration = Duration::from_secs(30);
 
 /// The path of a control connection; the default is one within this host, or over a bus.
 #[derive(Debug, Clone, Default)]
@@ -43,7 +43,7 @@ impl ControlPath {
     pub(crate) fn of(stream: &TcpStream) -> Self {
         let _ = stream.set_nodelay(true);
         let Ok(socket) = stream.as_fd().try_clone_to_owned() else { return Self::default() };
-        let vanished_after_ns = AtomicU64::new(nanos(STRANGER_VANISHED_AFTER));
+        let vanished_after_ns = AtomicU64::new(nanos(UNAUTHENTICATED_VANISHED_AFTER));
         let path = Self(Some(Arc::new(Socket { socket, vanished_after_ns })));
         path.refresh();
         path

@@ -1,8 +1,8 @@
 //! Servers: the agent, and beside it those for the clients of other programs.
 
 mod agent;
-mod doors;
 mod helper;
+mod listening;
 mod loopback;
 mod results;
 mod rights;

@@ -13,7 +13,7 @@ const APPLICATION_ID: i64 = 0x7468_7275;
 /// added: one that has been released stays as it is, for files are at every height.
 ///
 /// `run.number` never comes back after a deletion (AUTOINCREMENT), so a recorder whose run was deleted cannot append to
-/// a stranger's. Bodies are the model's JSON, or what `rows.rs` makes of it; the other columns exist to find and list them. A list of
+/// another one. Bodies are the model's JSON, or what `rows.rs` makes of it; the other columns exist to find and list them. A list of
 /// runs reads no JSON in SQL: it would end at the first run that is damaged.
 const LADDER: &[&str] = &["
     CREATE TABLE run (
@@ -30,7 +30,7 @@ const LADDER: &[&str] = &["
         how             TEXT,                              -- finished, interrupted, failed; null until then
         ending          TEXT,                              -- model::Ending
         headline        TEXT,                              -- model::Estimate
-        directions      TEXT,                              -- of payload both ways: two of model::Estimate, outbound first
+        directions      TEXT,                              -- of payload in both directions: two of model::Estimate, outbound first
         trust           TEXT,                              -- model::Trust, the worst
         starred         INTEGER NOT NULL DEFAULT 0         -- 0 or 1
     ) STRICT;

@@ -10,5 +10,5 @@ mod local_user;
 mod on_path;
 mod other_programs;
 mod privileges;
-mod strangers;
+mod unauthenticated;
 mod units;

@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{RunHeader, median};
 
+use super::logs::LEAST;
 use super::matrix::Matrix;
-use super::outlier::{LEAST, Of, Test};
+use super::outlier::{Of, Test};
 use crate::stats::two_way::Side;
 
 /// Most comparisons of one suspect; of a cluster one of them is of several pairs that are tested at the same time.

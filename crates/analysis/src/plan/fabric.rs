@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::median;
 
-use super::outlier::LEAST;
+use super::logs::LEAST;
 use crate::stats::MeanDifference;
 use crate::stats::two_way::TableValue;
 

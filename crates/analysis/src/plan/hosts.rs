@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Finding, FindingKind, Outcome, Retest, RunHeader, median};
 
-use super::logs::noun;
+use super::logs::{LEAST, noun};
 use super::matrix::Matrix;
-use super::outlier::{LEAST, Of, Test};
+use super::outlier::{Of, Test};
 use super::retest::{Judgement, judgements};
 use super::standing::StandingOut;
 use crate::findings::wording::plural;

@@ -8,6 +8,9 @@ use super::complete;
 use crate::outcome::Headline;
 use crate::stats::mean;
 
+/// Smallest difference that is reported, as a ratio.
+pub(super) const LEAST: f64 = 1.25;
+
 /// The logarithm of the value, by cell and round; its mean over the trials of a round.
 pub(super) type Logs = BTreeMap<u32, BTreeMap<u32, f64>>;
 

@@ -2,15 +2,12 @@
 
 use model::{Estimate, Finding, FindingKind};
 
-use super::logs::noun;
+use super::logs::{LEAST, noun};
 use super::variation::Rounds;
 use crate::findings::wording::{confidence, plural};
 use crate::outcome::Headline;
 use crate::stats::two_way::Side;
 use crate::stats::{Interval, MeanDifference};
-
-/// Smallest difference that is reported, as a ratio.
-pub(super) const LEAST: f64 = 1.25;
 
 /// A test of a host in a role, of a pair, or of clusters.
 #[derive(Debug, Clone)]

@@ -12,8 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{Cell, Factor, Outcome, Plan, Retest, RunHeader, Verdict, median};
 
 use super::comparison::{Comparison, Design};
+use super::logs::LEAST;
 use super::matrix::Matrix;
-use super::outlier::{LEAST, Of, Test, range, times};
+use super::outlier::{Of, Test, range, times};
 use super::standing::StandingOut;
 use super::variation::{Rounds, Variation};
 use crate::findings::wording::plural;

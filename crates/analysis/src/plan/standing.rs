@@ -1,7 +1,7 @@
 //! Which hosts, clusters of hosts and pairs stand out of a matrix ([`Matrix`]).
 //!
 //! A host stands out if its effect differs from the median effect of the other hosts in that role, and a pair if its value differs from
-//! what its two hosts' other pairs make expect: by [`LEAST`](super::outlier::LEAST) or more, and significantly by Student's t on the spread of the pairs, which is
+//! what its two hosts' other pairs make expect: by [`LEAST`](super::logs::LEAST) or more, and significantly by Student's t on the spread of the pairs, which is
 //! not taken to be below that of the trials. A cluster, such as a rack, stands out if its hosts do together or its pairs with others do,
 //! and two clusters if the pairs between them do; hosts and pairs are then compared with each other. Holm's correction is over all
 //! clusters of the run's matrices, over all their hosts and pairs, and over all pairs whose rounds vary.

@@ -6,8 +6,8 @@
 
 use model::median;
 
+use super::logs::LEAST;
 use super::matrix::Matrix;
-use super::outlier::LEAST;
 use crate::stats::sample_sd;
 
 /// Standard deviations of one test beyond which it is slow.

@@ -33,7 +33,7 @@ impl Session {
     pub(super) fn log(&self, text: &str) {
         let text = format!("{}: {text}", self.peer);
         match self.addresses.peer.filter(|_| !self.has_token) {
-            Some(peer) => self.shared.log_stranger(peer, &text),
+            Some(peer) => self.shared.log_unauthenticated(peer, &text),
             None => self.shared.log(&text),
         }
     }
@@ -112,7 +112,7 @@ pub(super) async fn refuse_plain(shared: &Shared, stream: TcpStream, peer: Socke
     ours.version.clone_from(&shared.options.version);
     let _ = wire.send(&FromAgent::Hello(ours)).await;
     let refused = incompatible(&theirs, &shared.options.version);
-    shared.log_stranger(peer.ip(), &format!("{peer}: refused: {refused}"));
+    shared.log_unauthenticated(peer.ip(), &format!("{peer}: refused: {refused}"));
     wire.close().await;
 }
 

@@ -276,7 +276,7 @@ impl Shared {
     }
 
     /// Writes a line about a stranger at `peer`, unless there are too many.
-    fn log_stranger(&self, peer: IpAddr, text: &str) {
+    fn log_unauthenticated(&self, peer: IpAddr, text: &str) {
         if let Some(text) = self.lines.line(peer, &line(text), Instant::now()) {
             (self.options.log)(&text);
         }

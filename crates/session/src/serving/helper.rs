@@ -14,7 +14,7 @@ use host::confine::{self, User};
 use rustix::thread::CapabilitySet;
 
 use super::agent::allowance;
-use super::doors::{private_listener, refuse_shared};
+use super::listening::{private_listener, refuse_shared};
 use crate::failure::Failure;
 use crate::setup::{self, own_program};
 use crate::signals::Signals;

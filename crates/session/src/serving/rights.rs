@@ -18,7 +18,7 @@ use host::confine::{self, Files, Restricted, User};
 use rustix::fs::{Access, access};
 use rustix::thread::{CapabilitySet, capabilities};
 
-use super::doors::{private_listener, refuse_shared};
+use super::listening::{private_listener, refuse_shared};
 use crate::failure::Failure;
 use crate::files::private_folder;
 use crate::scratch::Scratch;

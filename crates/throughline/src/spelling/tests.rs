@@ -133,6 +133,7 @@ const WORDS: &[&str] = &[
     "transfer",
     "ulimit",
     "until",
+    "useradd",
     "watch",
 ];
 

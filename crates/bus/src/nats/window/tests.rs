@@ -203,7 +203,7 @@ proptest! {
 
     /// While acknowledgements are only late, nothing is sent again, and what is under way is bounded.
     #[test]
-    fn nothing_is_sent_again_while_acknowledgements_are_late(
+    fn nothing_is_retransmitted_while_acknowledgements_are_late(
         to_send in [1_usize..900_000, 1_usize..100_000], late in [delays(5000), delays(5000)],
     ) {
         let mut stream = Stream::new(to_send, MS);
@@ -262,7 +262,7 @@ proptest! {
 }
 
 #[test]
-fn a_path_of_five_seconds_each_way_is_slow_and_complete() {
+fn a_path_with_a_delay_of_five_seconds_is_slow_and_complete() {
     let mut stream = Stream::new([300_000, 1000], 5 * S);
     stream.until(FOREVER).assert_complete();
     assert_eq!(stream.resent, 0);
@@ -305,7 +305,7 @@ fn a_dead_end_is_given_up_and_gets_next_to_nothing() {
 }
 
 #[test]
-fn what_is_lost_in_a_reconnection_is_sent_again_and_no_more() {
+fn what_is_lost_in_a_reconnection_is_retransmitted_and_no_more() {
     let mut stream = Stream::new([3_000_000, 3_000_000], 20 * MS);
     stream.until(500 * MS);
     stream.ways.iter_mut().for_each(|way| way.under_way.clear());

@@ -15,7 +15,7 @@ fn old_hello() -> Vec<u8> {
 }
 
 #[test]
-fn strangers_cause_few_lines_of_the_log() {
+fn unauthenticated_clients_cause_few_lines_of_the_log() {
     let sandbox = Sandbox::with_token();
     let agent = Agent::with_token(&sandbox, &[]);
     let before = agent.log().len();
