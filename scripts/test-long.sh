@@ -50,6 +50,10 @@ run_part() {
                 -E 'test(/^kills::/)' </dev/null 2>&1 |
                 awk '{ print } /^ *\|/ { sub(/^ */, ""); if (!seen[$0]++) rows = rows $0 "\n" } END { printf "%s", rows }'
             ;;
+        # 9.6 kbit/s, and a loss of 35 % in each direction.
+        paths)
+            THRU_BAD_PATHS=1 cargo nextest run --workspace --locked --show-progress none -E 'test(/^bad_paths::/)' </dev/null
+            ;;
         # Thirty-two hosts in namespaces: a slow host, a slow link and an asymmetric pair among 992 pairs.
         mesh)
             THRU_MESH_HOSTS=32 THRU_TRAFFIC_HOSTS=16 cargo nextest run --workspace --locked --show-progress none \
@@ -80,7 +84,7 @@ run_part() {
     esac
 }
 
-all=(fuzz codecs truth seeds kills mesh scale slurm soak loom valgrind features release)
+all=(fuzz codecs truth seeds kills paths mesh scale slurm soak loom valgrind features release)
 parts=("$@")
 [ $# -gt 0 ] || parts=("${all[@]}")
 scripts/setup.sh test || exit 1
@@ -95,7 +99,7 @@ closing=()
 for part in "${parts[@]}"; do
     say "$part (output goes to target/long/$part.log)"
     started=$SECONDS result=passed
-    if [ "$(id -u)" != 0 ] && [[ $part == seeds || $part == kills || $part == mesh || $part == slurm || $part == soak ]]; then
+    if [ "$(id -u)" != 0 ] && [[ $part == seeds || $part == kills || $part == paths || $part == mesh || $part == slurm || $part == soak ]]; then
         result="SKIPPED: it needs root"
     elif [ "$part" = valgrind ] && ! have_valgrind; then
         result="SKIPPED: valgrind cannot be installed"

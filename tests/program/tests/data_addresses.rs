@@ -5,6 +5,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use lab::{CrossoverSpec, LabHost};
+use program::process::eventually;
 use program::{Agent, Running, Sandbox, binary, skip};
 
 const SHORT: [&str; 5] = ["--time", "200ms", "--trials", "1", "--no-store"];
@@ -46,13 +47,16 @@ fn an_agent_is_measured_through_a_forwarded_port() {
     }
 }
 
-/// The link-local address of a host on its link.
+/// A host's link-local address, once no other one on the link has it.
 fn link_local(host: &LabHost) -> String {
-    let output =
-        host.command("ip").args(["-6", "-o", "addr", "show", "dev", &host.interface, "scope", "link"]).output();
-    let text = String::from_utf8(output.unwrap().stdout).unwrap();
-    let address = text.split_ascii_whitespace().find(|word| word.starts_with("fe80:")).unwrap();
-    address.split('/').next().unwrap().to_owned()
+    let mut address = None;
+    eventually("the link-local address is usable", || {
+        let words = ["-6", "-o", "addr", "show", "dev", &host.interface, "scope", "link", "-tentative"];
+        let text = String::from_utf8(host.command("ip").args(words).output().unwrap().stdout).unwrap();
+        address = text.split_ascii_whitespace().find_map(|word| Some(word.strip_suffix("/64")?.to_owned()));
+        address.is_some()
+    });
+    address.unwrap()
 }
 
 #[test]
@@ -62,7 +66,7 @@ fn everything_is_measured_over_link_local_addresses() {
     };
     let (a, b, sandbox) = (lab.host("a").unwrap(), lab.host("b").unwrap(), Sandbox::new());
     let there = link_local(b);
-    let place = format!("[{there}%{}]:0", b.interface);
+    let place = format!("[{there}%{}]:7100", b.interface);
     let agent = Agent::spawn(b.command(binary::thru()), &["--open", "--listen", &place]);
     let host = format!("[{there}%{}]:{}", a.interface, agent.port());
     let run = |args: &[&str]| Running::of(sandbox.prepare(a.command(binary::thru()), args)).wait();

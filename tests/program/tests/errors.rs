@@ -175,7 +175,7 @@ fn impossible_measurements_are_refused_before_anything_is_measured() {
         fails(&sandbox, &[args, &[agent.host()]].concat(), 2, words);
     }
     fails(&sandbox, &["no-such-command"], 2, &["no-such-command"]);
-    fails(&sandbox, &["show", "no-such-run"], 6, &["no-such-run"]);
+    fails(&sandbox, &["show", "no-such-run"], 6, &["there is no store"]);
     assert!(!agent.log().contains("measures"), "{}", agent.log());
     still_serves(&agent, &sandbox);
 }
