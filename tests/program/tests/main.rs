@@ -36,7 +36,6 @@ mod metrics;
 mod mpi;
 mod namespaces;
 mod observe;
-mod older;
 mod other_tools;
 mod outputs;
 mod paced;
