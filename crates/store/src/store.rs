@@ -206,22 +206,43 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when the file cannot be read.
     pub fn series(&self, name: &str, kind: &str, limit: usize) -> Result<Vec<(RunHeader, Vec<Outcome>)>, StoreError> {
+        let series = self.latest(name, kind, "how IN ('finished', 'failed')", limit, Depth::Outcomes)?;
+        Ok(series.into_iter().map(|Loaded { run, .. }| (run.header, run.outcomes)).collect())
+    }
+
+    /// The latest `limit` runs of this name and kind that were interrupted or whose process was killed, the oldest first. A run that this
+    /// version cannot read is left out.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the file cannot be read.
+    pub fn cut_off(&self, name: &str, kind: &str, limit: usize) -> Result<Vec<Loaded>, StoreError> {
+        self.latest(name, kind, "how IS NULL OR how = 'interrupted'", limit, Depth::Whole)
+    }
+
+    fn latest(
+        &self,
+        name: &str,
+        kind: &str,
+        ended: &str,
+        limit: usize,
+        depth: Depth,
+    ) -> Result<Vec<Loaded>, StoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let failed = |source| self.failed("read a series of runs", source);
         // One view of the file, though a run may be deleted.
         let view = self.connection.unchecked_transaction().map_err(failed)?;
         let runs = || -> rusqlite::Result<Vec<Found>> {
-            view.prepare_cached(
-                "SELECT number, id FROM run WHERE name = ?1 AND kind = ?2 AND how IN ('finished', 'failed')
-                 ORDER BY number DESC LIMIT ?3",
-            )?
-            .query_map((name, kind, limit), |row| Ok(Found { number: row.get(0)?, id: row.get(1)? }))?
-            .collect()
+            let text = format!(
+                "SELECT number, id FROM run WHERE name = ?1 AND kind = ?2 AND ({ended}) ORDER BY number DESC LIMIT ?3"
+            );
+            view.prepare_cached(&text)?
+                .query_map((name, kind, limit), |row| Ok(Found { number: row.get(0)?, id: row.get(1)? }))?
+                .collect()
         };
         let mut series = Vec::new();
         for found in runs().map_err(failed)?.iter().rev() {
-            match load::load(&view, &self.path, found, Depth::Outcomes) {
-                Ok(Loaded { run, .. }) => series.push((run.header, run.outcomes)),
+            match load::load(&view, &self.path, found, depth) {
+                Ok(loaded) => series.push(loaded),
                 Err(StoreError::Header { .. }) => {}
                 Err(error) => return Err(error),
             }

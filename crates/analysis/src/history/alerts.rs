@@ -116,6 +116,11 @@ impl Alerts {
         events
     }
 
+    /// The pass that was under way was cut off: what has been judged of it stays.
+    pub fn cut_off(&mut self) {
+        self.judged.clear();
+    }
+
     /// Compares one value with the limit of a rule.
     fn compare(
         &mut self,

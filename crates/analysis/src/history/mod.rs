@@ -42,7 +42,7 @@ pub struct MeshPass {
     pub hosts: BTreeSet<String>,
 }
 
-/// What tells the pairs and the levels of a mesh's cells.
+/// The factors that distinguish the cells of a pair in a mesh.
 #[derive(Debug, Clone)]
 pub struct Figures {
     /// The names of other factors than the hosts and the pattern.
@@ -50,7 +50,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Of the cells of a run.
+    /// Those of the cells of a run.
     #[must_use]
     pub fn new(header: &RunHeader) -> Self {
         let cells: Vec<_> = header.cells.iter().collect();

@@ -16,6 +16,7 @@ use model::{
     AlertEvent, Cell, ChangePoint, Event, EventSink, HistoryPass, HistorySeries, MeshHistory, Nanos, Run, RunHeader,
     SinkError, Trial, Verdict,
 };
+use store::Loaded;
 
 use super::alert::rules;
 use super::hosts::Fleet;
@@ -78,7 +79,7 @@ pub struct Conditions {
     pub after: u32,
 }
 
-/// What a watch tells.
+/// What a watch reports.
 pub enum Told<'a> {
     /// It begins, with this history and this address of the metrics.
     Begun(&'a MeshHistory, Option<SocketAddr>),
@@ -231,6 +232,8 @@ pub fn watch(
     if webhook.is_some_and(|webhook| !webhook.finish()) {
         (watch.note)("the webhook has not taken all alerts");
     }
+    // A pass that was cut off may have raised and resolved some.
+    known.alerts = series.alerts.raised().cloned().collect();
     tell(Told::Ended(&known));
     Ok(if known.alerts.is_empty() { 0 } else { ALERT })
 }
@@ -250,7 +253,7 @@ fn retests_until(due: Instant, every: Duration) -> u64 {
 struct Begun<'a> {
     alerts: &'a mut Alerts,
     raise: &'a mut dyn FnMut(AlertEvent),
-    /// The cells, and what tells their figures.
+    /// The cells, and how their figures are found.
     cells: Vec<Cell>,
     figures: Option<Figures>,
     header: RunHeader,
@@ -278,6 +281,13 @@ impl<'a> Begun<'a> {
         }
     }
 
+    fn begin(&mut self, header: &RunHeader) {
+        self.pass = MeshPass::begun(header);
+        self.figures = Some(Figures::new(header));
+        self.cells.clone_from(&header.cells);
+        self.header = RunHeader { cells: Vec::new(), ..header.clone() };
+    }
+
     /// Judges the figures of a cell that has had all its trials.
     fn trial(&mut self, trial: &Trial) {
         let own = self.trials.entry(trial.cell).or_default();
@@ -299,12 +309,7 @@ impl<'a> Begun<'a> {
 impl EventSink for Begun<'_> {
     fn event(&mut self, event: &Event) -> Result<(), SinkError> {
         match event {
-            Event::Run(header) => {
-                self.pass = MeshPass::begun(header);
-                self.figures = Some(Figures::new(header));
-                self.cells.clone_from(&header.cells);
-                self.header = RunHeader { cells: Vec::new(), ..header.clone() };
-            }
+            Event::Run(header) => self.begin(header),
             Event::Trial(trial) => self.trial(trial),
             Event::Outcome(outcome) => {
                 self.outcomes += 1;
@@ -323,6 +328,16 @@ impl EventSink for Begun<'_> {
     }
 }
 
+/// Judges what is stored of a pass that was cut off: its alerts have left, and are not raised again.
+fn judge_again(alerts: &mut Alerts, Loaded { run, orphans, .. }: &Loaded) {
+    let mut has_left = |_| {};
+    let mut begun = Begun::new(alerts, &mut has_left);
+    begun.begin(&run.header);
+    let trials = run.outcomes.iter().flat_map(|outcome| &outcome.trials);
+    trials.chain(orphans).for_each(|trial| begun.trial(trial));
+    alerts.cut_off();
+}
+
 /// The passes of a series and its alerts.
 struct Series {
     name: String,
@@ -338,12 +353,19 @@ impl Series {
     fn open(fleet: &Fleet, name: &str, store: Option<&Path>, conditions: &Conditions) -> Result<Self, Failure> {
         let texts: Vec<String> = fleet.alerts.iter().chain(&conditions.texts).cloned().collect();
         let mut alerts = Alerts::new(name, rules(fleet, &texts)?, conditions.after);
-        let runs = open_store(store)?.series(name, RunHeader::MESH, MOST_PASSES)?;
+        let store = open_store(store)?;
+        let runs = store.series(name, RunHeader::MESH, MOST_PASSES)?;
         let sample_seed = runs.last().map_or_else(clock_seed, |(header, _)| header.stopping.seed);
         let passes: Vec<MeshPass> = runs.iter().map(|(header, outcomes)| MeshPass::of(header, outcomes)).collect();
+        let mut cut_off = store.cut_off(name, RunHeader::MESH, MOST_PASSES)?.into_iter().peekable();
         for pass in &passes {
+            let is_earlier = |loaded: &Loaded| loaded.run.header.started_unix_ns < pass.pass.started_unix_ns;
+            while let Some(earlier) = cut_off.next_if(is_earlier) {
+                judge_again(&mut alerts, &earlier);
+            }
             alerts.pass(pass);
         }
+        cut_off.for_each(|last| judge_again(&mut alerts, &last));
         Ok(Self { name: name.to_owned(), passes, alerts, announced: BTreeSet::new(), sample_seed })
     }
 
