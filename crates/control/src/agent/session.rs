@@ -234,7 +234,10 @@ impl Session {
                     None => std::future::pending().await,
                 }
             };
+            // A trial says itself that its helper has ended.
+            let helper_ended = Client::ended(self.helper.as_mut().filter(|_| self.changed && trial.is_none()));
             tokio::select! {
+                () = helper_ended => return Err(self.settings_are_lost().await),
                 message = self.wire.recv() => match message? {
                     ToAgent::Prepare(prepare) => {
                         // What an earlier trial reserved is given back first.

@@ -52,8 +52,16 @@ impl Session {
     /// Why the host is no longer as this session has made it, if that is so: the helper that had its settings was killed.
     pub(super) fn lost_helper(&mut self) -> Option<String> {
         self.helper.as_mut().is_some_and(Client::has_ended).then(|| {
-            "the helper of this agent was killed, and what it had changed for this measurement is put back: start it again".into()
+            "the helper of this agent was killed, or the agent hung: what was changed for this measurement is put back; start it again"
+                .into()
         })
+    }
+
+    /// Ends the session, because its settings are put back.
+    pub(super) async fn settings_are_lost(&mut self) -> EndReason {
+        let reason = self.lost_helper().unwrap_or_default();
+        (self.helper, self.changed) = (None, false);
+        self.refuse(&reason).await
     }
 
     /// Answers a message about settings.

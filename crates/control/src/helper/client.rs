@@ -64,6 +64,16 @@ impl Client {
         false
     }
 
+    /// Waits until the helper has ended; for ever without a session.
+    pub(crate) async fn ended(session: Option<&mut Self>) {
+        let Some(session) = session else { return std::future::pending().await };
+        while let Ok(answer) = session.wire.recv().await {
+            if !matches!(answer, Answer::Ping) {
+                session.unanswered = session.unanswered.saturating_sub(1);
+            }
+        }
+    }
+
     /// The answer to a request. A helper that is gone refuses.
     pub(crate) async fn ask(&mut self, request: &Request) -> Answer {
         if let Err(over) = self.wire.send(request).await {
