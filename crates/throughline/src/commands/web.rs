@@ -69,8 +69,9 @@ fn is_offered(arg: &Arg) -> bool {
         matches!(arg.get_action(), ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong | ArgAction::Version);
     let output = arg.get_help_heading() == Some(OUTPUT) && name != "name";
     let login = arg.get_help_heading() == Some(LOGIN);
-    // Who has the token of the page reads and writes no files of his choice.
-    let file = arg.get_value_parser().type_id() == TypeId::of::<PathBuf>();
+    // Anyone who has the token of the page reads and writes no file of their choice.
+    let is_file_by_name = arg.get_value_names().is_some_and(|names| names.iter().any(|name| name == "FILE"));
+    let file = is_file_by_name || arg.get_value_parser().type_id() == TypeId::of::<PathBuf>();
     !(arg.is_hide_set() || help || output || login || file || LEFT_OUT.contains(&name))
 }
 
