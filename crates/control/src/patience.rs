@@ -39,7 +39,7 @@ struct Socket {
 }
 
 impl ControlPath {
-    /// Of a new connection. The kernel detects an unreachable peer from now on: unacknowledged bytes end the connection.
+    /// The patience with a new connection. The kernel detects an unreachable peer from now on: unacknowledged bytes end the connection.
     pub(crate) fn of(stream: &TcpStream) -> Self {
         let _ = stream.set_nodelay(true);
         let Ok(socket) = stream.as_fd().try_clone_to_owned() else { return Self::default() };

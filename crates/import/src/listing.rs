@@ -106,7 +106,7 @@ pub struct Row {
 impl Row {
     /// A row with a value; all counts are unreported.
     pub(crate) fn new(spec: impl Into<Shared<Spec>>, value: f64, line: u32, text: &str) -> Self {
-        // Of a table of a million values, one for all.
+        // A table of a million values shares one.
         static UNREPORTED: LazyLock<Shared<EndTally>> = LazyLock::new(|| EndTally::unreported().into());
         let trial = Trial {
             cell: 0,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct DatagramReading {
     /// Datagrams up to the highest number that arrived.
     pub numbers: u64,
-    /// Of these, datagrams that arrived, without duplicates.
+    /// Datagrams that arrived, without duplicates.
     pub received: u64,
     /// Jitter (RFC 3550), ns; of several connections their mean. Null if the datagrams carry no times.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -45,8 +45,8 @@ pub struct EndOptions {
     /// Data address of this end: the far end listens on it (`--data`), the near end binds to it (`--data-from`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_addr: Option<IpAddr>,
-    /// Of the far end: where the near end connects for data, if the far end does not know it: a forwarded port, or a link-local address
-    /// with its interface. Port 0 stands for the port at which the far end listens.
+    /// Where the near end connects for data (an option of the far end), if the far end does not know it: a forwarded port, or a
+    /// link-local address with its interface. Port 0 stands for the port at which the far end listens.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub data_at: Option<SocketAddr>,

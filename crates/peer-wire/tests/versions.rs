@@ -86,7 +86,7 @@ fn iperf3s_clients_and_servers_are_understood() {
         client.ended().unwrap();
         let reported = reported.unwrap();
         assert_eq!(reported.streams.len() as u32, requested.streams(), "{version}");
-        // What tells versions apart.
+        // What differs between versions.
         let stream = &reported.streams[0];
         let [since_3_2, since_3_14] = [stream.end_time_s.is_some(), stream.omitted.is_some()];
         assert_eq!((since_3_2, since_3_14), (version != "3.1.3", version == "3.21"), "{version}");

@@ -50,7 +50,7 @@ impl Token {
 pub(crate) async fn at_home(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let mut hosts = request.headers().get_all(header::HOST).iter();
     let host = hosts.next().and_then(|host| host.to_str().ok()).unwrap_or_default();
-    // Of two, another program between may have read the other one (RFC 9112, 3.2).
+    // A program in between may have read the second one (RFC 9112, 3.2).
     if hosts.next().is_some() {
         return Refusal::bad("the request has two Host headers").into_response();
     }

@@ -126,7 +126,7 @@ fn the_page_is_for_who_has_the_token_and_its_address() {
         // A name that an attacker lets point to this address.
         assert_eq!(page.ask(&request, &[other.clone(), authorization.clone()], "").status, 421, "{path}");
     }
-    // Of two names one could be another site's.
+    // One of two names could be another site's.
     for hosts in [[&host, &other], [&other, &host], [&host, &host]] {
         let head: Vec<String> = hosts.into_iter().chain([&authorization]).cloned().collect();
         assert!(matches!(page.ask("GET /api/runs", &head, "").status, 400 | 421));

@@ -184,7 +184,7 @@ impl<'a> Design<'a> {
         let clean = self.places.keys().filter(is_fit).filter(|pair| self.is_clean(**pair) && !odd(pair) && class(pair));
         let others: Vec<Pair> = clean.copied().collect();
         let mut found = Vec::new();
-        // Of the pairs in the middle two without a common host.
+        // Two of the pairs in the middle that have no host in common.
         let mut ordered: Vec<Pair> = own.clone();
         let middle = median(&own.iter().map(|pair| self.left(*pair)).collect::<Vec<f64>>()).unwrap_or(0.0);
         ordered.sort_by_key(|pair| {

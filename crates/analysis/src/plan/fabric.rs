@@ -113,7 +113,7 @@ impl Block {
 /// An explanation of the blocks.
 #[derive(Clone)]
 struct Explanation {
-    /// Of the pairs between two clusters and of those within one.
+    /// The level of the pairs between two clusters, and that of the pairs within one.
     levels: [f64; 2],
     terms: Vec<(Reach, f64)>,
     cost: f64,

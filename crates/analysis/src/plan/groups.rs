@@ -81,9 +81,9 @@ pub struct GroupShares {
     pub total_bps: RoundMean,
     /// The same in each round, by its number.
     pub totals: BTreeMap<u32, f64>,
-    /// Of a traffic, the most that it could have been in each round, had all begun at the same time.
+    /// The most that a traffic's total could have been in each round, had all flows begun at the same time.
     pub(super) totals_at_most: BTreeMap<u32, f64>,
-    /// Of a traffic, the time from the first start to the last one, ns; `None` where no clock tells it.
+    /// The time from the first start of a traffic's flows to the last one, ns; `None` where their clocks are not comparable.
     pub apart_ns: Option<RoundMean>,
     /// The smallest share of a round relative to an equal one, on average; `None` for a single group.
     pub smallest: Option<RoundMean>,

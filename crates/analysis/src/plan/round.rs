@@ -49,7 +49,7 @@ fn of_same_time(
     traffic: Option<TrafficKind>,
     found: Option<Together>,
 ) -> Option<Round> {
-    // Of many hosts that send at the same time, one may get nothing through.
+    // When many hosts send at the same time, one may get nothing through.
     let value =
         |trial: &&Trial| trial.value.or_else(|| (traffic.is_some() && trial.ledger.received == 0).then_some(0.0));
     let goodput: Vec<f64> = trials.iter().map(value).collect::<Option<_>>()?;

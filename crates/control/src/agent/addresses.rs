@@ -19,7 +19,7 @@ pub(crate) struct Addresses {
 }
 
 impl Addresses {
-    /// Of a connection of the coordinator at `peer` to `here`.
+    /// The addresses of a connection from the coordinator at `peer` to `here`.
     pub(crate) fn of(here: Option<SocketAddr>, peer: SocketAddr) -> Self {
         let scope = here.as_ref().map_or(0, scope_of);
         Self { here: here.map(|here| here.ip()), peer: Some(peer.ip()), scope }

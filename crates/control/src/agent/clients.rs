@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Of so many places, one is for other addresses than the one with most clients.
+/// One in this many places is kept free of the address that has the most clients.
 const SHARE: usize = 8;
 
 /// The accepted coordinators that are connected, by address or network.

@@ -22,7 +22,7 @@ pub(super) struct Counts {
     kept: Vec<Vec<FlowCounts>>,
     /// Most readings that are kept of a flow.
     most: usize,
-    /// Of the readings every one whose number is a multiple of this is kept.
+    /// Every reading whose number is a multiple of this is kept.
     stride: u64,
 }
 

@@ -302,9 +302,9 @@ impl Tap {
 pub struct Packets(Source);
 
 enum Source {
-    /// Of a packet socket of this process.
+    /// A packet socket of this process.
     Ring { ring: Ring, outgoing: bool },
-    /// Of another process.
+    /// Records that another process reads.
     Relayed(Relayed),
 }
 

@@ -120,7 +120,7 @@ fn fate(carrier: &dyn Carrier, number: u16, bytes: u32, pace: &mut Pace) -> Fate
     Fate::Silent
 }
 
-/// Of the common sizes below `bytes`, the largest that arrives. One is on its way at a time: together they would fill the queue of a slow
+/// The largest of the common sizes below `bytes` that arrives. One is on its way at a time: together they would fill the queue of a slow
 /// link.
 fn largest_step(carrier: &dyn Carrier, bytes: u32, pace: &mut Pace) -> Option<u32> {
     let base = MAX_ROUTERS as u16;

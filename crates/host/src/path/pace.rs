@@ -24,7 +24,7 @@ pub(super) struct Pace {
     begun: Instant,
     /// A round trip that another connection has seen; zero if none.
     expected: Duration,
-    /// Of the small packet.
+    /// The round trip of the small packet.
     small: Option<Duration>,
     /// Time of the links for a byte there and back, and the whole round trip, by the answer to a large packet.
     large: Option<(Duration, f64)>,

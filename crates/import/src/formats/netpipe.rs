@@ -256,7 +256,7 @@ fn read(text: &str) -> Reading {
     let copied = |points: &Points<'_>, others: &[Points<'_>]| others.iter().any(|other| repeats(points, other));
     let all_screens = screens.clone();
     screens.retain(|points| !copied(points, &files));
-    // Of two that are equal the file stays.
+    // If a screen and a file are equal, the file stays.
     let whole = |points: &Points<'_>| all_screens.iter().any(|screen| repeats(screen, points));
     files.retain(|points| whole(points) || !copied(points, &all_screens));
     reading.imported.extend(screens.iter().chain(&files).filter_map(|points| listing(points, mode)));

@@ -36,7 +36,7 @@ pub struct Server {
     step: Step,
     served: Served,
     block: Fixed<BLOCK_BYTES>,
-    /// Of the host; 0 if they were not counted.
+    /// The host's number of CPUs; 0 if they were not counted.
     cpus: u32,
 }
 

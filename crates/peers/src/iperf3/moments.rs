@@ -21,7 +21,7 @@ pub(super) struct Moment {
     /// Since the test began, ns.
     pub(super) at_ns: u64,
     pub(super) flows: Vec<FlowReading>,
-    /// Of each stream, in the order of opening.
+    /// What each stream received, in the order of opening.
     pub(super) received: Vec<Received>,
 }
 

@@ -33,7 +33,7 @@ struct Counts {
 struct Row {
     bytes: u64,
     retransmits: u64,
-    /// Of a stream's interval.
+    /// The window at the end of a stream's interval.
     cwnd_bytes: Option<u64>,
     /// Datagrams lost and all, and their jitter.
     lost: i64,
@@ -234,7 +234,7 @@ impl Output<'_> {
                 Some(moment) => self.counts(moment),
                 None => Some(self.last(&warm)),
             };
-            // Of more streams than have readings of their own there are only the totals.
+            // When there are more streams than readings of their own, only the totals are known.
             let Some(now) = now else { return };
             let rows: Vec<Row> = before.iter().zip(&now).map(|(before, now)| Row::between(before, now)).collect();
             let from = if span.omitted { 0 } else { warmup_ns };

@@ -110,7 +110,7 @@ fn plantings() -> usize {
     std::env::var("THRU_PLANTINGS").ok().and_then(|count| count.parse().ok()).unwrap_or(20)
 }
 
-/// Of twenty faults eighteen are named, and nothing else is; of more, nothing else in 49 of 50 meshes.
+/// Eighteen of twenty faults are named, and nothing else; in longer runs, nothing else in 49 of 50 meshes.
 fn are_named(all: &[(String, bool, Vec<String>)]) {
     let found = all.iter().filter(|(_, is_named, _)| *is_named).count();
     let wrong: Vec<_> = all.iter().filter(|(.., others)| !others.is_empty()).collect();
@@ -170,7 +170,7 @@ fn with_uplink(number: usize) -> (String, bool, Vec<String>) {
     let paths = run.findings.iter().filter(|finding| finding.kind == FindingKind::Path);
     all.extend(paths.map(|finding| finding.statement.clone()).filter(|statement| statement.starts_with("within a ")));
     let is_named = expected.iter().all(|start| all.iter().any(|one| one.starts_with(start)));
-    // Of two racks one direction may be slower than the other one.
+    // With two racks, one direction may be slower than the other.
     let is_right = |one: &String| {
         let ends = ["r0 → r1 is slow", "r1 → r0 is slow"];
         expected.iter().any(|start| one.starts_with(start))

@@ -133,7 +133,7 @@ impl<'a> Omni<'a> {
         if keys.get("PROTOCOL").is_some_and(|protocol| protocol.eq_ignore_ascii_case("udp")) {
             spec.transport = "udp".into();
         }
-        // Of a stream to the local end the other one sends.
+        // The remote end sends a stream to the local one.
         let sent = || get("LOCAL_SEND_SIZE").or(get("REMOTE_SEND_SIZE"));
         let size = if transactions { get("REQUEST_SIZE") } else { sent() }.and_then(block);
         spec.block = size.unwrap_or(spec.block);

@@ -79,7 +79,7 @@ fn text(test: &Test<'_>) -> Result<String, String> {
 /// A line of an interval.
 struct Line<'a> {
     direction: &'a DirectionResult,
-    /// Of the interval.
+    /// The interval's number.
     number: usize,
     id: String,
     /// Whether it is that of several connections together.

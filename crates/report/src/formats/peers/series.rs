@@ -60,7 +60,7 @@ pub(super) struct TcpAtEnd {
 pub(super) struct Arrivals {
     /// Datagrams up to the highest number that arrived.
     pub(super) packets: u64,
-    /// Of these, those that did not arrive.
+    /// How many of them did not arrive.
     pub(super) lost: u64,
     /// Jitter at the end of the interval, ns; of several connections the mean.
     pub(super) jitter_ns: Option<u64>,
