@@ -82,7 +82,11 @@ fn a_group_sends_between_its_start_and_its_stop() {
     let bytes = |outcome: &Outcome| outcome.trials[0].ledger.received;
     assert!(bytes(part) > 0 && 2 * bytes(part) < bytes(whole), "{} of {}", bytes(part), bytes(whole));
     let statement = &doc.run.findings.iter().find(|it| it.kind == FindingKind::Fairness).unwrap().statement;
-    assert!(statement.contains("while all of them sent (200 ms to 400 ms after the start)"), "{statement}");
+    // The window begins with the first bytes of the later group, which a busy host may send late.
+    let (_, window) = statement.split_once("while all of them sent (").unwrap();
+    let (from, _) = window.split_once(" ms to 400 ms after the start)").unwrap();
+    let from: f64 = from.parse().unwrap();
+    assert!((200.0..300.0).contains(&from), "{statement}");
 }
 
 #[test]

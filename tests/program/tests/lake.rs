@@ -180,6 +180,6 @@ fn the_runs_to_export_are_named_or_all() {
     let none = sandbox.run(&["export", "--format", "csv"]).ended_with(2);
     assert!(none.stderr.contains("<RUN>"), "{}", none.stderr);
     sandbox.run(&["export", "last", "--all", "--format", "csv"]).ended_with(2);
-    let empty = sandbox.run(&["export", "--all", "--format", "parquet", "-o", "x"]).ended_with(1);
+    let empty = sandbox.run(&["export", "--all", "--format", "parquet", "-o", "x"]).ended_with(6);
     assert!(empty.message().contains("no run"), "{}", empty.message());
 }
