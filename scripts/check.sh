@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# The quick check while working: formatting, lints of everything, and the tests of the crates that neither read files nor use the
+# The quick check while working: formatting, spelling, lints of everything, and the tests of the crates that neither read files nor use the
 # network. Its last lines are the count of the tests and the time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
 . scripts/lib.sh
 
-# Pure computation. The statistics that take long are in test files of their own, and run in `make test` only.
+# The statistics that take long are in test files of their own, and run in `make test` only.
 PURE='package(/^throughline-(model|analysis|schedule|peer-wire|import|report|architecture-tests)$/) & not binary(/^(advice|bootstrap|coverage|paired|fuzz)$/)'
 
 scripts/setup.sh check
 find_rust
 find_tools
 cargo fmt --all --check
+typos
 export RUSTC_WORKSPACE_WRAPPER=$PWD/scripts/linted.sh
 cargo check --workspace --all-targets --locked
 cargo nextest run --locked --show-progress none -E "$PURE" \

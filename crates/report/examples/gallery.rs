@@ -1,6 +1,8 @@
 //! Writes every output of a set of generated runs to a directory: `cargo run -p throughline-report --example
 //! gallery -- DIR`.
 
+#![allow(clippy::disallowed_methods, reason = "the rule is for the library")]
+
 use std::path::Path;
 use std::{env, fs, io};
 

@@ -1,7 +1,7 @@
 //! What the results of a mesh of many hosts cost: bytes of a cell in the compact table, and time until the heat map is drawn.
 //!
 //! `cargo run --release -p throughline-report --example matrix_of_hosts -- [HOSTS [FOLDER]]` writes both pictures and the table to FOLDER.
-#![allow(clippy::print_stdout, reason = "an example is a program")]
+#![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "an example is a program")]
 
 #[path = "../../analysis/examples/clock/mod.rs"]
 mod clock;

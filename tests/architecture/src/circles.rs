@@ -8,7 +8,6 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::modules::Target;
-use crate::{Rule, Violation};
 
 /// Crates in which a parent and its child are no exception.
 const STRICT: &[&str] = &["crates/engine/"];
@@ -25,11 +24,11 @@ const ROOF: &str = "crates/engine/src/lib.rs";
 
 type Edges<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
-/// One violation for each group of files of which each imports all others, directly or through others, with the shortest circle in it.
+/// One line for each group of files of which each imports all others, directly or through others, with the shortest circle in it.
 #[must_use]
-pub fn check(target: &Target) -> Vec<Violation> {
+pub fn check(target: &Target) -> Vec<String> {
     let edges = edges(target);
-    let mut violations = Vec::new();
+    let mut broken = Vec::new();
     let mut named: BTreeSet<&str> = BTreeSet::new();
     for file in edges.keys() {
         if named.contains(file) {
@@ -44,27 +43,27 @@ pub fn check(target: &Target) -> Vec<Violation> {
         let circle = group.iter().filter_map(|file| shortest(&edges, file)).min_by_key(Vec::len);
         named.extend(&group);
         if let Some(circle) = circle {
-            violations.push(Violation::new(Rule::Circle, circle[0], describe(target, &circle, group.len())));
+            broken.push(format!("{}: {}", circle[0], describe(target, &circle, group.len())));
         }
     }
-    violations
+    broken
 }
 
 /// Every import of the engine from a higher floor, and every file of it on no floor.
 #[must_use]
-pub fn check_floors(target: &Target) -> Vec<Violation> {
+pub fn check_floors(target: &Target) -> Vec<String> {
     let floor = |file: &str| FLOORS.iter().position(|floor| file.starts_with(floor));
-    let mut violations = Vec::new();
+    let mut broken = Vec::new();
     for (file, imports) in target.imports.iter().filter(|(file, _)| *file != ROOF) {
         let Some(own) = floor(file) else {
-            violations.push(Violation::new(Rule::Floor, file, "is on none of the floors"));
+            broken.push(format!("{file}: is on none of the floors"));
             continue;
         };
         for (other, names) in imports.iter().filter(|(other, _)| floor(other).is_none_or(|other| other > own)) {
-            violations.push(Violation::new(Rule::Floor, file, format!("imports {} from {other}", list(names))));
+            broken.push(format!("{file}: imports {} from {other}", list(names)));
         }
     }
-    violations
+    broken
 }
 
 /// The imports that count.
@@ -134,10 +133,9 @@ mod tests {
     use super::*;
     use crate::modules::target;
 
-    fn found(files: &[(&str, &str)], check: fn(&Target) -> Vec<Violation>) -> Vec<String> {
+    fn found(files: &[(&str, &str)], check: fn(&Target) -> Vec<String>) -> Vec<String> {
         let read = |path: &str| files.iter().find(|(name, _)| *name == path).map(|(_, text)| (*text).to_owned());
-        let violations = check(&target(files[0].0, &read).unwrap());
-        violations.into_iter().map(|found| format!("{}: {}", found.place, found.what)).collect()
+        check(&target(files[0].0, &read).unwrap())
     }
 
     #[test]

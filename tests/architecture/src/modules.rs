@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::lexer::{Token, lex};
-use crate::{Rule, Violation};
+use crate::lexer::lex;
 
 /// For each file the files that it imports from, with the names.
 pub type Imports = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
@@ -25,7 +24,7 @@ pub struct Target {
 ///
 /// # Errors
 /// A file that is not Rust.
-pub fn target(root: &str, read: &dyn Fn(&str) -> Option<String>) -> Result<Target, Violation> {
+pub fn target(root: &str, read: &dyn Fn(&str) -> Option<String>) -> Result<Target, String> {
     let mut tree = Tree { modules: Vec::new(), read };
     let folder = root.rsplit_once('/').map_or("", |(folder, _)| folder);
     tree.file(root, folder, None)?;
@@ -95,17 +94,16 @@ struct Tree<'a> {
 
 impl Tree<'_> {
     /// Reads the file at `path`, whose modules' files are in `folder`.
-    fn file(&mut self, path: &str, folder: &str, parent: Option<usize>) -> Result<usize, Violation> {
+    fn file(&mut self, path: &str, folder: &str, parent: Option<usize>) -> Result<usize, String> {
         let source = (self.read)(path).unwrap_or_default();
-        let lexed =
-            lex(&source).map_err(|error| Violation::new(Rule::Readable, path, format!("does not parse: {error}")))?;
-        self.body(path, folder, parent, &lexed.code)
+        let tokens = lex(&source).map_err(|error| format!("{path}: does not parse: {error}"))?;
+        self.body(path, folder, parent, &tokens)
     }
 
-    fn body(&mut self, file: &str, folder: &str, parent: Option<usize>, tokens: &[Token]) -> Result<usize, Violation> {
+    fn body(&mut self, file: &str, folder: &str, parent: Option<usize>, tokens: &[String]) -> Result<usize, String> {
         let this = self.modules.len();
         self.modules.push(Module { file: file.to_owned(), parent, ..Module::default() });
-        let text = |at: usize| tokens.get(at).map_or("", |token| token.text.as_str());
+        let text = |at: usize| tokens.get(at).map_or("", String::as_str);
         let (mut at, mut depth) = (0, 0);
         while at < tokens.len() {
             match text(at) {
@@ -218,8 +216,8 @@ impl Tree<'_> {
 }
 
 /// Reads the tree of a `use` that starts at `at`, below `prefix`; returns the index after it.
-fn declared(tokens: &[Token], mut at: usize, prefix: &[String], exported: bool, into: &mut Vec<Use>) -> usize {
-    let text = |at: usize| tokens.get(at).map_or(";", |token| token.text.as_str());
+fn declared(tokens: &[String], mut at: usize, prefix: &[String], exported: bool, into: &mut Vec<Use>) -> usize {
+    let text = |at: usize| tokens.get(at).map_or(";", String::as_str);
     let mut path = prefix.to_vec();
     loop {
         match text(at) {
@@ -259,10 +257,10 @@ fn declared(tokens: &[Token], mut at: usize, prefix: &[String], exported: bool, 
 }
 
 /// The index of the brace that closes the one at `open`.
-fn closing(tokens: &[Token], open: usize) -> usize {
+fn closing(tokens: &[String], open: usize) -> usize {
     let mut depth = 0;
     for (at, token) in tokens.iter().enumerate().skip(open) {
-        match token.text.as_str() {
+        match token.as_str() {
             "{" => depth += 1,
             "}" => depth -= 1,
             _ => {}

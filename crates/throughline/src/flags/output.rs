@@ -95,6 +95,7 @@ impl Output {
 }
 
 /// Ends this process, as at the second signal. Settings are restored by another one.
+#[allow(clippy::disallowed_methods, reason = "this is the program")]
 pub fn at_once() -> ! {
     tui::restore();
     session::settle::restore_after_exit();

@@ -63,6 +63,8 @@ fn comment(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::disallowed_methods, reason = "gnuplot reads and writes files")]
+
     use std::path::Path;
     use std::process::Command;
     use std::{env, fs, process};
