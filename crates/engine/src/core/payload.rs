@@ -34,9 +34,9 @@ impl Payload {
                 let cycle = if varies { (RANDOM_BYTES / threads.max(1)).next_multiple_of(LINE) } else { 1 };
                 let mut buffer = PageBuffer::filled(cycle + room, 0);
                 let mut random = random();
-                buffer.chunks_mut(8).for_each(|chunk| {
-                    chunk.copy_from_slice(&random.next_u64().to_ne_bytes()[..chunk.len()]);
-                });
+                let (words, rest) = buffer.as_chunks_mut::<8>();
+                words.iter_mut().for_each(|word| *word = random.next_u64().to_ne_bytes());
+                rest.copy_from_slice(&random.next_u64().to_ne_bytes()[..rest.len()]);
                 Self { buffer, cycle, grain: LINE, next: 0 }
             }
             PayloadKind::Zeros => Self::repeated(&[0], room, false),
