@@ -54,6 +54,12 @@ run_part() {
         paths)
             THRU_BAD_PATHS=1 cargo nextest run --workspace --locked --show-progress none -E 'test(/^bad_paths::/)' </dev/null
             ;;
+        # What `make test` takes a part of: every pattern over every transport with many flows and both IP versions, ten thousand flows, a
+        # thousand clients, both MPIs, and the second reader of workbooks and Parquet files.
+        whole)
+            THRU_LONG=1 cargo nextest run --workspace --locked --show-progress none --success-output final \
+                -E 'test(/^(crowd|foreign|greeting|lake|matrix|mpi|sharing|speak_netperf|tune|workbook)::/)' </dev/null
+            ;;
         # Thirty-two hosts in namespaces: a slow host, a slow link and an asymmetric pair among 992 pairs.
         mesh)
             THRU_MESH_HOSTS=32 THRU_TRAFFIC_HOSTS=16 cargo nextest run --workspace --locked --show-progress none \
@@ -74,20 +80,20 @@ run_part() {
         loom) loom ;;
         # The unit tests of unsafe code, each access to memory checked.
         valgrind) memcheck ;;
-        # The program without its optional parts, with the same lints.
+        # The program without its optional parts, and the stacks without their loader, with the same lints.
         features)
             RUSTC_WORKSPACE_WRAPPER=$PWD/scripts/linted.sh \
-                cargo check -p throughline --no-default-features --locked --target-dir target/long/features
+                cargo check -p throughline -p throughline-stacks --no-default-features --locked --target-dir target/long/features
             ;;
         # The files of a release, built twice in different folders.
         release) scripts/release.sh --twice target/long/release ;;
     esac
 }
 
-all=(fuzz codecs truth seeds kills paths mesh scale slurm soak loom valgrind features release)
+all=(fuzz codecs truth seeds kills paths whole mesh scale slurm soak loom valgrind features release)
 parts=("$@")
 [ $# -gt 0 ] || parts=("${all[@]}")
-scripts/setup.sh test || exit 1
+scripts/setup.sh long || exit 1
 find_rust || exit 1
 find_tools
 mkdir -p target/long
@@ -99,7 +105,7 @@ closing=()
 for part in "${parts[@]}"; do
     say "$part (output goes to target/long/$part.log)"
     started=$SECONDS result=passed
-    if [ "$(id -u)" != 0 ] && [[ $part == seeds || $part == kills || $part == paths || $part == mesh || $part == slurm || $part == soak ]]; then
+    if [ "$(id -u)" != 0 ] && [[ $part == seeds || $part == kills || $part == paths || $part == whole || $part == mesh || $part == slurm || $part == soak ]]; then
         result="SKIPPED: it needs root"
     elif [ "$part" = valgrind ] && ! have_valgrind; then
         result="SKIPPED: valgrind cannot be installed"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # All checks and all tests, with a closing line `N passed, N failed` (`, N skipped` and `, N retried` may follow).
-# A failed check (formatting, lints, dependencies) counts as one failure. A test that cannot run here prints one line
+# A failed check (formatting, spelling, lints, dependencies) counts as one failure. A test that cannot run here prints one line
 # that starts with `SKIPPED:`. Where everything can run (CI=true as root) a skip is a failure too, unless
 # scripts/allowed-skips.txt lists it with a reason. How tests share the machine is in .config/nextest.toml.
 set -uo pipefail
@@ -59,21 +59,10 @@ advisories() {
 # Lints and all that the tests run, in one build.
 build() { cargo build --workspace --all-targets --locked; }
 
-# The rest of the program and the tests are the same with and without the loader of TCP stacks. It has its own target folder, so that it
-# does not block other cargo commands.
-lint_without_loader() {
-    cargo build -p throughline-stacks --lib --locked --target-dir "$target/without-loader" 2>&1 && return
-    printf 'FAILED: lints without the loader\n'
-    return 1
-}
-
-# What cargo does beside nextest, at the lowest priority: the examples in the documents of the sources, and one more lint.
+# What cargo does beside nextest, at the lowest priority: the examples in the documents of the sources.
 beside() {
-    local status=0
     renice -n 19 "$BASHPID" >/dev/null
-    lint_without_loader || status=1
-    cargo test --workspace --locked --no-fail-fast --doc 2>&1 || status=1
-    return "$status"
+    cargo test --workspace --locked --no-fail-fast --doc 2>&1
 }
 
 # tests: all tests, with four more at once than there are cores. Always the whole workspace: for a part of it, cargo would rebuild much
@@ -103,11 +92,12 @@ tests() {
         0 | 100) [ -f "$report" ] || broken+=(report) ;;
         *) broken+=(tests) ;;
     esac
-    [ "$beside_status" = 0 ] || grep -q '^test result: FAILED' "$log.beside" || broken+=("documents and lints")
+    [ "$beside_status" = 0 ] || grep -q '^test result: FAILED' "$log.beside" || broken+=(documents)
 }
 
 step counting scripts/tally-test.sh
 step formatting cargo fmt --all --check
+step spelling typos
 export RUSTC_WORKSPACE_WRAPPER=$PWD/scripts/linted.sh
 if ! step "build and lints" build; then
     # Test what builds.

@@ -26,6 +26,12 @@ pub mod stacks;
 mod tls;
 pub mod wire;
 
+/// Whether tests take all that they have, as in `make test-long`. Otherwise they leave out what only repeats.
+#[must_use]
+pub fn thorough() -> bool {
+    std::env::var_os("THRU_LONG").is_some()
+}
+
 pub use agent::Agent;
 pub use client::{Finished, Running, Sandbox};
 pub use doc::Doc;

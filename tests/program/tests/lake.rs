@@ -17,7 +17,7 @@ fn python(sandbox: &Sandbox, script: &str, args: &[&str]) -> Option<Value> {
     let output: Output = match python.output() {
         Ok(output) if !String::from_utf8_lossy(&output.stderr).contains("ModuleNotFoundError") => output,
         _ => {
-            let missing = "python3 with the modules duckdb and pyarrow is not there: scripts/setup.sh test";
+            let missing = "python3 with the modules duckdb and pyarrow is not there: scripts/setup.sh long";
             skip::skip("DuckDB and pyarrow as judges", missing);
             return None;
         }

@@ -59,7 +59,7 @@ fn assert_self_contained(page: &str) {
 #[test]
 fn a_whole_default_curve_has_netpipes_124_lines() {
     let (agent, sandbox) = (Agent::start(), Sandbox::new());
-    let doc = sandbox.measure(&["curve", "--trials", "10", "--np", "np.out", agent.host()]);
+    let doc = sandbox.measure(&["curve", "--trials", "4", "--np", "np.out", agent.host()]);
     program::check::document(&doc, "the default sizes");
     let text = fs::read_to_string(sandbox.path("np.out")).unwrap();
     let rows: Vec<Vec<f64>> = text

@@ -93,7 +93,9 @@ fn a_plan_is_measured_in_its_lab_which_is_gone_afterwards() {
     assert_eq!((small.spec.near.sndbuf, large.spec.near.sndbuf), (Some(16 << 10), Some(1 << 20)));
     assert_eq!((small.spec.near.cc.as_deref(), large.spec.near.cc.as_deref()), (None, Some("reno")));
     let rate = |outcome: &model::Outcome| outcome.summary.goodput_bps.unwrap();
-    assert!(rate(small) < rate(large) && rate(large) < 300e6, "{} {}", rate(small), rate(large));
+    // A late emulator hands over together what came in one after the other.
+    let late = large.summary.verdicts.contains(&model::Verdict::EmulatorLate);
+    assert!(rate(small) < rate(large) && (late || rate(large) < 300e6), "{} {}", rate(small), rate(large));
     let changed = |pass: &model::Pass| pass.near.settings.iter().any(|change| change.key == "dev.eth0.mtu");
     assert!(run.passes.iter().all(changed), "the MTU was set and read back");
     let written = place.sandbox.run(&["report", "last", "-o", "plan.md"]).ok().stdout;

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use program::{Agent, Sandbox, binary, skip};
+use program::{Agent, Sandbox, binary, skip, thorough};
 use serde_json::Value;
 
 /// Prints what a workbook has: for each sheet the rows with the types of their cells, the frozen cell and the charts.
@@ -99,6 +99,9 @@ fn a_workbook_has_numbers_dates_charts_and_no_formula() {
 #[test]
 fn libreoffice_opens_a_workbook() {
     let test = "libreoffice_opens_a_workbook";
+    if !thorough() {
+        return skip::skip(test, "make test-long opens a workbook in LibreOffice");
+    }
     if !skip::program(test, "soffice", "libreoffice-calc") {
         return;
     }

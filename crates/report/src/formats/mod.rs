@@ -168,9 +168,9 @@ mod tests {
 
     #[test]
     fn every_format_takes_every_run_or_says_why_not() {
-        for (what, runs) in sample::gallery() {
-            for format in FORMATS {
-                // Small images, because rendering them takes most of the time.
+        for (number, (what, runs)) in sample::gallery().into_iter().enumerate() {
+            // Small images of some runs, because drawing them takes most of the time: `png` has tests of all figures.
+            for format in FORMATS.iter().filter(|format| format.name != "png" || number % 8 == 0) {
                 match (format.render)(&View { pixels: Some(200), ..View::new(&runs) }) {
                     Ok(pieces) => {
                         assert!(!pieces.is_empty(), "{what} as {}", format.name);
