@@ -413,26 +413,6 @@ impl FromStr for SetFlag {
     }
 }
 
-/// Splits text as a shell does: at white space that is not within single or double quotes.
-pub fn words(text: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote = None;
-    for letter in text.chars() {
-        match (quote, letter) {
-            (Some(open), _) if letter == open => quote = None,
-            (None, '\'' | '"') => {
-                quote = Some(letter);
-                word.get_or_insert_default();
-            }
-            (None, _) if letter.is_whitespace() => words.extend(word.take()),
-            _ => word.get_or_insert_default().push(letter),
-        }
-    }
-    words.extend(word);
-    words
-}
-
 /// NAME=VALUE, the value of a variable of a plan or a topology.
 pub fn variable(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
@@ -550,13 +530,6 @@ mod tests {
         assert_eq!(flag("far:qdisc.a=tbf rate 1"), Ok((false, true, "qdisc.a=tbf rate 1".into())));
         assert_eq!(flag("route.::1.mtu=1"), Ok((true, true, "route.::1.mtu=1".into())));
         assert!(flag("near:x").is_err());
-    }
-
-    #[test]
-    fn words_are_split_as_a_shell_does() {
-        assert_eq!(words("a 'b c'=\"d e\"  f"), ["a", "b c=d e", "f"]);
-        assert_eq!(words("--set x=''"), ["--set", "x="]);
-        assert!(words("  ").is_empty());
     }
 
     #[test]

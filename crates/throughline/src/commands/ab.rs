@@ -7,7 +7,7 @@ use control::coordinator::{PairedPlan, Schedule, Unfixed};
 use model::{Nanos, Ratio, Spec};
 use session::draft::SpecDraft;
 use session::paired::LEAST_PAIRS;
-use session::values::{self, SetFlag, above_zero, whole};
+use session::values::{SetFlag, above_zero, whole};
 use session::{Failure, paired, safe_rate};
 
 use crate::flags::{self, Output, Peer};
@@ -124,7 +124,9 @@ impl AbArgs {
 
 /// A side that is given as a command line.
 fn of_words(name: &str, words: &str, pattern: &str) -> Result<Worded, Failure> {
-    let split = values::words(words);
+    let split = shlex::split(words).ok_or_else(|| {
+        Failure::usage(format!("--{name} '{words}': a quote is not closed, or a backslash is last: close the quote, or write \\\\ for a backslash"))
+    })?;
     let mut words: Vec<&str> = split.iter().map(String::as_str).collect();
     if words.first().is_none_or(|word| word.starts_with('-')) {
         words.insert(0, pattern);
@@ -156,6 +158,7 @@ mod tests {
         );
         for (words, said) in [
             ("--reverse --both", "`reverse` and `both` exclude each other: omit one of them"),
+            ("--rate '1M", "--b '--rate '1M': a quote is not closed"),
             ("curve", "--b \"curve\": 'curve' is several measurements"),
             ("--flows 0", "--b \"stream --flows 0\": --flows: '0' is not a whole number"),
             ("--no-path", "--b: --no-path applies to the whole comparison"),
