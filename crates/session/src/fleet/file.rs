@@ -1,10 +1,9 @@
 //! `fleet.toml`: the fleet's own form.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
-use std::path::Path;
 
 use control::proto::fingerprint::Fingerprint;
+use serde::Serialize;
 
 use super::hosts::{Fleet, FleetHost, Room};
 use super::{alert, hostlist};
@@ -96,63 +95,61 @@ fn host(name: &str, table: &Table<'_>, defaults: Option<&Table<'_>>) -> Result<F
     })
 }
 
-/// The fleet as a `fleet.toml`.
-#[must_use]
-pub fn to_toml(fleet: &Fleet) -> String {
-    let quoted = |text: &str| toml_text(text);
-    let path = |path: &Path| quoted(&path.display().to_string());
-    let mut out = String::new();
-    if !fleet.alerts.is_empty() {
-        let alerts: Vec<String> = fleet.alerts.iter().map(|alert| quoted(alert)).collect();
-        let _ = writeln!(out, "alerts = [{}]\n", alerts.join(", "));
-    }
-    for host in &fleet.hosts {
-        let _ = writeln!(out, "[[host]]\nname = {}", quoted(&host.name));
-        if host.control != host.name {
-            let _ = writeln!(out, "control = {}", quoted(&host.control));
-        }
-        for (key, value) in [
-            ("data", host.data.as_deref().map(quoted)),
-            ("ssh", host.ssh.as_deref().map(quoted)),
-            ("token_file", host.token_file.as_deref().map(path)),
-            ("key", host.key.map(|key| quoted(&key.to_string()))),
-        ] {
-            if let Some(value) = value {
-                let _ = writeln!(out, "{key} = {value}");
-            }
-        }
-        if !host.labels.is_empty() {
-            let labels: Vec<String> =
-                host.labels.iter().map(|(label, value)| format!("{} = {}", quoted(label), quoted(value))).collect();
-            let _ = writeln!(out, "labels = {{ {} }}", labels.join(", "));
-        }
-        out.push('\n');
-    }
-    if !fleet.groups.is_empty() {
-        out += "[groups]\n";
-        for (group, members) in &fleet.groups {
-            let members: Vec<String> = members.iter().map(|member| quoted(member)).collect();
-            let _ = writeln!(out, "{} = [{}]", quoted(group), members.join(", "));
-        }
-    }
-    out
+/// A `fleet.toml`.
+#[derive(Serialize)]
+struct FleetFile<'a> {
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    alerts: &'a [String],
+    host: Vec<HostTable<'a>>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    groups: &'a BTreeMap<String, Vec<String>>,
 }
 
-/// A basic string of TOML.
-pub(super) fn toml_text(text: &str) -> String {
-    let escaped: String = text
-        .chars()
-        .map(|character| match character {
-            '"' | '\\' => format!("\\{character}"),
-            character if character.is_control() => format!("\\u{:04X}", u32::from(character)),
-            character => character.to_string(),
-        })
-        .collect();
-    format!("\"{escaped}\"")
+/// One of its hosts.
+#[derive(Serialize)]
+struct HostTable<'a> {
+    name: &'a str,
+    control: Option<&'a str>,
+    data: Option<&'a str>,
+    ssh: Option<&'a str>,
+    token_file: Option<String>,
+    key: Option<String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    labels: &'a BTreeMap<String, String>,
+}
+
+impl<'a> HostTable<'a> {
+    fn of(host: &'a FleetHost) -> Self {
+        Self {
+            name: &host.name,
+            control: Some(host.control.as_str()).filter(|control| *control != host.name),
+            data: host.data.as_deref(),
+            ssh: host.ssh.as_deref(),
+            token_file: host.token_file.as_deref().map(|file| file.display().to_string()),
+            key: host.key.map(|key| key.to_string()),
+            labels: &host.labels,
+        }
+    }
+}
+
+/// The fleet as a `fleet.toml`.
+///
+/// # Errors
+/// A value that TOML does not have.
+pub fn to_toml(fleet: &Fleet) -> Result<String, Failure> {
+    let host = fleet.hosts.iter().map(HostTable::of).collect();
+    written(&FleetFile { alerts: &fleet.alerts, host, groups: &fleet.groups })
+}
+
+/// A value as a TOML document.
+pub(super) fn written(value: &impl Serialize) -> Result<String, Failure> {
+    toml::to_string(value).map_err(|error| Failure::usage(error.to_string()))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     const TEXT: &str = r#"
@@ -203,7 +200,8 @@ near = ["n[01-02]"]
     #[test]
     fn what_is_written_reads_back() {
         let fleet = read("f.toml", TEXT.into()).unwrap();
-        let again = read("f.toml", to_toml(&fleet)).unwrap_or_else(|failure| panic!("{failure}\n{}", to_toml(&fleet)));
+        let text = to_toml(&fleet).unwrap();
+        let again = read("f.toml", text.clone()).unwrap_or_else(|failure| panic!("{failure}\n{text}"));
         assert_eq!(again, fleet);
     }
 

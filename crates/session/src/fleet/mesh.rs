@@ -1,13 +1,13 @@
 //! A mesh: the plan that measures between the hosts of a fleet.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 use std::path::Path;
 
 use analysis::plan::{LEAST_PARTNERS, MAX_CELLS, doubling, least_sample, sample};
 use model::{ByteSize, Nanos, Plan, Ratio, TrafficKind};
+use serde::{Serialize, Serializer};
 
-use super::file::toml_text;
+use super::file::written;
 use super::hosts::{Fleet, FleetHost};
 use super::source::is_file;
 use crate::failure::Failure;
@@ -134,61 +134,47 @@ impl Mesh {
             Some(traffic) => fits_traffic(traffic, patterns.len(), &from, &to)?,
             None => self.fits(fleet, listed.as_ref().map(Vec::len), &from, &to)?,
         }
-        let names = |hosts: &[&FleetHost]| list(hosts.iter().map(|host| host.name.as_str()));
         let path = if is_file(named) { std::path::absolute(named).ok() } else { None };
         let source = path.as_deref().map(Path::display).map_or_else(|| named.to_owned(), |path| path.to_string());
         let what = self.traffic.as_ref().map_or_else(|| "Mesh".to_owned(), |traffic| titled(traffic.kind));
-        let mut text = format!("title = {}\n", toml_text(&format!("{what} of {every} hosts")));
-        let _ = writeln!(text, "fleet = {}", toml_text(&source));
-        let _ = writeln!(text, "from = {}\nto = {}", names(&from), names(&to));
-        if let Some(cluster) = &self.cluster {
-            let _ = writeln!(text, "cluster = {}", toml_text(cluster));
-        }
-        for (key, labels) in [("one_per", &self.one_per), ("one_per_uplink", &self.one_per_uplink)] {
-            if !labels.is_empty() {
-                let _ = writeln!(text, "{key} = {}", list(labels.iter().map(String::as_str)));
-            }
-        }
-        if let Some(pairs) = listed {
-            let pairs: Vec<String> = pairs.iter().map(|(near, far)| format!("{} {}", near.name, far.name)).collect();
-            let _ = writeln!(text, "pairs = {}", list(pairs.iter().map(String::as_str)));
-        }
-        if let Some(tests) = self.light {
-            let _ = writeln!(text, "light = {tests}");
-        }
-        let _ = writeln!(text, "seed = {}", self.seed);
-        if let Some(traffic) = &self.traffic {
-            text += &traffic.table();
-        }
-        text += "\n[base]\n";
-        if let [pattern] = &patterns[..] {
-            let _ = writeln!(text, "pattern = {}", toml_text(pattern));
-        }
-        if let Some(length) = self.time {
-            let _ = writeln!(text, "time = {}", time(length));
-        }
-        if let Some(size) = self.traffic.as_ref().and_then(|traffic| traffic.transfer) {
-            let _ = writeln!(text, "bytes = {}", toml_text(&size.0.to_string()));
-        }
+        let pair = |(near, far): (&FleetHost, &FleetHost)| format!("{} {}", near.name, far.name);
+        let only = if let [pattern] = &patterns[..] { Some(pattern.as_str()) } else { None };
+        written(&MeshPlan {
+            title: format!("{what} of {every} hosts"),
+            fleet: source,
+            from: from.iter().map(|host| host.name.as_str()).collect(),
+            to: to.iter().map(|host| host.name.as_str()).collect(),
+            cluster: self.cluster.as_deref(),
+            one_per: &self.one_per,
+            one_per_uplink: &self.one_per_uplink,
+            pairs: listed.map(|pairs| pairs.into_iter().map(pair).collect()),
+            light: self.light,
+            seed: self.seed,
+            traffic: self.traffic.as_ref().map(MeshTraffic::table),
+            base: Fields(self.base(only)),
+            factor: if only.is_some() { Vec::new() } else { vec![FactorTable { field: "pattern", levels: &patterns }] },
+            repeat: RepeatTable {
+                min: self.rounds(),
+                max: self.rounds(),
+                retests: self.retests.filter(|_| self.traffic.is_none()),
+                budget: self.budget.map(exactly),
+            },
+        })
+    }
+
+    /// The fields of all cells; the pattern among them if there is one only.
+    fn base(&self, pattern: Option<&str>) -> Vec<(&str, String)> {
+        let mut fields = Vec::new();
+        fields.extend(pattern.map(|pattern| ("pattern", pattern.to_owned())));
+        fields.extend(self.time.map(|length| ("time", exactly(length))));
+        let size = self.traffic.as_ref().and_then(|traffic| traffic.transfer);
+        fields.extend(size.map(|size| ("bytes", size.0.to_string())));
         let has_rate = self.fields.iter().any(|(name, _)| name == "rate");
-        if self.light.is_some() && patterns[..] == ["rr"] && !has_rate {
-            let _ = writeln!(text, "rate = {}", toml_text(LIGHT_RATE));
+        if self.light.is_some() && pattern == Some("rr") && !has_rate {
+            fields.push(("rate", LIGHT_RATE.to_owned()));
         }
-        for (name, value) in &self.fields {
-            let _ = writeln!(text, "{} = {}", toml_text(name), toml_text(value));
-        }
-        if patterns.len() > 1 {
-            let levels = list(patterns.iter().map(String::as_str));
-            let _ = writeln!(text, "\n[[factor]]\nfield = \"pattern\"\nlevels = {levels}");
-        }
-        let _ = writeln!(text, "\n[repeat]\nmin = {0}\nmax = {0}", self.rounds());
-        if let Some(retests) = self.retests.filter(|_| self.traffic.is_none()) {
-            let _ = writeln!(text, "retests = {retests}");
-        }
-        if let Some(budget) = self.budget {
-            let _ = writeln!(text, "budget = {}", time(budget));
-        }
-        Ok(text)
+        fields.extend(self.fields.iter().map(|(name, value)| (name.as_str(), value.clone())));
+        fields
     }
 
     fn patterns(&self) -> Vec<String> {
@@ -316,18 +302,70 @@ impl Mesh {
 
 impl MeshTraffic {
     /// Its table in the plan.
-    fn table(&self) -> String {
-        let mut text = format!("\n[traffic]\nkind = {}\n", toml_text(self.kind.name()));
-        let draws = if self.kind == TrafficKind::Bisection { "cuts" } else { "permutations" };
-        if !self.numbers.is_empty() {
-            let numbers: Vec<String> = self.numbers.iter().map(ToString::to_string).collect();
-            let _ = writeln!(text, "{} = [{}]", self.kind.factor().unwrap_or_default(), numbers.join(", "));
+    fn table(&self) -> TrafficTable<'_> {
+        let numbers = Some(&self.numbers[..]).filter(|numbers| !numbers.is_empty());
+        TrafficTable {
+            kind: self.kind.name(),
+            senders: numbers.filter(|_| self.kind == TrafficKind::Incast),
+            receivers: numbers.filter(|_| self.kind == TrafficKind::FanOut),
+            cuts: self.draws.filter(|_| self.kind == TrafficKind::Bisection),
+            permutations: self.draws.filter(|_| self.kind != TrafficKind::Bisection),
         }
-        if let Some(number) = self.draws {
-            let _ = writeln!(text, "{draws} = {number}");
-        }
-        text
     }
+}
+
+/// The plan of a mesh, with the keys of a plan's file.
+#[derive(Serialize)]
+struct MeshPlan<'a> {
+    title: String,
+    fleet: String,
+    from: Vec<&'a str>,
+    to: Vec<&'a str>,
+    cluster: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    one_per: &'a [String],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    one_per_uplink: &'a [String],
+    pairs: Option<Vec<String>>,
+    light: Option<u32>,
+    seed: u64,
+    traffic: Option<TrafficTable<'a>>,
+    base: Fields<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    factor: Vec<FactorTable<'a>>,
+    repeat: RepeatTable,
+}
+
+#[derive(Serialize)]
+struct TrafficTable<'a> {
+    kind: &'a str,
+    senders: Option<&'a [u32]>,
+    receivers: Option<&'a [u32]>,
+    cuts: Option<u32>,
+    permutations: Option<u32>,
+}
+
+/// Names and values of fields. A name that is given twice is written twice, so that the reader of the plan refuses it.
+struct Fields<'a>(Vec<(&'a str, String)>);
+
+impl Serialize for Fields<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+#[derive(Serialize)]
+struct FactorTable<'a> {
+    field: &'a str,
+    levels: &'a [String],
+}
+
+#[derive(Serialize)]
+struct RepeatTable {
+    min: u32,
+    max: u32,
+    retests: Option<u32>,
+    budget: Option<String>,
 }
 
 /// A kind of traffic as the first word of a title.
@@ -355,15 +393,10 @@ fn fits_traffic(traffic: &MeshTraffic, patterns: usize, from: &[&FleetHost], to:
     )))
 }
 
-/// A time in TOML, to the ns.
-fn time(time: Nanos) -> String {
+/// A time to the ns, as a plan has it.
+fn exactly(time: Nanos) -> String {
     let short = time.to_string();
-    toml_text(&if short.parse() == Ok(time) { short } else { format!("{}ns", time.0) })
-}
-
-/// A list of strings in TOML.
-fn list<'a>(texts: impl Iterator<Item = &'a str>) -> String {
-    format!("[{}]", texts.map(toml_text).collect::<Vec<_>>().join(", "))
+    if short.parse() == Ok(time) { short } else { format!("{}ns", time.0) }
 }
 
 #[cfg(test)]
@@ -403,7 +436,7 @@ mod tests {
     /// The plan of a mesh of a fleet that is written into a file.
     fn planned(mesh: &Mesh, fleet: &Fleet) -> ParsedPlan {
         let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), super::super::file::to_toml(fleet)).unwrap();
+        std::fs::write(file.path(), super::super::file::to_toml(fleet).unwrap()).unwrap();
         mesh.plan(file.path().to_str().unwrap(), fleet).unwrap_or_else(|failure| panic!("{failure}"))
     }
 
@@ -480,7 +513,7 @@ mod tests {
         assert_eq!(parsed.plan.light, Some(3));
         assert!(parsed.specs.iter().all(|spec| spec.pattern == "rr" && spec.rate_bps.is_some()));
         let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), super::super::file::to_toml(&fleet(6))).unwrap();
+        std::fs::write(file.path(), super::super::file::to_toml(&fleet(6)).unwrap()).unwrap();
         let streams = Mesh { light: Some(3), patterns: vec!["stream".into()], ..mesh() };
         let refused = streams.plan(file.path().to_str().unwrap(), &fleet(6)).unwrap_err().to_string();
         assert!(refused.contains("each needs a bounded rate: give `rate`"), "{refused}");
@@ -506,7 +539,7 @@ mod tests {
         let alone = mesh().text("f", &fleet(1)).unwrap_err().to_string();
         assert_eq!(alone, "a mesh needs two hosts or more, and f has one");
         let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), super::super::file::to_toml(&fleet(3))).unwrap();
+        std::fs::write(file.path(), super::super::file::to_toml(&fleet(3)).unwrap()).unwrap();
         let wrong = Mesh { fields: vec![("sndbufs".into(), "1".into())], ..mesh() };
         let error = wrong.plan(file.path().to_str().unwrap(), &fleet(3)).unwrap_err().to_string();
         assert!(error.contains("has no 'sndbufs'"), "{error}");

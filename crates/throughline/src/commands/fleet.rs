@@ -103,7 +103,7 @@ pub fn run(args: &FleetArgs) -> Result<u8, Failure> {
         Action::Show { hosts } => {
             let fleet = fleet::open(&hosts.fleet.named()?)?;
             let chosen = hosts.chosen(&fleet)?;
-            console::document(&fleet::to_toml(&fleet.of(&chosen)));
+            console::document(&fleet::to_toml(&fleet.of(&chosen))?);
             Ok(0)
         }
         Action::Up { hosts, via, ssh_config, program } => {
