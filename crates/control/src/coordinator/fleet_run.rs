@@ -1,10 +1,9 @@
 //! The steps of a plan between the hosts of a fleet.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use model::{Conditions, Event, EventSink, HostSettings, Phase, RttTally, SinkError, Spec};
 use schedule::{Between, Leg, TestRequest};
 use tokio::sync::mpsc;
@@ -74,7 +73,7 @@ impl Ends for Fleet {
         cancel: &mut Cancel,
     ) -> Result<Vec<TestEnded>, ControlError> {
         let (relay, mut readings) = mpsc::unbounded_channel();
-        let mut running: Vec<Pin<Box<dyn Future<Output = Ended>>>> = Vec::new();
+        let mut running = FuturesUnordered::new();
         let hosts: Vec<[usize; 2]> = tests.iter().map(|test| test.between.hosts).collect();
         self.begin_step(first).await;
         let mut taken = Vec::with_capacity(tests.len());
@@ -96,7 +95,7 @@ impl Ends for Fleet {
                 Ok(mut lent) => {
                     lent.pair.keep = self.results.of(&test, unix_ns());
                     let number = first + at as u32;
-                    running.push(Box::pin(run_test(at, lent, test, number, start, relay, cancel.clone())));
+                    running.push(run_test(at, lent, test, number, start, relay, cancel.clone()));
                 }
                 // Each request has a result, in order.
                 Err(without_test) => ended[at] = Some(without_test),
@@ -106,7 +105,7 @@ impl Ends for Fleet {
         while !running.is_empty() {
             tokio::select! {
                 Some(event) = readings.recv() => sent = sent.and(sink.event(&event)),
-                (at, lent, result) = next(&mut running) => {
+                Some((at, lent, result)) = running.next() => {
                     let failed = result.as_ref().is_err_and(|error| !matches!(error, ControlError::Interrupted));
                     if failed && self.goes_on() {
                         self.take_back_failed(hosts[at], lent).await;
@@ -187,20 +186,6 @@ async fn run_test(
         pair.rated(number, &spec, &legs, &mut start, &mut relay, &mut cancel).await
     };
     (at, lent, result.map(|pass| (pass, Vec::new())))
-}
-
-/// The next test that ends.
-async fn next(running: &mut Vec<Pin<Box<dyn Future<Output = Ended>>>>) -> Ended {
-    std::future::poll_fn(|context| {
-        for at in 0..running.len() {
-            if let Poll::Ready(ended) = running[at].as_mut().poll(context) {
-                drop(running.swap_remove(at));
-                return Poll::Ready(ended);
-            }
-        }
-        Poll::Pending
-    })
-    .await
 }
 
 /// Passes live readings of simultaneous tests to the one sink.
