@@ -16,10 +16,12 @@
 //! The rate is what the sender's TCP knows to be delivered. A receiver that waits for a lost segment reads nothing, and then much at
 //! once.
 
+use std::ops::RangeInclusive;
+
 use model::tally::Window;
 use model::{Direction, EndTally, Spec, Stop, TcpSample, median};
 
-use crate::stats::{median_deviation, trend};
+use crate::stats::{Trend, median_deviation, trend};
 
 /// Fewest parts of a trial, each at least a round trip long, in which its rate can be judged.
 const MIN_PARTS: usize = 5;
@@ -51,8 +53,9 @@ const GROWTH: f64 = 0.53;
 const AUTOTUNED: f64 = 60.0;
 /// This many losses are a cycle.
 const CYCLE: u64 = 3;
-/// Standard errors by which a trend is up.
+/// Standard errors by which a trend is up, and the share of pairs of parts of which the later one carries more.
 const CLEAR: f64 = 4.0;
+const RISING: f64 = 0.9;
 
 /// A trial is long enough if it lasts this many times as long as the rate takes to double at its present growth.
 const DOUBLINGS: f64 = 3.0;
@@ -120,7 +123,7 @@ fn settling(spec: &Spec, length_ns: u64, sender: &EndTally, receiver: &EndTally)
     }
     let points: Vec<(f64, f64)> = rest.iter().map(|part| (part.middle_ns(), part.per_ns())).collect();
     let growth = match trend(&points) {
-        Some(rate) if rate.slope > CLEAR * rate.standard_error && rate.slope * span(&points) > LEVEL => {
+        Some(rate) if rate.slope * span(&points) > LEVEL && is_clear(rate, &points, &flows, begun..=length_ns) => {
             Some(rate.slope)
         }
         rate => growing_window(&flows, begun, length_ns).filter(|slope| {
@@ -131,6 +134,31 @@ fn settling(spec: &Spec, length_ns: u64, sender: &EndTally, receiver: &EndTally)
     let growth = growth.filter(|_| (length_ns as f64) < grown_ns).map(|per_ns| per_ns * 1e9);
     let falls = flows_fall(sender, begun, length_ns).then_some(1e9 / length_ns as f64);
     Some(Settling { from_ns, growth: growth.or(falls) })
+}
+
+/// Whether a rate grows beyond doubt: its trend exceeds its error, or nearly every part carries more than those before it while the windows
+/// grow as well. The end of a growth is bent, and about a line a bend looks like correlated noise.
+fn is_clear(rate: Trend, points: &[(f64, f64)], flows: &[&[TcpSample]], within: RangeInclusive<u64>) -> bool {
+    let windows = || window_growth(flows, within) > rate.slope * span(points) / 2.0;
+    rate.slope > CLEAR * rate.standard_error || (rising(points) >= RISING && windows())
+}
+
+/// The share of all pairs of points of which the later one is higher, as in Kendall's rank correlation.
+fn rising(points: &[(f64, f64)]) -> f64 {
+    let pairs = points.iter().enumerate().flat_map(|(at, later)| points[..at].iter().map(move |one| later.1 > one.1));
+    let (higher, all) = pairs.fold((0, 0), |(higher, all), rises| (higher + u32::from(rises), all + 1));
+    f64::from(higher) / f64::from(all.max(1))
+}
+
+/// Growth of the congestion windows of all flows from the first to the last reading in a range of time, relative to the first.
+fn window_growth(flows: &[&[TcpSample]], within: RangeInclusive<u64>) -> f64 {
+    let windows = flows.iter().map(|flow| {
+        let mut windows = flow.iter().filter(|one| within.contains(&one.at_ns)).map(|one| f64::from(one.cwnd));
+        let first = windows.next().unwrap_or(0.0);
+        (first, windows.next_back().unwrap_or(first))
+    });
+    let (first, last) = windows.fold((0.0, 0.0), |sum, flow| (sum.0 + flow.0, sum.1 + flow.1));
+    if first > 0.0 { last / first - 1.0 } else { 0.0 }
 }
 
 /// When the largest window of the flows has grown from nothing, ns, so that the start-up is over, and a rate that still grows does so for

@@ -177,6 +177,19 @@ fn a_window_that_grows_slowly_towards_the_path_is_not_settled() {
 }
 
 #[test]
+fn a_growth_that_ends_with_the_trial_is_not_settled() {
+    for (control, mbit, rtt_ms, exit, length_ms) in [
+        (Control::Reno, 29.8, 24.0, 0.4, 1_000),
+        (Control::Cubic, 83.7, 10.8, 0.3, 1_100),
+        (Control::Reno, 12.5, 40.0, 0.42, 1_200),
+        (Control::Reno, 121.8, 17.2, 0.5, 1_800),
+    ] {
+        let early = Connection { exit, ..path(control, mbit, rtt_ms) };
+        assert!(!early.measured(length_ms).1, "{early:?}");
+    }
+}
+
+#[test]
 fn a_full_path_whose_next_loss_empties_its_queue_is_not_settled() {
     // The queue would overflow at a fifth of what is in flight.
     let short = |control| Connection { queue: 0.2, exit: 0.9, ..path(control, 1000.0, 20.0) };
