@@ -87,6 +87,10 @@ tests() {
     trap - EXIT
     cat "$log.beside"
     [ "$status" != 124 ] || printf 'FAILED: the tests did not finish in time\n'
+    if grep -qE 'tests? (was|were) not run' "$log"; then
+        broken+=("tests that were not run")
+        printf 'FAILED: some tests were not run\n'
+    fi
     # The report names the tests that failed. What ended otherwise, or without a report, is one more failure.
     case $status in
         0 | 100) [ -f "$report" ] || broken+=(report) ;;
