@@ -125,7 +125,10 @@ impl AbArgs {
 /// A side that is given as a command line.
 fn of_words(name: &str, words: &str, pattern: &str) -> Result<Worded, Failure> {
     let split = shlex::split(words).ok_or_else(|| {
-        Failure::usage(format!("--{name} '{words}': a quote is not closed, or a backslash is last: close the quote, or write \\\\ for a backslash"))
+        Failure::usage(format!(
+            "--{name} '{words}': a quote is not closed, or the last character is a backslash: close the quote, or write \\\\ \
+             for a backslash"
+        ))
     })?;
     let mut words: Vec<&str> = split.iter().map(String::as_str).collect();
     if words.first().is_none_or(|word| word.starts_with('-')) {
