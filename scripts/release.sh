@@ -26,45 +26,33 @@ commit=$(git rev-parse HEAD)
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct "$commit")
 export SOURCE_DATE_EPOCH
 
-host=$(rustc -vV | sed -n 's/^host: //p')
 musl=$(static_target)
 # The features of thru-static.
 static_features=xlsx,parquet,metrics,fleet
 
-# flags TARGET: rustc's flags for the target. Equal functions are folded by lld, which is rustc's linker for some; others link without.
-flags() {
-    local probe fold='-C link-arg=-Wl,--icf=all'
-    probe=$(mktemp)
-    # shellcheck disable=SC2086 # two words
-    echo 'fn main() {}' | rustc --target "$1" $fold -o "$probe" - 2>/dev/null || fold=''
-    rm -f "$probe"
-    echo "$paths $fold"
-}
-
 # build FOLDER: both programs and the bill of materials from a clone of the commit in FOLDER/source.
 build() {
-    local source=$1/source built=$1/target cargo=${CARGO_HOME:-$HOME/.cargo} sysroot paths
+    local source=$1/source built=$1/target cargo=${CARGO_HOME:-$HOME/.cargo} sysroot
     git clone -q --no-checkout . "$source"
     git -C "$source" checkout -q "$commit"
     sysroot=$(rustc --print sysroot)
     (
         cd "$source"
         export CARGO_TARGET_DIR=$built
-        paths="--remap-path-prefix=$source=/throughline --remap-path-prefix=$built=/target --remap-path-prefix=$cargo=/cargo --remap-path-prefix=$sysroot=/rust"
-        # No panic passes through C, so that its functions need no tables for it.
-        export CFLAGS="-fno-asynchronous-unwind-tables -ffile-prefix-map=$source=/throughline -ffile-prefix-map=$built=/target -ffile-prefix-map=$cargo=/cargo"
+        export RUSTFLAGS="--remap-path-prefix=$source=/throughline --remap-path-prefix=$built=/target --remap-path-prefix=$cargo=/cargo --remap-path-prefix=$sysroot=/rust"
+        export CFLAGS="-ffile-prefix-map=$source=/throughline -ffile-prefix-map=$built=/target -ffile-prefix-map=$cargo=/cargo"
         # The crate of libbpf does not look for the static libraries of libelf and zlib itself.
         LIBBPF_SYS_LIBRARY_PATH=$(pkg-config --variable=libdir libelf)
         export LIBBPF_SYS_LIBRARY_PATH
-        RUSTFLAGS=$(flags "$host") cargo auditable build --release --locked -p throughline --features static
-        RUSTFLAGS=$(flags "$musl") cargo auditable build --release --locked -p throughline --target "$musl" \
+        cargo auditable build --profile dist --locked -p throughline --features static
+        cargo auditable build --profile dist --locked -p throughline --target "$musl" \
             --no-default-features --features "$static_features"
-        cp "$built/$musl/release/thru" "$built/release/thru-static"
+        cp "$built/$musl/dist/thru" "$built/dist/thru-static"
         cargo cyclonedx -q --manifest-path crates/throughline/Cargo.toml --format json --spec-version 1.5 --describe binaries
         # Its references are paths, and its number is random.
         sed -i -e "s|$source|/throughline|g" -e '/"serialNumber"/d' crates/throughline/thru_bin.cdx.json
     )
-    for file in "$built/release/thru" "$built/release/thru-static" "$source/crates/throughline/thru_bin.cdx.json"; do
+    for file in "$built/dist/thru" "$built/dist/thru-static" "$source/crates/throughline/thru_bin.cdx.json"; do
         if grep -qaF -e "$source" -e "$built" -e "$HOME/" "$file"; then
             grep -aoE "($source|$built|$HOME)/[[:graph:]]{0,60}" "$file" | sort -u | head -n 5 >&2
             die "${file##*/} contains paths of this machine"
@@ -76,7 +64,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 build "$work/first"
 mkdir -p "$out"
-cp "$work/first/target/release/thru" "$work/first/target/release/thru-static" "$out/"
+cp "$work/first/target/dist/thru" "$work/first/target/dist/thru-static" "$out/"
 cp "$work/first/source/crates/throughline/thru_bin.cdx.json" "$out/thru.cdx.json"
 for program in thru thru-static; do
     readelf -S "$out/$program" | grep -qF .dep-v0 || die "$program has no list of its dependencies"
@@ -91,7 +79,7 @@ if [ "$twice" = yes ]; then
     rm -rf "$work/first"
     build "$work/the-second"
     for program in thru thru-static; do
-        cmp "$out/$program" "$work/the-second/target/release/$program" || die "two builds of $program differ"
+        cmp "$out/$program" "$work/the-second/target/dist/$program" || die "two builds of $program differ"
     done
     cmp "$out/thru.cdx.json" "$work/the-second/source/crates/throughline/thru_bin.cdx.json" ||
         die "two bills of materials differ"

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.." || exit 1
 
 loom() {
     # Flags for all crates: a folder of its own. Nothing here measures, so that linking may be quick.
-    CARGO_TARGET_DIR=target/loom RUSTFLAGS="--cfg loom" CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+    CARGO_TARGET_DIR=target/loom RUSTFLAGS="--cfg loom" \
         cargo test --locked --quiet -p throughline-engine --release --lib ring::models
 }
 
