@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use flate2::read::MultiGzDecoder;
 use import::{Format, Refused, Source};
 use model::Run;
-use sha2::{Digest, Sha256};
+use ring::digest::{SHA256, digest};
 use store::StoreError;
 
 use crate::config;
@@ -100,7 +100,7 @@ fn read(file: &Path, format: Option<&Format>) -> Result<Contents, String> {
     let bytes = bytes_of(file)?;
     let text = unpacked(&bytes)?;
     let reading = import::read(text.as_deref().unwrap_or(&bytes), format).map_err(|refused| refused.reason)?;
-    let sha256 = Sha256::digest(&bytes).iter().fold(String::new(), |mut text, byte| {
+    let sha256 = digest(&SHA256, &bytes).as_ref().iter().fold(String::new(), |mut text, byte| {
         // Writing to a String cannot fail.
         let _ = write!(text, "{byte:02x}");
         text

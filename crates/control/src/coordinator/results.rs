@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use model::{Role, RunHeader, Stop};
+use ring::digest::{self, SHA256};
 use schedule::{RatePass, TestRequest};
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 
 use crate::proto::auth;
 use crate::proto::message::{KeptResult, ResultOf};
@@ -103,7 +103,7 @@ fn digest_of(test: &TestRequest) -> Option<String> {
 
 /// 128 bits of SHA-256 over the JSON of a value, in hex.
 fn digest(value: &impl Serialize) -> String {
-    auth::hex(&Sha256::digest(serde_json::to_vec(value).unwrap_or_default())[..16])
+    auth::hex(&digest::digest(&SHA256, &serde_json::to_vec(value).unwrap_or_default()).as_ref()[..16])
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
-use sha2::{Digest, Sha256};
+use ring::digest::{SHA256, digest};
 
 const PREFIX: &str = "SHA256:";
 
@@ -17,7 +17,9 @@ impl Fingerprint {
     /// That of a public key in DER.
     #[must_use]
     pub fn of(public_key: &[u8]) -> Self {
-        Self(Sha256::digest(public_key).into())
+        let mut own = Self::default();
+        own.0.copy_from_slice(digest(&SHA256, public_key).as_ref());
+        own
     }
 }
 

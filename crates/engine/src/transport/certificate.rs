@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
+use ::ring::digest::{SHA256, digest};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{CipherSuite, ClientConfig, DigitallySignedStruct, Error, ServerConfig, SignatureScheme, version};
-use sha2::{Digest, Sha256};
 
 use crate::core::EngineError;
 
@@ -31,7 +31,7 @@ impl Identity {
 
     /// SHA-256 of the certificate, for the rendezvous.
     pub(super) fn fingerprint(&self) -> Vec<u8> {
-        Sha256::digest(&self.certificate).to_vec()
+        digest(&SHA256, &self.certificate).as_ref().to_vec()
     }
 
     /// The passive end's side of TLS 1.3 with the given cipher suites, or all of them.
@@ -93,7 +93,7 @@ impl ServerCertVerifier for Pinned {
         _: &[u8],
         _: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        if Sha256::digest(certificate)[..] == self.fingerprint[..] {
+        if *digest(&SHA256, certificate).as_ref() == self.fingerprint[..] {
             Ok(ServerCertVerified::assertion())
         } else {
             Err(Error::General("the certificate is not the one that the agent announced".into()))

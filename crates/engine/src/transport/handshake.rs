@@ -9,8 +9,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
+use ring::hmac;
 
 use crate::core::{EngineError, LegHeader, random};
 
@@ -96,11 +95,12 @@ impl FlowHello {
     }
 }
 
-#[allow(clippy::expect_used, reason = "HMAC takes keys of any length")]
 fn keyed(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
-    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes any key");
+    let mut mac = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, key));
     parts.iter().for_each(|part| mac.update(part));
-    mac.finalize().into_bytes().into()
+    let mut made = [0; 32];
+    made.copy_from_slice(mac.sign().as_ref());
+    made
 }
 
 /// Messages of the datagram handshake and of the legs that follow it.

@@ -1,5 +1,5 @@
 //! iperf3's login: its client encrypts name, password and time with the server's public RSA key; the server
-//! compares them with a file of users. The cryptography is aws-lc's.
+//! compares them with a file of users.
 
 use std::fmt;
 use std::path::Path;
@@ -8,12 +8,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use peer_wire::iperf3::{Claim, hashed_text};
-use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{PrivateKeyDer, SubjectPublicKeyInfoDer};
-use sha2::{Digest as _, Sha256};
+use ring::digest::{SHA256, digest};
+use rsa::{PrivateKey, PublicKey};
 use subtle::ConstantTimeEq as _;
 
-use super::sys::{Padding, RsaKey};
+use super::keys::{self, Padding};
 use crate::InteropError;
 
 /// Default allowed difference of the two clocks, s; iperf3's own value.
@@ -23,7 +22,7 @@ pub const SKEW_S: u64 = 10;
 pub struct Login {
     name: String,
     password: String,
-    key: RsaKey,
+    key: PublicKey,
     padding: Padding,
 }
 
@@ -33,8 +32,7 @@ impl Login {
     /// # Errors
     /// Where the file is not a public key, or name and password are too long for the key.
     pub fn read(name: String, password: String, key: &Path, padding: Padding) -> Result<Self, InteropError> {
-        let der = SubjectPublicKeyInfoDer::from_pem_slice(&bytes(key)?).map_err(|_| no_public_key(key))?;
-        let key = within_public(&der).and_then(RsaKey::public).ok_or_else(|| no_public_key(key))?;
+        let key = keys::public_key(&bytes(key)?).ok_or_else(|| no_public_key(key))?;
         if [&name, &password].iter().any(|text| text.contains(['\n', '\0'])) {
             return Err(InteropError::unsupported(
                 "a line break in a name or password",
@@ -48,7 +46,7 @@ impl Login {
     /// A token for a test that begins now.
     pub(super) fn token(&self) -> Result<String, InteropError> {
         let claim = Claim { name: self.name.clone(), password: self.password.clone(), at_s: now_s() };
-        let ciphertext = self.key.encrypt(self.padding, claim.to_text().as_bytes());
+        let ciphertext = keys::encrypt(&self.key, self.padding, claim.to_text().as_bytes());
         ciphertext.map(|ciphertext| STANDARD.encode(ciphertext)).ok_or_else(|| {
             InteropError::unsupported(
                 "a name and password that are too long for the key",
@@ -66,7 +64,7 @@ impl fmt::Debug for Login {
 
 /// The users that a server admits.
 pub struct Users {
-    key: RsaKey,
+    key: PrivateKey,
     padding: Padding,
     /// Names, and the hashes of their passwords.
     known: Vec<(String, [u8; 32])>,
@@ -81,7 +79,7 @@ impl Users {
     /// # Errors
     /// Where a file is invalid.
     pub fn read(key: &Path, users: &Path, skew_s: u64, padding: Padding) -> Result<Self, InteropError> {
-        let key = private_key(key)?;
+        let key = keys::private_key(&bytes(key)?).ok_or_else(|| no_private_key(key))?;
         Ok(Self { key, padding, known: known(users)?, skew_s })
     }
 
@@ -93,27 +91,17 @@ impl Users {
 
     fn admits_at(&self, token: Option<&str>, now_s: i64) -> bool {
         let ciphertext = token.and_then(|token| STANDARD.decode(token).ok()).unwrap_or_default();
-        let plaintext = self.open(&ciphertext);
+        let plaintext = keys::decrypt(&self.key, self.padding, &ciphertext);
         let claim = Claim::from_text(&plaintext);
         let said = claim.is_some();
         let claim = claim.unwrap_or(Claim { name: String::new(), password: String::new(), at_s: 0 });
-        let hash = Sha256::digest(hashed_text(&claim.name, &claim.password).as_bytes());
+        let hash = digest(&SHA256, hashed_text(&claim.name, &claim.password).as_bytes());
         let mut known = false;
         for (name, wanted) in &self.known {
-            let right = hash.as_slice().ct_eq(wanted);
+            let right = hash.as_ref().ct_eq(wanted);
             known |= bool::from(right) & (*name == claim.name);
         }
         known & said & (now_s.abs_diff(claim.at_s) <= self.skew_s)
-    }
-
-    /// The decrypted text; empty if the token cannot be decrypted.
-    fn open(&self, ciphertext: &[u8]) -> Vec<u8> {
-        // A token of a wrong length is decrypted as zeros of the right length, for constant time.
-        let mut whole = vec![0; self.key.size()];
-        if ciphertext.len() == whole.len() {
-            whole.copy_from_slice(ciphertext);
-        }
-        self.key.decrypt(self.padding, &whole).unwrap_or_default()
     }
 }
 
@@ -149,58 +137,6 @@ fn no_private_key(path: &Path) -> InteropError {
         "is not a private RSA key of 2048 to 8192 bits in PEM format without a passphrase; create one with: openssl genrsa -out PRIVATE.pem 2048; \
          remove a passphrase with: openssl rsa -in WITH.pem -out PRIVATE.pem",
     )
-}
-
-/// The key of a file in PKCS #8, or in PKCS #1, which older versions of openssl write.
-fn private_key(path: &Path) -> Result<RsaKey, InteropError> {
-    let key = match PrivateKeyDer::from_pem_slice(&bytes(path)?) {
-        Ok(PrivateKeyDer::Pkcs8(key)) => within_private(key.secret_pkcs8_der()).and_then(RsaKey::private),
-        Ok(PrivateKeyDer::Pkcs1(key)) => RsaKey::private(key.secret_pkcs1_der()),
-        _ => None,
-    };
-    key.ok_or_else(|| no_private_key(path))
-}
-
-/// rsaEncryption without parameters, as an AlgorithmIdentifier (RFC 8017, A.1).
-const RSA_ENCRYPTION: [u8; 13] = [6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 1, 5, 0];
-/// Tags of DER.
-const INTEGER: u8 = 2;
-const BIT_STRING: u8 = 3;
-const OCTET_STRING: u8 = 4;
-const SEQUENCE: u8 = 0x30;
-
-/// The RSA key within a PrivateKeyInfo (RFC 5208); `None` if it is another kind of key.
-fn within_private(der: &[u8]) -> Option<&[u8]> {
-    let (info, _) = element(SEQUENCE, der)?;
-    let (_, rest) = element(INTEGER, info)?;
-    let (algorithm, rest) = element(SEQUENCE, rest)?;
-    let (key, _) = element(OCTET_STRING, rest)?;
-    (algorithm == RSA_ENCRYPTION).then_some(key)
-}
-
-/// The RSA key within a SubjectPublicKeyInfo (RFC 5280); `None` if it is another kind of key.
-fn within_public(der: &[u8]) -> Option<&[u8]> {
-    let (info, _) = element(SEQUENCE, der)?;
-    let (algorithm, rest) = element(SEQUENCE, info)?;
-    let (bits, _) = element(BIT_STRING, rest)?;
-    // The first byte is the number of bits that its last one does not use.
-    let key = bits.strip_prefix(&[0])?;
-    (algorithm == RSA_ENCRYPTION).then_some(key)
-}
-
-/// The content of the first element, which has this tag, and what follows the element.
-fn element(tag: u8, der: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (&found, rest) = der.split_first()?;
-    let (&first, rest) = rest.split_first()?;
-    let (length, rest) = match first {
-        0..=0x7f => (usize::from(first), rest),
-        0x81..=0x84 => {
-            let (digits, rest) = rest.split_at_checked(usize::from(first - 0x80))?;
-            (digits.iter().fold(0, |length, digit| length << 8 | usize::from(*digit)), rest)
-        }
-        _ => return None,
-    };
-    rest.split_at_checked(length).filter(|_| found == tag)
 }
 
 /// The users of a file.
@@ -241,30 +177,27 @@ fn hex(digits: &str) -> Option<[u8; 32]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der, PublicKeyX509Der};
-    use aws_lc_rs::rsa::{KeySize, PrivateDecryptingKey};
     use proptest::prelude::*;
     use proptest::test_runner::{Config, TestRunner};
 
-    fn keys() -> (tempfile::TempDir, PrivateDecryptingKey) {
-        let (folder, key) = (tempfile::tempdir().unwrap(), PrivateDecryptingKey::generate(KeySize::Rsa2048).unwrap());
-        let pem = |label: &str, der: &[u8]| {
-            format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", STANDARD.encode(der))
-        };
-        let private: Pkcs8V1Der<'static> = key.as_der().unwrap();
-        let public: PublicKeyX509Der<'static> = key.public_key().as_der().unwrap();
-        std::fs::write(folder.path().join("private.pem"), pem("PRIVATE KEY", private.as_ref())).unwrap();
-        std::fs::write(folder.path().join("public.pem"), pem("PUBLIC KEY", public.as_ref())).unwrap();
-        // rsaEncryption and version 0 stand before the key that PKCS #1 has alone: 4 + 18 + 4 bytes.
-        std::fs::write(folder.path().join("older.pem"), pem("RSA PRIVATE KEY", &private.as_ref()[26..])).unwrap();
-        let hash = "# users\nmario,bf7a49a846d44b454a5d11e7acfaf13d138bbe0b7483aa3e050879700572709b\n";
-        std::fs::write(folder.path().join("users.csv"), hash).unwrap();
-        (folder, key)
+    const PRIVATE: &[u8] = include_bytes!("../../tests/data/private.pem");
+    const OLDER: &[u8] = include_bytes!("../../tests/data/older.pem");
+    const PUBLIC: &[u8] = include_bytes!("../../tests/data/public.pem");
+
+    /// A folder with one key in the three forms that openssl writes, and with a file of users.
+    fn folder() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let users = b"# users\nmario,bf7a49a846d44b454a5d11e7acfaf13d138bbe0b7483aa3e050879700572709b\n";
+        let files = [("private.pem", PRIVATE), ("older.pem", OLDER), ("public.pem", PUBLIC), ("users.csv", users)];
+        for (name, bytes) in files {
+            std::fs::write(folder.path().join(name), bytes).unwrap();
+        }
+        folder
     }
 
     #[test]
     fn a_user_is_admitted_with_the_right_password_at_the_right_time() {
-        let (folder, _) = keys();
+        let folder = folder();
         let file = |name: &str| folder.path().join(name);
         for padding in [Padding::Oaep, Padding::Pkcs1] {
             for key in ["private.pem", "older.pem"] {
@@ -290,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_wrong_file_is_named_with_a_remedy() {
-        let (folder, _) = keys();
+        let folder = folder();
         let file = |name: &str| folder.path().join(name);
         let read = |key: &str, users: &str| {
             Users::read(&file(key), &file(users), SKEW_S, Padding::Oaep).unwrap_err().to_string()
@@ -308,11 +241,10 @@ mod tests {
 
     #[test]
     fn no_token_of_any_kind_does_harm() {
-        let (folder, key) = keys();
+        let folder = folder();
         let file = |name: &str| folder.path().join(name);
-        let der: PublicKeyX509Der<'static> = key.public_key().as_der().unwrap();
-        let public = within_public(der.as_ref()).and_then(RsaKey::public).unwrap();
-        let ciphertext = |text: &[u8]| STANDARD.encode(public.encrypt(Padding::Pkcs1, text).unwrap());
+        let public = keys::public_key(PUBLIC).unwrap();
+        let ciphertext = |text: &[u8]| STANDARD.encode(keys::encrypt(&public, Padding::Pkcs1, text).unwrap());
         for padding in [Padding::Oaep, Padding::Pkcs1] {
             let users = Users::read(&file("private.pem"), &file("users.csv"), SKEW_S, padding).unwrap();
             let mut runner = TestRunner::new(Config::with_cases(40));
@@ -328,29 +260,22 @@ mod tests {
 
     #[test]
     fn a_key_of_any_bytes_is_refused_or_read() {
-        let (_folder, key) = keys();
-        let private: Pkcs8V1Der<'static> = key.as_der().unwrap();
-        let public: PublicKeyX509Der<'static> = key.public_key().as_der().unwrap();
-        let (private, public) = (private.as_ref(), public.as_ref());
-        assert_eq!(within_private(private).unwrap(), &private[26..]);
-        assert!(RsaKey::public(within_private(private).unwrap()).is_none(), "a private key is no public one");
-        let mut runner = TestRunner::new(Config::with_cases(400));
-        let change = (any::<bool>(), 0..300_usize, any::<u8>(), 0..1300_usize);
-        let ran = runner.run(&change, |(of_private, at, byte, length)| {
-            let mut der = if of_private { private } else { public }.to_vec();
-            let at = at % der.len();
-            der[at] = byte;
-            der.truncate(length.max(1));
-            if let Some(key) = within_private(&der).and_then(RsaKey::private) {
-                let _ = key.decrypt(Padding::Oaep, &vec![0; key.size()]);
+        assert!(keys::public_key(PRIVATE).is_none() && keys::private_key(PUBLIC).is_none());
+        let mut runner = TestRunner::new(Config::with_cases(200));
+        let change = (any::<bool>(), any::<usize>(), any::<u8>(), any::<Option<u8>>());
+        let ran = runner.run(&change, |(of_private, at, byte, cut)| {
+            let mut pem = if of_private { PRIVATE } else { PUBLIC }.to_vec();
+            let at = at % pem.len();
+            pem[at] = byte;
+            pem.truncate(pem.len() - cut.map_or(0, usize::from));
+            if let Some(key) = keys::private_key(&pem) {
+                let _ = keys::decrypt(&key, Padding::Oaep, &[]);
             }
-            if let Some(key) = within_public(&der).and_then(RsaKey::public) {
-                let _ = key.encrypt(Padding::Oaep, b"text");
+            if let Some(key) = keys::public_key(&pem) {
+                let _ = keys::encrypt(&key, Padding::Oaep, b"text");
             }
             Ok(())
         });
         ran.unwrap();
-        // An elliptic key of PKCS #8 is another algorithm.
-        assert_eq!(within_private(&[0x30, 9, 2, 1, 0, 0x30, 0, 4, 2, 1, 1]), None);
     }
 }

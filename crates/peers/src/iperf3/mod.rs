@@ -3,6 +3,7 @@
 mod acceptor;
 mod client;
 mod header;
+mod keys;
 mod login;
 mod moments;
 mod output;
@@ -12,15 +13,14 @@ mod results;
 mod server;
 mod session;
 mod streams;
-mod sys;
 
 use std::sync::atomic::AtomicBool;
 
 use model::Spec;
 use peer_wire::iperf3::PEER;
 
+pub use self::keys::Padding;
 pub use self::login::{Login, SKEW_S, Users};
-pub use self::sys::Padding;
 
 use crate::{InteropError, PeerProtocol, Server, Service, Sides, TrialObserver};
 

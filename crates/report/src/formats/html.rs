@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use sha2::{Digest as _, Sha256};
+use ring::digest::{SHA256, digest};
 
 use super::page::Page;
 use crate::draw::theme::{DARK, LIGHT};
@@ -94,7 +94,7 @@ fn packed(bytes: &[u8]) -> std::io::Result<String> {
 
 /// A source of a content security policy: only the element with this text.
 fn hash(text: &str) -> String {
-    format!("sha256-{}", STANDARD.encode(Sha256::digest(text)))
+    format!("sha256-{}", STANDARD.encode(digest(&SHA256, text.as_bytes())))
 }
 
 #[cfg(test)]

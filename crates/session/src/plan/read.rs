@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use analysis::plan::{MAX_CELLS, PlannedCell};
 use engine::transport::{scope_of, transport};
 use model::{ByteSize, Design, Factor, FactorKind, Nanos, Plan, Shared, Spec};
-use sha2::{Digest, Sha256};
+use ring::digest::{Context, SHA256};
 
 use super::factors::{Origins, base, check_fields, check_sets, factors, levels_of_list, list};
 use super::fields::CellFields;
@@ -197,12 +197,12 @@ fn level_of(block: u64) -> String {
 
 /// SHA-256 of the text and its variables.
 fn digest(source: &Source) -> String {
-    let mut hash = Sha256::new();
-    hash.update(source.text());
+    let mut hash = Context::new(&SHA256);
+    hash.update(source.text().as_bytes());
     for (name, value) in source.vars() {
-        hash.update(format!("\0{name}={value}"));
+        hash.update(format!("\0{name}={value}").as_bytes());
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hash.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The specs of the cells, several for a curve, checked as a command checks them.

@@ -4,8 +4,8 @@ use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use ring::digest::{self, SHA256};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use store::Store;
 
 use super::super::hosts::{Fleet, FleetHost};
@@ -52,7 +52,8 @@ impl State {
     fn folder(named: &str) -> Result<PathBuf, Failure> {
         let path = if is_file(named) { fs::canonicalize(named).ok() } else { None };
         let text = path.map_or_else(|| named.to_owned(), |path| path.display().to_string());
-        let digest: String = Sha256::digest(&text).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let digest: String =
+            digest::digest(&SHA256, &text).as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         let base = Store::default_path()?;
         Ok(base.parent().unwrap_or(Path::new(".")).join("fleets").join(digest))
     }
