@@ -2,18 +2,15 @@
 //! reading from left to right; characters that the fonts do not have are boxes.
 
 use std::fmt::Write as _;
-use std::io::Read;
 use std::sync::LazyLock;
 
-use flate2::read::ZlibDecoder;
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 
 use super::svg::px;
 
 /// Noto Sans in two weights.
-static REGULAR: LazyLock<Font> =
-    LazyLock::new(|| Font::unpack(include_bytes!(concat!(env!("OUT_DIR"), "/regular.zlib"))));
-static BOLD: LazyLock<Font> = LazyLock::new(|| Font::unpack(include_bytes!(concat!(env!("OUT_DIR"), "/bold.zlib"))));
+static REGULAR: LazyLock<Option<Font>> = LazyLock::new(|| Font::read(notosans::REGULAR_TTF));
+static BOLD: LazyLock<Option<Font>> = LazyLock::new(|| Font::read(notosans::BOLD_TTF));
 
 /// The glyphs of a text in the regular or bold face at `size`, in the unit of `size`: path data that begins at `left`, on the line `base`.
 pub(super) fn path(text: &str, is_bold: bool, size: f64, (left, base): (f64, f64)) -> String {
@@ -33,30 +30,29 @@ pub(super) fn width(text: &str, is_bold: bool, size: f64) -> f64 {
     font.glyphs(text).map(|glyph| font.advance(glyph)).sum::<f64>() * size / font.units
 }
 
-struct Font(Option<Glyphs>);
+/// The advance of a character in the regular face, in parts of the size; `None` if the face lacks the character.
+pub(super) fn advance(c: char) -> Option<f64> {
+    let font = font(false)?;
+    font.face.glyph_index(c).map(|glyph| font.advance(glyph) / font.units)
+}
 
 /// A font that has been read.
-struct Glyphs {
+struct Font {
     face: Face<'static>,
     /// Of a font's square.
     units: f64,
 }
 
-fn font(is_bold: bool) -> Option<&'static Glyphs> {
-    if is_bold { BOLD.0.as_ref() } else { REGULAR.0.as_ref() }
+fn font(is_bold: bool) -> Option<&'static Font> {
+    if is_bold { BOLD.as_ref() } else { REGULAR.as_ref() }
 }
 
 impl Font {
-    /// Reads a font of the program, which lives as long as it does.
-    fn unpack(packed: &[u8]) -> Self {
-        let mut bytes = Vec::new();
-        let unpacked = ZlibDecoder::new(packed).read_to_end(&mut bytes).is_ok();
-        let face = unpacked.then(|| Face::parse(bytes.leak(), 0).ok()).flatten();
-        Self(face.map(|face| Glyphs { units: f64::from(face.units_per_em()), face }))
+    fn read(bytes: &'static [u8]) -> Option<Self> {
+        let face = Face::parse(bytes, 0).ok()?;
+        Some(Self { units: f64::from(face.units_per_em()), face })
     }
-}
 
-impl Glyphs {
     /// Of the characters that can be seen or have a width.
     fn glyphs(&self, text: &str) -> impl Iterator<Item = GlyphId> {
         let seen = text.chars().filter(|c| !c.is_control() || c.is_whitespace());
@@ -114,16 +110,6 @@ impl OutlineBuilder for Pen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::draw::text_width;
-
-    #[test]
-    fn the_width_table_matches_the_font() {
-        for text in ["throughput", "64 KiB", "WAVE (mm) 0123456789", "iiiiillll.,;:"] {
-            let (computed, drawn) = (text_width(text, 20.0), width(text, false, 20.0));
-            assert!((computed - drawn).abs() < 0.1, "{text}: {computed} for {drawn}");
-        }
-        assert!(width("bold", true, 20.0) > width("bold", false, 20.0));
-    }
 
     #[test]
     fn glyphs_stand_on_their_line_from_left_to_right() {
@@ -145,5 +131,6 @@ mod tests {
         assert!(!path("\u{4e2d}", false, 10.0, (0.0, 0.0)).is_empty());
         assert!(path("\0\u{7}\n ", false, 10.0, (0.0, 0.0)).is_empty());
         assert!((width("\n", false, 10.0) - width(" ", false, 10.0)).abs() < 1e-9);
+        assert!(width("bold", true, 20.0) > width("bold", false, 20.0));
     }
 }

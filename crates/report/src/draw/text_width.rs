@@ -1,18 +1,10 @@
-//! Widths of texts, to lay labels out without a font engine.
+//! Widths of texts in Noto Sans. Other sans-serif fonts that a browser may use instead are up to 17 % wider; layouts have that margin.
 
-/// Advance widths of Noto Sans Regular, space to tilde, in thousandths of the font size. Other sans-serif fonts that a browser may
-/// use instead are up to 17 % wider; layouts have that margin.
-const ADVANCES: [u16; 95] = [
-    260, 269, 408, 646, 572, 831, 732, 225, 300, 300, 551, 572, 268, 322, 268, 372, 572, 572, 572, 572, 572, 572, 572,
-    572, 572, 572, 268, 268, 572, 572, 572, 434, 899, 639, 650, 632, 730, 556, 519, 728, 741, 339, 273, 619, 524, 907,
-    760, 781, 605, 781, 622, 549, 556, 731, 600, 930, 586, 566, 572, 329, 372, 329, 572, 444, 580, 561, 615, 480, 615,
-    564, 344, 615, 618, 258, 258, 534, 258, 935, 618, 605, 615, 615, 413, 479, 361, 618, 508, 786, 529, 510, 470, 380,
-    551, 380, 572,
-];
+use super::outlines;
 
 /// Width of `text` in the regular face at `size`, in the unit of `size`.
 pub(crate) fn text_width(text: &str, size: f64) -> f64 {
-    text.chars().map(advance).sum::<f64>() * size / 1000.0
+    text.chars().map(advance).sum::<f64>() * size
 }
 
 /// `text`, or its beginning with an ellipsis if it is wider than `room`.
@@ -25,7 +17,7 @@ pub(crate) fn fit(text: &str, size: f64, room: f64) -> String {
     let kept: String = text
         .chars()
         .take_while(|c| {
-            width += advance(*c) * size / 1000.0;
+            width += advance(*c) * size;
             width <= room
         })
         .collect();
@@ -48,14 +40,9 @@ pub(crate) fn wrap(text: &str, size: f64, room: f64, lines: usize) -> Vec<String
     done.iter().map(|line| fit(line, size, room)).collect()
 }
 
+/// In parts of the size. Characters that the font lacks may be as wide as high.
 fn advance(c: char) -> f64 {
-    match u32::from(c) {
-        code @ 0x20..=0x7e => f64::from(ADVANCES[code as usize - 0x20]),
-        0..=0x1f => 0.0,
-        // Latin, Greek and Cyrillic are near the average of the table; other characters may be as wide as high.
-        0x7f..=0x10ff => 600.0,
-        _ => 1000.0,
-    }
+    if c.is_control() { 0.0 } else { outlines::advance(c).unwrap_or(1.0) }
 }
 
 #[cfg(test)]
