@@ -28,7 +28,7 @@ export SOURCE_DATE_EPOCH
 
 musl=$(static_target)
 # The features of thru-static.
-static_features=xlsx,parquet,metrics,fleet
+static_features=xlsx,parquet,metrics,fleet,yaml
 
 # build FOLDER: both programs and the bill of materials from a clone of the commit in FOLDER/source.
 build() {

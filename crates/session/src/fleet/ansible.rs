@@ -58,11 +58,23 @@ pub(super) fn parse(text: &str) -> Result<Fleet, String> {
     let inventory = if is_ini(text) {
         ini(text)?
     } else {
-        let value: Value = serde_saphyr::from_str(text).map_err(|error| on_one_line(&error))?;
+        let value = value_of(text)?;
         let top = value.as_object().ok_or("this is no inventory: it has no groups")?;
         if top.contains_key("_meta") { listed(top)? } else { yaml(top)? }
     };
     inventory.fleet()
+}
+
+/// What a text of YAML holds, or of JSON, which is YAML too.
+#[cfg(feature = "yaml")]
+fn value_of(text: &str) -> Result<Value, String> {
+    serde_saphyr::from_str(text).map_err(|error| on_one_line(&error))
+}
+
+/// What a text of JSON holds.
+#[cfg(not(feature = "yaml"))]
+fn value_of(text: &str) -> Result<Value, String> {
+    serde_json::from_str(text).map_err(|error| format!("{}; this thru reads no YAML", on_one_line(&error)))
 }
 
 /// An error that may show a part of the file.
