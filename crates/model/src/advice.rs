@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Estimate, HostSettings};
 
 /// The goal of a search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Goal {
     /// More goodput of a stream.
@@ -20,7 +22,8 @@ pub enum Goal {
 }
 
 /// The result of `thru advise`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Advice {
     /// The goal.
     pub goal: Goal,
@@ -53,7 +56,8 @@ pub struct Advice {
 }
 
 /// One change and its effect.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct AdviceStep {
     /// The dimension that is changed; `all` for the whole combination.
     pub dimension: String,
@@ -74,7 +78,8 @@ pub struct AdviceStep {
 }
 
 /// A dimension in which nothing was better than the start.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct AdviceUnchanged {
     /// The dimension.
     pub dimension: String,
@@ -92,7 +97,8 @@ pub struct AdviceUnchanged {
 }
 
 /// Something that was not tried.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct AdviceUntried {
     /// The dimension, with the level if it is about one.
     pub what: String,
@@ -101,7 +107,8 @@ pub struct AdviceUntried {
 }
 
 /// A part of the time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct AdviceSpent {
     /// `pilot trials`, a dimension's name, or `confirmation`.
     pub on: String,
@@ -112,7 +119,8 @@ pub struct AdviceSpent {
 }
 
 /// Settings that keep the result on a host after a reboot.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct AdvicePersistent {
     /// Lines for a file in /etc/sysctl.d.
     pub sysctl: Vec<String>,

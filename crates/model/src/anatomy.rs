@@ -1,5 +1,6 @@
 //! Where the time of a round trip goes, by the kernel's time stamps.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +9,8 @@ use crate::stamps::{AnatomyTally, PartTally, Parts};
 
 /// The anatomy of a cell's round trips: means over the stamped exchanges of all trials. The six parts add up to
 /// `round_trip_ns`; they are null without a stamped exchange.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Anatomy {
     /// From the near program's send call to its having the reply, ns.
     pub round_trip_ns: Option<f64>,
@@ -48,7 +50,8 @@ pub struct Anatomy {
 }
 
 /// One part of the stamped round trips.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct PartFigures {
     /// Mean, ns.
     pub mean_ns: f64,

@@ -1,10 +1,12 @@
 //! Packet captures of trials.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How packets are captured while a trial runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CaptureSpec {
     /// Bytes kept of each packet, its link header included.
     pub snaplen: u32,
@@ -27,7 +29,8 @@ impl CaptureSpec {
 }
 
 /// One end's capture of one pass.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Capture {
     /// Path of the pcapng file on that end's host, or on the host that ran the command if it was fetched; null without a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,7 +66,8 @@ pub struct Capture {
 
 /// Sequence numbers of one TCP connection over time (tcptrace's time sequence graph), in the direction with more payload. Each
 /// entry is `[time, number]`: ns since the connection's first packet, and bytes since its first sequence number.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TimeSequence {
     /// Address and port of the end that sent the payload.
     pub sender: String,

@@ -1,10 +1,12 @@
 //! The ceiling of an outcome's goodput, and its CPU cost.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The highest goodput that a path could carry, as far as its bounds are known.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Ceiling {
     /// The lowest bound, bit/s of payload; the sum of both directions if both send.
     pub bound_bps: f64,
@@ -18,7 +20,8 @@ pub struct Ceiling {
 }
 
 /// One bound of a goodput.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Bound {
     /// What sets it.
     pub kind: BoundKind,
@@ -29,7 +32,8 @@ pub struct Bound {
 }
 
 /// What bounds a goodput.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum BoundKind {
@@ -48,7 +52,8 @@ pub enum BoundKind {
 }
 
 /// CPU time and cycles of one end in a trial. A figure that the host does not report is null.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Spent {
     /// CPU time of the worker processes from the start of their threads to the end of the last one, ns
     /// (CLOCK_PROCESS_CPUTIME_ID).
@@ -72,7 +77,8 @@ pub struct Spent {
 
 /// How measuring threads spent their time, from their start to their end. In the rest of `elapsed_ns`, after `cpu_ns` and
 /// `wait_ns`, they slept: they waited for the other end, for room in a buffer or for data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ThreadTime {
     /// Number of threads.
     pub threads: u32,
@@ -143,7 +149,8 @@ impl Spent {
 }
 
 /// The CPU cost of an outcome at both ends, all trials together.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Cost {
     /// The near end.
     pub near: EndCost,
@@ -153,7 +160,8 @@ pub struct Cost {
 
 /// The CPU cost of an outcome at one end. Streams have the figures per byte, patterns of round trips those per transaction. A
 /// figure that does not apply or was not measured is null. Bytes are payload that this end sent or received.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct EndCost {
     /// CPU seconds of the worker processes per 10^9 bytes (the same figure is ns per byte).
     pub process_s_per_gb: Option<f64>,

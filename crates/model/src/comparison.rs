@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Estimate;
 
 /// The answer of a comparison of B with A, given a tolerance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
     /// B is better than A by more than the tolerance; this is significant.
@@ -22,7 +24,8 @@ pub enum Answer {
 }
 
 /// An answer with its figures.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Comparison {
     /// The answer for B.
     pub answer: Answer,
@@ -47,7 +50,8 @@ pub struct Comparison {
 }
 
 /// A comparison of stored runs: the document of `thru compare --json`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RunComparison {
     /// Version of this document's shape: `throughline-comparison/2`. Fields may be added within a version.
     pub schema: String,
@@ -78,7 +82,8 @@ impl RunComparison {
 }
 
 /// A run that was compared.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RunName {
     /// Its identifier.
     pub id: String,
@@ -95,7 +100,8 @@ pub struct RunName {
 }
 
 /// A cell of one side that was not compared.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Unpaired {
     /// The side that has it: `a` or `b`.
     pub side: String,
@@ -116,7 +122,8 @@ pub struct Unpaired {
 }
 
 /// One cell on both sides.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CellComparison {
     /// Pattern of the cell, as side A has it.
     pub pattern: String,
@@ -138,7 +145,8 @@ pub struct CellComparison {
 }
 
 /// A difference between the sides.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Difference {
     /// What it belongs to: `near` and `far` (the hosts), `path outbound` and `path return`, `tool` or `spec`; `host` between two
     /// hosts.

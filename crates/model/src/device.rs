@@ -4,11 +4,13 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Properties of an interface beyond its name and addresses, from the driver, the bus and the kernel.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Device {
     /// Kind of virtual device (`veth`, `bond`, `vlan`, `bridge`, `tun`, `vxlan`...); null for hardware.
@@ -104,7 +106,8 @@ pub struct Device {
 }
 
 /// Link modes by the kernel's names, such as `100000baseCR4/Full`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct LinkModes {
     /// Whether speed and duplex are negotiated.
@@ -123,7 +126,8 @@ pub struct LinkModes {
 }
 
 /// A pluggable module, from its EEPROM (SFF-8472, SFF-8636, CMIS). Serial numbers are not kept.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Module {
     /// Kind, such as `SFP/SFP+/SFP28` or `QSFP28`.
@@ -137,7 +141,8 @@ pub struct Module {
 }
 
 /// The time-stamping capabilities of a device.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Timestamping {
     /// Such as `software-receive` or `hardware-transmit`.
@@ -154,7 +159,8 @@ pub struct Timestamping {
 }
 
 /// A PCI function: the link in use, and the link that the card supports.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Pci {
     /// Vendor and device in hexadecimal, such as `15b3:1017`.
@@ -181,7 +187,8 @@ pub struct Pci {
 }
 
 /// An interrupt line.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Irq {
     /// Number.
@@ -193,7 +200,8 @@ pub struct Irq {
 }
 
 /// A neighbour that sends LLDP (IEEE 802.1AB).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Neighbour {
     /// Its name.
@@ -211,7 +219,8 @@ pub struct Neighbour {
 }
 
 /// Packets and bytes per second over a short time. The control connection is included.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Traffic {
     /// Length of that time, ns.

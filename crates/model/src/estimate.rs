@@ -1,10 +1,12 @@
 //! Numbers with their intervals.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A number with its unit, its interval and its method.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Estimate {
     /// The statistic in words, such as `mean over trials of the goodput`.
     pub statistic: String,

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use macro_rules_attribute::apply;
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +13,8 @@ use crate::{Advice, Cell, Ending, Finding, Interval, Live, Outcome, Pass, Readin
 /// One event of a run, in order. In NDJSON each event is one line, with its kind in `event`.
 #[apply(crate::by_kind!)]
 #[serde(tag = "event", rename_all = "kebab-case")]
-#[derive(Debug, Clone, PartialEq, JsonSchema)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[allow(clippy::large_enum_variant, reason = "events are few and passed by reference")]
 pub enum Event {
     /// The run starts.
@@ -59,7 +61,8 @@ pub enum Event {
 }
 
 /// The progress of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Phase {
     /// The current activity, such as `trial 3` or `pass 7: 31 sizes left`.
     pub activity: String,

@@ -1,10 +1,12 @@
 //! A figure as data, independent of the renderer.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A figure: axes, series and marks; or a matrix, or a map.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Figure {
     /// Short identifier, usable as a file name, such as `throughput`.
@@ -36,7 +38,8 @@ pub struct Figure {
 }
 
 /// An axis.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Axis {
     /// Label with its unit in words, such as `block size`.
@@ -81,7 +84,8 @@ impl Axis {
 }
 
 /// The scale of an axis.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
     /// Linear, from zero.
@@ -96,7 +100,8 @@ pub enum Scale {
 }
 
 /// One line of a figure.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Series {
     /// Name in the legend.
@@ -124,7 +129,8 @@ impl Series {
 }
 
 /// What a series looks like: the same level of a factor has the same colour in all figures of a run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Look {
     /// Number of the colour and of the marker.
     pub colour: usize,
@@ -133,7 +139,8 @@ pub struct Look {
 }
 
 /// One point, with its interval if there is one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Point {
     /// Horizontal value in the axis' unit.
     pub x: f64,
@@ -146,7 +153,8 @@ pub struct Point {
 }
 
 /// A labelled point, such as the saturation point.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Mark {
     /// Horizontal value in the axis' unit.
     pub x: f64,
@@ -157,7 +165,8 @@ pub struct Mark {
 }
 
 /// The values of a matrix, such as of each pair of hosts.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Matrix {
     /// What its values are.
     pub label: String,
@@ -168,7 +177,8 @@ pub struct Matrix {
 }
 
 /// A cell of a matrix.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct MatrixCell {
     /// Index of the panel.
     pub panel: usize,
@@ -181,7 +191,8 @@ pub struct MatrixCell {
 }
 
 /// A network as a picture.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Map {
     /// Hosts, routers and switches.
     pub nodes: Vec<MapNode>,
@@ -190,7 +201,8 @@ pub struct Map {
 }
 
 /// A node of a map.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct MapNode {
     /// Its name.
     pub name: String,
@@ -201,7 +213,8 @@ pub struct MapNode {
 }
 
 /// What a node of a map is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum MapKind {
     /// A host.
@@ -214,7 +227,8 @@ pub enum MapKind {
 }
 
 /// A link of a map.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct MapLink {
     /// Indexes of its nodes.
     pub between: [usize; 2],

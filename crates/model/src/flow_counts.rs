@@ -1,10 +1,12 @@
 //! The counts of one connection of a running trial.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Datagrams that arrived since the start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct DatagramReading {
     /// Datagrams up to the highest number that arrived.
     pub numbers: u64,
@@ -16,7 +18,8 @@ pub struct DatagramReading {
 }
 
 /// The counts of one connection at one end since the start of the trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct FlowCounts {
     /// Time since this end started, ns.
     pub at_ns: u64,

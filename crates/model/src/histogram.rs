@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -205,6 +206,7 @@ impl<'de> Deserialize<'de> for Histogram {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Histogram {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Histogram".into()

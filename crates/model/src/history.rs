@@ -1,10 +1,12 @@
 //! The history of a mesh that is measured again and again.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The passes of one series, each a stored run, and what changed between them.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct MeshHistory {
     /// The name of the series: that of its runs.
     pub name: String,
@@ -17,7 +19,8 @@ pub struct MeshHistory {
 }
 
 /// A pass.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct HistoryPass {
     /// The run.
     pub run: String,
@@ -26,7 +29,8 @@ pub struct HistoryPass {
 }
 
 /// One figure of a pair of hosts, or of a host with all others, over the passes.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct HistorySeries {
     /// The figure: `goodput`, `rtt` (the median).
     pub figure: String,
@@ -46,7 +50,8 @@ pub struct HistorySeries {
 }
 
 /// A significant change of a level.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ChangePoint {
     /// Number of the first pass after it, from 0.
     pub pass: u32,
@@ -67,7 +72,8 @@ pub struct ChangePoint {
 }
 
 /// An alert of a threshold and a pair, or a host without values.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct AlertState {
     /// The condition, such as `goodput<500Mbit`; `no value` for a host without any.
     pub condition: String,
@@ -89,7 +95,8 @@ pub struct AlertState {
 }
 
 /// An alert that was raised or resolved: what a webhook gets.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct AlertEvent {
     /// `raised` or `resolved`.
     pub event: String,

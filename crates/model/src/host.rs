@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Device, SelfTestCitation};
 
 /// The inventory of a host. A source that cannot be read is null or absent, never zero.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Inventory {
     /// Node name.
@@ -72,7 +74,8 @@ pub struct Inventory {
 }
 
 /// One network interface.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Interface {
     /// Name, such as `eth0`.
@@ -105,7 +108,8 @@ pub struct Interface {
 }
 
 /// The processors as lscpu shows them.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Processor {
     /// Vendor and model, by the names of /proc/cpuinfo: `vendor_id`, `cpu family`, `model`, `stepping`, `microcode`...
@@ -139,7 +143,8 @@ pub struct Processor {
 }
 
 /// How a kernel was built and started.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct KernelSetup {
     /// Boot parameters that change a measurement: mitigations, idle states, isolated cores, clocks, memory.
@@ -160,7 +165,8 @@ pub struct KernelSetup {
 }
 
 /// How a kernel accounts the time of its cores, which all figures of CPU time depend on.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct CpuAccounting {
     /// The build's choice: `TICK_CPU_ACCOUNTING`, `VIRT_CPU_ACCOUNTING_GEN` or `VIRT_CPU_ACCOUNTING_NATIVE`.
@@ -181,7 +187,8 @@ impl KernelSetup {
 }
 
 /// The limits of a process by all its control groups. Null means no limit.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct ResourceLimits {
     /// Versions of the control groups that were read: `1`, `2` or `1 and 2`.
@@ -195,7 +202,8 @@ pub struct ResourceLimits {
 }
 
 /// CPU time of a host over a period, sampled by the kernel's ticks.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CpuUse {
     /// Length of the period, ns.
     pub window_ns: u64,
@@ -231,7 +239,8 @@ impl CpuUse {
 }
 
 /// One core's time over a period, ns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CoreUse {
     /// Core number.
     pub core: u32,

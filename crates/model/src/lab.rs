@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The links of a lab over a period.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct LabReport {
     /// The lab.
     pub lab: String,
@@ -20,7 +22,8 @@ pub struct LabReport {
 }
 
 /// One direction of a link that a token bucket of the kernel limits to its rate (tc-tbf(8)).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ShapedDirection {
     /// The node that sends.
     pub from: String,
@@ -33,7 +36,8 @@ pub struct ShapedDirection {
 }
 
 /// One direction of an emulated link. Segments are packets as on a wire: each segment of a TSO packet is counted.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct EmulatedDirection {
     /// The node that sends.
     pub from: String,

@@ -41,6 +41,7 @@ pub mod probe;
 pub mod random;
 pub mod reading;
 pub mod run;
+#[cfg(feature = "schema")]
 pub mod schema;
 pub mod selftest;
 mod selftest_citation;

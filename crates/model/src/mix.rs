@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +18,8 @@ const MIN_FRAME: u64 = 64;
 const MAX_FRAME: u64 = 9_018;
 
 /// Datagrams of one size that follow each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct MixStep {
     /// The Ethernet frame that carries it, bytes: from the first address to the checksum, without VLAN tag.
     pub frame_bytes: u64,
@@ -131,7 +133,8 @@ impl FromStr for Mix {
 }
 
 /// What became of the datagrams of one size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SizeCount {
     /// The Ethernet frame that carries it, bytes.
     pub frame_bytes: u64,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,8 @@ use crate::source::first_part;
 use crate::{CpuUse, Source, SourceFacts};
 
 /// What the observers of both ends read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Observe {
     /// Only CPU time per core.
@@ -33,7 +35,8 @@ impl Observe {
 ///
 /// Counters are named `SOURCE.NAME` or `SOURCE.DEVICE.NAME`, with the kernel's own names: `snmp.Tcp.RetransSegs`,
 /// `netstat.TcpExt.TCPTimeouts`, `softnet.dropped`, `dev.eth0.rx_bytes`, `qdisc.eth0.drops`.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Observed {
     /// From the first reading to the last, ns.
@@ -99,7 +102,8 @@ fn covers(gap: &str, counter: &str) -> bool {
 }
 
 /// Readings over time, all at the same times.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct HostSeries {
     /// Time of each reading, ns since this end started the pass.
     pub at_ns: Vec<u64>,
@@ -108,7 +112,8 @@ pub struct HostSeries {
 }
 
 /// One quantity over time.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SeriesLine {
     /// Name of the counter or level: `cpu.0.busy`, `softnet.dropped`, `dev.eth0.rx_bytes`.
     pub name: String,
@@ -119,7 +124,8 @@ pub struct SeriesLine {
 }
 
 /// A host over one interval of `thru watch`. A source that could not be read is null and named in `missing`.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Watched {
     /// End of the interval by the host's own clock, ns after 1970.
@@ -162,7 +168,8 @@ pub struct Watched {
 }
 
 /// One interface over an interval.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct WatchedInterface {
     /// Name.

@@ -1,5 +1,6 @@
 //! The outcome of a cell.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,8 @@ use crate::{
 };
 
 /// The record of one cell: its spec, its trials and their result.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Outcome {
     /// The cell's number within the run.
     pub cell: u32,
@@ -39,7 +41,8 @@ impl Outcome {
 }
 
 /// The flat figures of an outcome. A figure that the pattern does not have is absent: a pingpong has no goodput.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Summary {
     /// Payload that the receivers counted, over the receivers' time, bit/s; for `both` the sum of the two directions. Mean of
     /// trials.
@@ -183,7 +186,8 @@ pub struct Summary {
 }
 
 /// How long connections took to settle. Their start-up does not count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct StartUp {
     /// When it was over, ns since the receiver began: median of the trials.
     pub over_ns: u64,
@@ -192,7 +196,8 @@ pub struct StartUp {
 }
 
 /// The goodput of the whole seconds of a trial, in bit/s.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Seconds {
     /// The lowest.
     pub min_bps: f64,
@@ -224,7 +229,8 @@ impl Summary {
 
 /// The flows' shares of the received bytes (streams) or round trips, relative to an equal share: 1 is the share of each flow
 /// if all are equal.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Shares {
     /// The smallest share of any flow in any trial.
     pub min: f64,
@@ -237,7 +243,8 @@ pub struct Shares {
 }
 
 /// How far to rely on an outcome that has a value: the width of its interval and its worst verdict decide.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Trust {
     /// The interval is as narrow as the target, and no verdict speaks against the value.
@@ -252,7 +259,8 @@ pub enum Trust {
 }
 
 /// The check of a curve's peak after its passes.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct PeakCheck {
     /// The rate of the size on fresh passes, which did not choose it, bit/s: NetPIPE's for round trips, the goodput for streams. Null

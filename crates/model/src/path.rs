@@ -1,10 +1,12 @@
 //! The path from one host to another before the test, and the offset of the two hosts' clocks.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One host's path probe to the other.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Path {
     /// The probed address.
@@ -25,7 +27,8 @@ pub struct Path {
 }
 
 /// The kernel's route to an address (`ip route get`).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Route {
     /// `unicast`, `local`...
@@ -58,7 +61,8 @@ pub struct Route {
 }
 
 /// The largest IP packet that the path carries in one piece.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct PathMtu {
     /// Bytes, IP header included.
@@ -73,7 +77,8 @@ pub struct PathMtu {
 }
 
 /// Round trips of ICMP echoes.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Ping {
     /// `icmp-socket`, `raw-socket` or `ping` (the system's program).
@@ -93,7 +98,8 @@ pub struct Ping {
 }
 
 /// One hop.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Hop {
     /// Hop limit of the probe that came this far.
@@ -118,7 +124,8 @@ pub struct Hop {
 /// The coordinator requests each end's clocks many times over the control connection. An end reads its clocks between the
 /// request and the answer, so the middle of the shortest exchange is the estimate, and half of that exchange bounds the error
 /// for any asymmetry of the path (as in RFC 5905, section 8).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct ClockOffset {
     /// Far wall clock less near wall clock (CLOCK_REALTIME), ns.
@@ -149,7 +156,8 @@ impl ClockOffset {
 }
 
 /// How much faster the far clock runs than the near one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ClockDrift {
     /// Nanoseconds that the far monotonic clock gains on the near one in a second.
     pub drift_ppb: i64,

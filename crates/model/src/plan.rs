@@ -5,13 +5,15 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{HostSettings, PlanTraffic, Setting};
 
 /// An experiment: what is fixed, what is varied, and when it ends.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Plan {
     /// Its title, for display.
@@ -85,7 +87,8 @@ pub struct Plan {
 }
 
 /// The lab of a plan.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct PlanLab {
     /// A topology that comes with the program, or a file.
@@ -99,7 +102,8 @@ pub struct PlanLab {
 }
 
 /// A factor of a plan.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Factor {
     /// Its name in tables.
@@ -190,7 +194,8 @@ impl Plan {
 }
 
 /// The kind of a factor's key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FactorKind {
     /// A field of the spec, by its flag.
@@ -219,7 +224,8 @@ impl FactorKind {
 }
 
 /// The end that a part of a plan applies to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PlanEnd {
     /// The near end.
@@ -243,7 +249,8 @@ impl PlanEnd {
 }
 
 /// How levels are combined into cells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Design {
     /// Every combination of levels.
@@ -262,7 +269,8 @@ impl Design {
 }
 
 /// Requirements at both ends before a cell is measured.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Require {
     /// Minimum of memory available for new work, bytes.
@@ -281,7 +289,8 @@ pub struct Require {
 }
 
 /// What happens if a cell's requirements are not met.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Otherwise {
     /// The cell is skipped in this round and gets a verdict.
@@ -297,7 +306,8 @@ impl Otherwise {
 }
 
 /// When a plan is repeated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Every {
     /// Time from the start of one repetition to the start of the next, ns.
     pub every_ns: u64,
@@ -314,7 +324,8 @@ impl Every {
 }
 
 /// The state of a host before a cell, if the plan has requirements.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Conditions {
     /// Memory available for new work, bytes; null if the source is missing.
@@ -326,7 +337,8 @@ pub struct Conditions {
 }
 
 /// One reading of a host's state; two of them give [`Conditions`].
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct HostReading {
     /// Time of the reading by the host's monotonic clock, ns.

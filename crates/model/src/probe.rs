@@ -1,12 +1,14 @@
 //! The result of a probe during a stream.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::RttTally;
 
 /// Round trips with and without a stream on the path.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Responsiveness {
     /// Before the first trial, without load; null if that could not be measured.
     pub idle: Option<RttTally>,
@@ -27,7 +29,8 @@ pub struct Responsiveness {
 }
 
 /// How far a stage of the measurement got (draft-ietf-ippm-responsiveness, "Confidence of Test-Results").
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Confidence {
     /// It had fewer than four intervals.
@@ -52,7 +55,8 @@ impl Confidence {
 
 /// Responsiveness under working conditions in one trial, by draft-ietf-ippm-responsiveness without TLS. Its figures are those of four
 /// intervals of a second: the last four before the responsiveness was stable, or of the trial.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct WorkingConditions {
     /// Round trips per minute: the mean of `foreign_rpm` and `loaded_rpm`.
     pub rpm: f64,
@@ -85,7 +89,8 @@ pub struct WorkingConditions {
 }
 
 /// One interval of a second.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct WorkingInterval {
     /// Goodput in it, bit/s.
     pub goodput_bps: f64,

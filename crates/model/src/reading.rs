@@ -1,5 +1,6 @@
 //! What a running trial reports about once a second, for live display.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,8 @@ pub enum Live {
 }
 
 /// The counts of one end since the start of a running trial, after each [`period`](Reading::period_ns).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Reading {
     /// Its number within the trial, from 1, the same at both ends.
     pub number: u32,
@@ -33,7 +35,8 @@ pub struct Reading {
 }
 
 /// The counts of one connection at one end since the start of the trial, or the sums of several.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct FlowReading {
     /// Flow number, from 0; of several connections the first one's.
     pub flow: u32,
@@ -56,7 +59,8 @@ pub struct FlowReading {
 }
 
 /// TCP_INFO in short.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TcpReading {
     /// Retransmitted segments since the start.
     pub retransmits: u64,

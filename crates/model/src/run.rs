@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +12,8 @@ use crate::{
 };
 
 /// The complete record of one command's measurement: the JSON document, and the content of the store.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Run {
     /// Version of this document's shape: `throughline-run/2`. Fields may be added within a version.
     pub schema: String,
@@ -54,7 +56,8 @@ impl Run {
 }
 
 /// What is known at the start of a run.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RunHeader {
     /// Identifier, unique in a store: `20261121-203758-4f1a`.
     pub id: String,
@@ -115,7 +118,8 @@ impl RunHeader {
 }
 
 /// The program, and the cost of its clock reads.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Tool {
     /// Version of the near end's program.
     pub near_version: String,
@@ -136,7 +140,8 @@ fn is_unknown(cost_ns: &f64) -> bool {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Ending {
     /// `finished`, `interrupted` or `failed`.
     pub how: String,

@@ -58,7 +58,7 @@ mod tests {
             let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
             assert!(
                 text == kept,
-                "docs/schema/{name}.schema.json is out of date: run `cargo run -p throughline-model --example schema`"
+                "docs/schema/{name}.schema.json is out of date: run `cargo run -p throughline-model --features schema --example schema`"
             );
         }
     }

@@ -1,12 +1,14 @@
 //! The result of `thru selftest`: the tool's errors on a host, by comparison with known values.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Check, CitedError, Claim, Inventory, SelfTestCitation};
 
 /// One self-test of one host.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SelfTest {
     /// Version of this document's shape: `throughline-selftest/2`. Fields may be added within a version.
     pub schema: String,

@@ -1,12 +1,14 @@
 //! A self-test as later runs cite it.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Check, Claim};
 
 /// A self-test in the inventory of later runs on the same host.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SelfTestCitation {
     /// Wall-clock time of its start, ns since the Unix epoch. Only for display.
     pub started_unix_ns: u64,
@@ -34,7 +36,8 @@ pub struct SelfTestCitation {
 }
 
 /// An error of a self-test that says how accurate later measurements of the same kind are.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CitedError {
     /// The kind of check.
     pub claim: Claim,

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +25,8 @@ use crate::ModelError;
 /// | `cc.default`, `cc.cubic.beta` | the default congestion control, a parameter of one |
 /// | `route.10.0.0.0/24.initcwnd`, `.initrwnd`, `.quickack`, `.congctl`, `.mtu` | a metric of a route |
 /// | `cpu.governor`, `irq.24.affinity` | how the cores are used |
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Setting {
     /// The key.
     pub key: String,
@@ -56,7 +58,8 @@ impl fmt::Display for Setting {
 }
 
 /// A changed setting, as in the journal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Change {
     /// The key.
     pub key: String,
@@ -75,7 +78,8 @@ pub struct Change {
 }
 
 /// The current value of a setting.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SettingNow {
     /// The key.
     pub key: String,
@@ -87,7 +91,8 @@ pub struct SettingNow {
 }
 
 /// A journal record: changed settings that are not reverted yet.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct JournalEntry {
     /// Its identifier, for `thru tune revert`.
     pub id: String,
@@ -110,7 +115,8 @@ pub struct JournalEntry {
 }
 
 /// The result of reverting one journal record.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Reverted {
     /// Identifier of the record.
     pub id: String,
@@ -128,7 +134,8 @@ pub struct Reverted {
 }
 
 /// Settings of both hosts for a measurement; they are reverted after it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct HostSettings {
     /// On the near host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -154,7 +161,8 @@ impl HostSettings {
 }
 
 /// The changed settings of both hosts for a run, in the order of the changes.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RunSettings {
     /// On the near host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -168,7 +176,8 @@ pub struct RunSettings {
 }
 
 /// The changed settings of both hosts for one cell.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CellSettings {
     /// The cell's number.
     pub cell: u32,

@@ -4,6 +4,7 @@
 //! The constants are the sources whose facts documents do not carry: documents were released without them. This list is closed. A
 //! further source states its facts in its observer's entry, and documents carry them.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +24,8 @@ pub struct Source {
 }
 
 /// What readers of a document need to know of a source that has no constant here ([`Observed::source_facts`](crate::Observed)).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct SourceFacts {
     /// Its counters are those of devices: `SOURCE.DEVICE.COLUMN`.

@@ -6,6 +6,7 @@ mod facts;
 
 use std::net::{IpAddr, SocketAddr};
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,8 @@ use crate::{
 };
 
 /// The socket and thread options of one end. Null means the kernel's default.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct EndOptions {
     /// Requested SO_SNDBUF in bytes; [`SocketFacts`](crate::SocketFacts) has the obtained value.
@@ -48,7 +50,7 @@ pub struct EndOptions {
     /// Where the near end connects for data (an option of the far end), if the far end does not know it: a forwarded port, or a
     /// link-local address with its interface. Port 0 stands for the port at which the far end listens.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub data_at: Option<SocketAddr>,
     /// SO_BINDTODEVICE.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,7 +119,8 @@ fn is_observe_interval(ns: &u64) -> bool {
 }
 
 /// Everything that defines one measurement.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Spec {
     /// The transport, by its name in the engine's registry.
     pub transport: Name,

@@ -1,11 +1,13 @@
 //! Rules of a congestion control for single destinations.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A rule of HighSpeed TCP for connections between some addresses, with the parameters of wad.conf (the work-around daemon of
 /// Net100, 2003). If several rules match a connection, the most specific one applies.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct StackRule {
     /// The name of its section in the file.
     pub name: String,

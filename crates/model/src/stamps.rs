@@ -1,5 +1,6 @@
 //! The kernel's time stamps of round trips: those of each end, and the parts that both ends' stamps give.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +30,8 @@ impl Part {
 }
 
 /// A value for each part of a round trip.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Parts<T> {
     /// From the near program's send call to the stamp of its departure.
     pub near_send: T,
@@ -87,7 +89,8 @@ impl<T> Parts<T> {
 
 /// One end's stamps of a trial, exchange by exchange. Workers send them; the trials of documents have what was made of both ends'
 /// stamps instead ([`EndTally::anatomy`](crate::EndTally::anatomy)).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Stamps {
     /// Of the exchanges from each multiple of this number on, the first [`BLOCK`](Self::BLOCK) may be stamped.
@@ -109,9 +112,10 @@ impl Stamps {
 }
 
 /// One end's part of an exchange, by its own clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(from = "ExchangeTuple", into = "ExchangeTuple")]
-#[schemars(with = "ExchangeTuple")]
+#[cfg_attr(feature = "schema", schemars(with = "ExchangeTuple"))]
 pub struct StampedExchange {
     /// Its number, from 0.
     pub number: u64,
@@ -139,7 +143,8 @@ impl From<StampedExchange> for ExchangeTuple {
 }
 
 /// The parts of the stamped round trips of one trial, from both ends' stamps.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct AnatomyTally {
     /// Exchanges with all stamps of both ends.
     pub stamped: u64,
@@ -159,7 +164,8 @@ pub struct AnatomyTally {
 }
 
 /// Times of one part.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct PartTally {
     /// Sum, ns.
     pub sum_ns: u64,

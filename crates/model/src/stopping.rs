@@ -1,10 +1,12 @@
 //! The stop rule of a measurement, and the order of its cells.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The rule that ends a measurement: converged, or the budget is spent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Stopping {
     /// Half width of the interval, relative to its value, at which a cell has converged, such as 0.02; for `ab` the tolerance. It
     /// ends nothing where the smallest and the largest number of trials are equal.
@@ -46,7 +48,8 @@ impl Default for Stopping {
 }
 
 /// Order of the cells within a pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// Small blocks first, as NetPIPE does.

@@ -3,6 +3,7 @@
 mod count;
 mod one_way;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,8 @@ use crate::{AnatomyTally, Direction, FlowCounts, Histogram, SizeCount, Spent, St
 ///
 /// Times are nanoseconds since this end's start; the two ends' clocks are never subtracted from each other. Unreported counts
 /// are absent in the document.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(remote = "Self")]
 pub struct EndTally {
     /// When this end began, ns of its host's CLOCK_MONOTONIC: only differences between ends on one host have a meaning. Null on
@@ -24,35 +26,35 @@ pub struct EndTally {
     pub began_ns: Option<u64>,
     /// Payload bytes that the kernel (or the ring) accepted from this end.
     #[serde(default = "count::unreported", deserialize_with = "count::or_unreported")]
-    #[schemars(with = "Option<u64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub bytes_sent: u64,
     /// Payload bytes that arrived here.
     #[serde(default = "count::unreported", deserialize_with = "count::or_unreported")]
-    #[schemars(with = "Option<u64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub bytes_received: u64,
     /// Calls that sent payload.
     #[serde(default = "count::unreported", deserialize_with = "count::or_unreported")]
-    #[schemars(with = "Option<u64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub calls_sent: u64,
     /// Calls that received payload.
     #[serde(default = "count::unreported", deserialize_with = "count::or_unreported")]
-    #[schemars(with = "Option<u64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub calls_received: u64,
     /// Whole blocks sent.
     #[serde(default = "count::unreported", deserialize_with = "count::or_unreported")]
-    #[schemars(with = "Option<u64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub blocks_sent: u64,
     /// Whole round trips that ended here (near end of rr, crr and pingpong).
     #[serde(default = "count::unreported", deserialize_with = "count::or_unreported")]
-    #[schemars(with = "Option<u64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub transactions: u64,
     /// Time from the first to the last payload byte passed to the kernel, ns; 0 if nothing was sent.
     #[serde(default = "count::unreported", deserialize_with = "count::or_unreported")]
-    #[schemars(with = "Option<u64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub sending_ns: u64,
     /// Time from the first to the last arrival, ns; 0 if nothing arrived or everything at once.
     #[serde(default = "count::unreported", deserialize_with = "count::or_unreported")]
-    #[schemars(with = "Option<u64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub receiving_ns: u64,
     /// For a stream, the basis of its goodput: the bytes that arrived after the first arrival, and their time. For a paced stream
     /// the bytes of all blocks before the last one, and the time from the first byte of the first block to that of the last one,
@@ -99,7 +101,7 @@ pub struct EndTally {
     pub anatomy: Option<AnatomyTally>,
     /// Bytes that were still in this end's send queue when the drain ended (SIOCOUTQ).
     #[serde(default = "count::unreported", deserialize_with = "count::or_unreported")]
-    #[schemars(with = "Option<u64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub bytes_unsent: u64,
     /// The series over time; it adds up to the totals exactly.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -135,7 +137,8 @@ impl EndTally {
 }
 
 /// A part of a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Window {
     /// Payload bytes.
     pub bytes: u64,
@@ -158,7 +161,8 @@ impl Window {
 }
 
 /// Round-trip times of one trial, at the end that measures them. A whole round trip, never half of one.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RttTally {
     /// Round trips timed.
     pub count: u64,
@@ -209,7 +213,8 @@ impl RttTally {
 }
 
 /// A request on a connection of its own, beside a load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ProbeSample {
     /// When the connection was begun, ns since this end started.
     pub at_ns: u64,
@@ -220,7 +225,8 @@ pub struct ProbeSample {
 }
 
 /// How evenly a paced sender sent: the absolute difference of the times between its sends from the requested time, ns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct PacingTally {
     /// Sends that followed another one.
     pub sends: u64,
@@ -273,7 +279,8 @@ impl PacingTally {
 }
 
 /// Counts of datagrams by their sequence numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct DatagramTally {
     /// Datagrams passed to the kernel here.
     pub sent: u64,
@@ -316,7 +323,8 @@ impl DatagramTally {
 }
 
 /// One entry of the series: this end's counts in [start, end).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Interval {
     /// Start, ns since this end started.
     pub start_ns: u64,
@@ -331,7 +339,8 @@ pub struct Interval {
 }
 
 /// The counts of one connection and its socket. With payload in both directions a flow of a stream has a connection for each.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct FlowTally {
     /// Flow number, from 0.
     pub flow: u32,
@@ -370,7 +379,8 @@ pub struct FlowTally {
 }
 
 /// Counts of sends with MSG_ZEROCOPY (the kernel's Documentation/networking/msg_zerocopy).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Zerocopy {
     /// Sends with MSG_ZEROCOPY.
     pub sends: u64,
@@ -381,7 +391,8 @@ pub struct Zerocopy {
 }
 
 /// How payload was received with zero-copy receive (TCP_ZEROCOPY_RECEIVE).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Mapped {
     /// Payload bytes on pages that were mapped into the process.
     pub mapped_bytes: u64,
@@ -391,7 +402,8 @@ pub struct Mapped {
 
 /// The kernel's values of a socket at the end of a trial; the spec has the requested ones. A value that a socket does not have is
 /// null.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct SocketFacts {
     /// Address of this end (or path, or segment).
@@ -491,7 +503,8 @@ impl SocketFacts {
 }
 
 /// The encryption of a connection.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Encryption {
     /// The protocol's version, such as `TLSv1.3`.
     pub version: String,

@@ -1,11 +1,13 @@
 //! TCP_INFO over a trial.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The kernel's TCP state of one connection at one time (`struct tcp_info` in linux/tcp.h). A value that the kernel does not
 /// report is null. Counts and times are totals since the connection was established.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct TcpSample {
     /// Time of the reading, ns since this end started the trial.

@@ -1,10 +1,12 @@
 //! Traffic: which hosts of a plan send at the same time.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Which hosts send to which at the same time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct PlanTraffic {
     /// The pattern of the pairs.
@@ -14,7 +16,8 @@ pub struct PlanTraffic {
 }
 
 /// A pattern of pairs of hosts. One set of pairs is measured in one step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TrafficKind {
     /// Many near hosts send to one far host.

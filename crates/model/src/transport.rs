@@ -4,11 +4,13 @@
 //! The constants are the transports whose specs carry no facts: documents were released without them. This list is closed. The
 //! entries of the engine's registry refer to these constants; a further transport states its facts in its entry.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What is known of a transport without its code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct TransportFacts {
     /// The protocol over IP that carries its bytes; null for other carriers.
@@ -31,7 +33,8 @@ pub struct NamedTransport {
 }
 
 /// A protocol over IP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum IpProtocol {
     /// TCP, in the kernel.
@@ -52,7 +55,8 @@ impl IpProtocol {
 }
 
 /// The headers around a transport's payload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Framing {
     /// TCP segments.

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Capture, Change, Conditions, CpuUse, EndTally, LabReport, Observed, Shared, Spec, Verdict};
 
 /// One combination of levels; in a curve one block size.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Cell {
     /// Number within the run, from 0.
     pub id: u32,
@@ -40,7 +42,8 @@ fn of_number<T>(all: &[T], number: u32, of: impl Fn(&T) -> u32) -> Option<&T> {
 }
 
 /// One repetition of a cell, with both ends' counts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Trial {
     /// The cell.
     pub cell: u32,
@@ -72,7 +75,8 @@ impl Trial {
 }
 
 /// A trial that tests again what stands out of a mesh, or what it is compared with. It belongs to no outcome.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Retest {
     /// Number of what stands out, from 0.
     pub suspect: u32,
@@ -87,7 +91,8 @@ pub struct Retest {
 }
 
 /// The byte ledger of both ends, both directions added up: sent = received + lost + in flight.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Ledger {
     /// Payload bytes sent by both ends.
     pub sent: u64,
@@ -110,7 +115,8 @@ impl Ledger {
 }
 
 /// One set of fresh connections and what was measured over it.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Pass {
     /// Number within the run, from 0.
     pub index: u32,
@@ -145,7 +151,8 @@ impl Pass {
 }
 
 /// One end's host activity around a pass.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct EndPass {
     /// CPU time per core; null if the source is missing.
     pub cpu: Option<CpuUse>,

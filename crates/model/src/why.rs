@@ -1,12 +1,14 @@
 //! What limited a measurement.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Direction, Finding, Role};
 
 /// What limited an outcome, with the evidence.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Why {
     /// What limited it most.
     pub limiter: LimiterKind,
@@ -37,7 +39,8 @@ pub struct Why {
 }
 
 /// A setting of one host that limits, and the value that the path needs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Remedy {
     /// The end whose host or socket is to be changed.
     pub role: Role,
@@ -56,7 +59,8 @@ pub struct Remedy {
 }
 
 /// Packets that did not arrive, all trials together, by drop location.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Losses {
     /// Number of packets.
     pub packets: u64,
@@ -67,7 +71,8 @@ pub struct Losses {
 }
 
 /// The drops at one location.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct LocatedLoss {
     /// The location.
     pub location: LossLocation,
@@ -78,7 +83,8 @@ pub struct LocatedLoss {
 }
 
 /// Where a packet can be dropped, in the order of the path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum LossLocation {
@@ -118,7 +124,8 @@ impl LossLocation {
 }
 
 /// A part of the sender's time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TimePart {
     /// The clock: `sender-application` (idle), `receive-window` and `send-buffer` (limited by them), or `network` (busy otherwise).
     pub of: LimiterKind,
@@ -129,7 +136,8 @@ pub struct TimePart {
 }
 
 /// One piece of evidence for a limiter.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Evidence {
     /// The limiter.
     pub of: LimiterKind,
@@ -146,7 +154,8 @@ pub struct Evidence {
 }
 
 /// The strength of the evidence for a limiter: a judgement, not a probability.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Grade {
     /// It fits the data, but so do other limiters.
@@ -171,7 +180,8 @@ impl Grade {
 }
 
 /// What can limit a measurement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum LimiterKind {
@@ -251,7 +261,8 @@ impl LimiterKind {
 }
 
 /// A range of block sizes and the best of several curves there.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct BestRegion {
     /// Smallest block, bytes.
     pub from: u64,
@@ -276,7 +287,8 @@ pub struct BestRegion {
 }
 
 /// What `thru why --json` writes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct WhyDocument {
     /// Version of this document's shape: `throughline-why/2`. Fields may be added within a version.
     pub schema: String,
@@ -296,7 +308,8 @@ impl WhyDocument {
 }
 
 /// What limited the outcomes of one run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RunWhy {
     /// The run.
     pub id: String,
@@ -316,7 +329,8 @@ pub struct RunWhy {
 }
 
 /// Cells of one pattern with the same limiter.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SharedLimit {
     /// The pattern.
     pub pattern: String,
@@ -327,7 +341,8 @@ pub struct SharedLimit {
 }
 
 /// What limited one outcome.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CellWhy {
     /// The cell.
     pub cell: u32,

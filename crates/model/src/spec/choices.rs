@@ -2,13 +2,15 @@
 
 use std::fmt;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The name of an entry in one of the engine's registries (a transport or a pattern), such as `tcp` or `pingpong`.
 ///
 /// It is a name and not an enum, so that a new transport needs no change here. The engine refuses unknown names.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(transparent)]
 pub struct Name(String);
 
@@ -45,7 +47,8 @@ impl PartialEq<&str> for Name {
 }
 
 /// The direction of the payload between the near end (which connects) and the far end (HOST).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
     /// Near to far.
@@ -76,7 +79,8 @@ impl Direction {
 }
 
 /// The end of the connections that a worker has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// Connects; the near end.
@@ -86,7 +90,8 @@ pub enum Role {
 }
 
 /// When a trial ends. The counts are totals over all flows and are met exactly.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Stop {
     /// After this many nanoseconds of sending.
@@ -103,7 +108,8 @@ pub enum Stop {
 }
 
 /// The system calls of a stream socket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Io {
     /// `send(2)` and `recv(2)`.
@@ -114,7 +120,8 @@ pub enum Io {
 }
 
 /// How a measuring thread waits for its flows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
     /// Blocking calls if each flow has a thread; otherwise epoll, or io_uring for many flows of round trips.
@@ -131,7 +138,8 @@ pub enum Strategy {
 }
 
 /// Which IP version the data uses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Family {
     /// The first address that the host's name resolves to.

@@ -1,5 +1,6 @@
 //! One-way delays of each direction, by two hosts' clocks.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +9,8 @@ use crate::Histogram;
 
 /// One-way delays by the times in the datagrams (RFC 8762). Each is the difference of two clocks, so its error is the clocks'
 /// difference.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct OneWay {
     /// From this end to the other.
     pub outbound: Delay,
@@ -35,7 +37,8 @@ pub struct OneWay {
 }
 
 /// An end's report on its wall clock (the error estimate of RFC 4656, 4.1.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct WallClock {
     /// Whether it is synchronised to UTC by an external source (the S bit).
     pub follows_utc: bool,
@@ -44,7 +47,8 @@ pub struct WallClock {
 }
 
 /// Delays of one direction, ns; negative if the clocks differ by more than the delay.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Delay {
     /// Number of delays.
     pub count: u64,
