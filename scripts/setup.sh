@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs missing tools. `setup.sh build`: a C compiler and a recent cargo. `setup.sh check`: also what `make check`
-# uses. `setup.sh test`: also what `make test` uses. `setup.sh long`: also the second judge of each kind, for `make test-long`.
-# `setup.sh fuzz`, `setup.sh release`: what building needs, and what `make fuzz` or `make release` uses.
+# Installs missing tools. `setup.sh demo`: a C compiler and a recent cargo. `setup.sh build`: also the headers of libelf and zlib.
+# `setup.sh check`: also what `make check` uses. `setup.sh test`: also what `make test` uses. `setup.sh long`: also the second judge of
+# each kind, for `make test-long`. `setup.sh fuzz`, `setup.sh release`: what building needs, and what `make fuzz` or `make release` uses.
 # Installed tools are kept; it names missing ones before it installs them and never prompts. Installing needs root or sudo
 # without a password; otherwise it prints the commands and, if the build needs them, fails.
 set -euo pipefail
@@ -63,7 +63,7 @@ libraries() {
     have make || missing+=(make)
     [ ${#missing[@]} -gt 0 ] || return 0
     may_install || die "missing: ${missing[*]}; the loader of TCP stacks needs them" \
-        "run: $(apt_command "${missing[@]}")" "or build without it: cargo build --release -p throughline --no-default-features --features xlsx,parquet,metrics,fleet"
+        "run: $(apt_command "${missing[@]}")" "or build without it: cargo build --release -p throughline --no-default-features --features xlsx,parquet,metrics,fleet,yaml"
     refresh
     apt_install "${missing[@]}"
 }
@@ -269,8 +269,12 @@ test_tools() {
 }
 
 case ${1:-} in
+    demo)
+        compiler
+        rust
+        ;;
     build | check | test | long | fuzz | release) compile_tools ;;
-    *) die "usage: scripts/setup.sh build|check|test|long|fuzz|release" ;;
+    *) die "usage: scripts/setup.sh demo|build|check|test|long|fuzz|release" ;;
 esac
 case $1 in
     check) check_tools ;;
