@@ -62,7 +62,8 @@ build() { cargo build --workspace --all-targets --locked; }
 # What cargo does beside nextest, at the lowest priority: the examples in the documents of the sources.
 beside() {
     renice -n 19 "$BASHPID" >/dev/null
-    cargo test --workspace --locked --no-fail-fast --doc 2>&1
+    cargo test --workspace --locked --no-fail-fast --doc 2>&1 &&
+        cargo test --locked --quiet -p throughline-model --features schema --lib schema 2>&1 # only this build makes the JSON Schemas
 }
 
 # tests: all tests, with four more at once than there are cores. Always the whole workspace: for a part of it, cargo would rebuild much
