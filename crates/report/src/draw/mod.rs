@@ -37,8 +37,6 @@ pub(crate) use layout::{Key, Layout, NARROW, NARROWEST, WIDTH, is_dense};
 pub(crate) use look::{joined, look, shift};
 pub(crate) use plot::{Plot, Rect};
 pub(crate) use series::{FEW, MANY};
-#[cfg(test)]
-pub(crate) use text_width::text_width;
 pub(crate) use text_width::{fit, wrap};
 
 /// How a drawing will be used.
