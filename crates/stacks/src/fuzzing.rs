@@ -36,10 +36,7 @@ mod tests {
     fn every_input_of_the_corpus_is_survived() {
         let entries: [(&str, Entry); 2] = [("object", super::object), ("rules", super::rules)];
         for (target, entry) in entries {
-            let folder = format!("{}/../../fuzz/corpus/{target}", env!("CARGO_MANIFEST_DIR"));
-            let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
-            assert!(!files.is_empty(), "{target}");
-            files.iter().for_each(|file| entry(&std::fs::read(file).unwrap()));
+            corpus::inputs(target).unwrap().iter().for_each(|input| entry(input));
         }
     }
 }

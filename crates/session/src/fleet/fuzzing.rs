@@ -36,9 +36,6 @@ pub fn fleet(bytes: &[u8]) {
 mod tests {
     #[test]
     fn every_input_of_the_corpus_is_survived() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/fleet");
-        let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
-        assert!(!files.is_empty());
-        files.iter().for_each(|file| super::fleet(&std::fs::read(file).unwrap()));
+        corpus::inputs("fleet").unwrap().iter().for_each(|input| super::fleet(input));
     }
 }
