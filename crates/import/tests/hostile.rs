@@ -476,7 +476,7 @@ fn sums_of_nuttcp_that_contradict_themselves_are_refused() {
 
 #[test]
 fn runs_of_this_program_stand_among_other_lines_once() {
-    let text = recorded("throughline_run2.json");
+    let text = recorded("throughline_run.json");
     let reading = of(&format!("host$ thru show --json\n{text}\ndone\n{text}\n"));
     assert_eq!(reading.imported.len(), 1);
     assert!(reading.refused.len() == 1 && reading.refused[0].reason.contains("it is imported once"), "{reading:?}");

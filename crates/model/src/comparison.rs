@@ -53,7 +53,7 @@ pub struct Comparison {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RunComparison {
-    /// Version of this document's shape: `throughline-comparison/2`. Fields may be added within a version.
+    /// Version of this document's shape: `throughline-comparison/1`. Fields may be added within a version.
     pub schema: String,
     /// The runs of side A.
     pub a: Vec<RunName>,
@@ -78,7 +78,7 @@ pub struct RunComparison {
 
 impl RunComparison {
     /// Version of the document's shape.
-    pub const SCHEMA: &'static str = "throughline-comparison/2";
+    pub const SCHEMA: &'static str = "throughline-comparison/1";
 }
 
 /// A run that was compared.

@@ -15,7 +15,7 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Run {
-    /// Version of this document's shape: `throughline-run/2`. Fields may be added within a version.
+    /// Version of this document's shape: `throughline-run/1`. Fields may be added within a version.
     pub schema: String,
     /// What was known at its start.
     pub header: RunHeader,
@@ -37,7 +37,7 @@ pub struct Run {
 
 impl Run {
     /// Version of the document's shape.
-    pub const SCHEMA: &'static str = "throughline-run/2";
+    pub const SCHEMA: &'static str = "throughline-run/1";
 
     /// A run that has just started.
     #[must_use]

@@ -10,7 +10,7 @@ use crate::{Check, CitedError, Claim, Inventory, SelfTestCitation};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SelfTest {
-    /// Version of this document's shape: `throughline-selftest/2`. Fields may be added within a version.
+    /// Version of this document's shape: `throughline-selftest/1`. Fields may be added within a version.
     pub schema: String,
     /// Wall-clock time of the start, ns since the Unix epoch. Only for display.
     pub started_unix_ns: u64,
@@ -36,7 +36,7 @@ pub struct SelfTest {
 
 impl SelfTest {
     /// Version of the document's shape.
-    pub const SCHEMA: &'static str = "throughline-selftest/2";
+    pub const SCHEMA: &'static str = "throughline-selftest/1";
 
     /// Whether there were checks and all passed.
     #[must_use]

@@ -290,7 +290,7 @@ pub struct BestRegion {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct WhyDocument {
-    /// Version of this document's shape: `throughline-why/2`. Fields may be added within a version.
+    /// Version of this document's shape: `throughline-why/1`. Fields may be added within a version.
     pub schema: String,
     /// Each requested run.
     pub runs: Vec<RunWhy>,
@@ -304,7 +304,7 @@ pub struct WhyDocument {
 
 impl WhyDocument {
     /// Version of the document's shape.
-    pub const SCHEMA: &'static str = "throughline-why/2";
+    pub const SCHEMA: &'static str = "throughline-why/1";
 }
 
 /// What limited the outcomes of one run.

@@ -16,7 +16,6 @@ pub mod check;
 pub mod client;
 pub mod doc;
 pub mod launcher;
-pub mod older;
 pub mod page;
 pub mod peers;
 pub mod process;

@@ -3,7 +3,6 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::time::Duration;
 
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
@@ -14,21 +13,12 @@ use crate::tls::{KEY, Tls};
 
 /// The first bytes of a control connection; TLS follows.
 pub const MAGIC: &[u8; 8] = b"THRUCTLS";
-/// The first bytes of a control connection before protocol 3; frames follow.
-pub const PLAIN_MAGIC: &[u8; 8] = b"THRUCTRL";
-/// The newest and the oldest protocol of this version.
-pub const PROTOCOL: u32 = 4;
+/// The protocol of this version.
+pub const PROTOCOL: u32 = 1;
 
 /// A connection with frames: a length of 32 bits, big-endian, then JSON. One thread may read while others send.
 #[derive(Debug, Clone)]
-pub struct Wire(Arc<Stream>);
-
-#[derive(Debug)]
-enum Stream {
-    Tls(Box<Tls>),
-    /// As before protocol 3.
-    Plain(TcpStream),
-}
+pub struct Wire(Arc<Tls>);
 
 impl Wire {
     /// Connects to an agent, as a coordinator does.
@@ -39,19 +29,7 @@ impl Wire {
     pub fn dial(host: &str) -> Self {
         let mut stream = TcpStream::connect(host).expect("the agent listens");
         stream.write_all(MAGIC).expect("the agent reads the magic");
-        Self(Arc::new(Stream::Tls(Box::new(Tls::connect(stream).expect("a handshake")))))
-    }
-
-    /// Connects to an agent in the clear, as coordinators did before protocol 3.
-    ///
-    /// # Panics
-    /// No agent listens.
-    #[must_use]
-    pub fn dial_plain(host: &str) -> Self {
-        let mut stream = TcpStream::connect(host).expect("the agent listens");
-        stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a time-out");
-        stream.write_all(PLAIN_MAGIC).expect("the agent reads the magic");
-        Self(Arc::new(Stream::Plain(stream)))
+        Self(Arc::new(Tls::connect(stream).expect("a handshake")))
     }
 
     /// The agent's side of a connection that was just accepted; `None` for anything but a coordinator.
@@ -66,24 +44,12 @@ impl Wire {
         let mut magic = [0; 8];
         stream.read_exact(&mut magic).ok()?;
         (&magic == MAGIC).then_some(())?;
-        Some(Self(Arc::new(Stream::Tls(Box::new(Tls::accept(stream, key)?)))))
-    }
-
-    /// The side of an agent before protocol 3; `None` for a coordinator that speaks TLS, which such an agent does not understand.
-    #[must_use]
-    pub fn accept_plain(mut stream: TcpStream) -> Option<Self> {
-        let mut magic = [0; 8];
-        stream.read_exact(&mut magic).ok()?;
-        (&magic == PLAIN_MAGIC).then(|| Self(Arc::new(Stream::Plain(stream))))
+        Some(Self(Arc::new(Tls::accept(stream, key)?)))
     }
 
     /// Ends the connection in both directions.
     pub fn close(&self) {
-        let socket = match &*self.0 {
-            Stream::Tls(tls) => tls.socket(),
-            Stream::Plain(socket) => socket,
-        };
-        let _ = socket.shutdown(Shutdown::Both);
+        let _ = self.0.socket().shutdown(Shutdown::Both);
     }
 
     /// Sends one message.
@@ -105,10 +71,7 @@ impl Wire {
         let bytes = message.to_string().into_bytes();
         let length = u32::try_from(bytes.len()).expect("short");
         let frame = [&length.to_be_bytes(), bytes.as_slice()].concat();
-        match &*self.0 {
-            Stream::Tls(tls) => tls.write_all(&frame),
-            Stream::Plain(socket) => (&mut &*socket).write_all(&frame),
-        }
+        self.0.write_all(&frame)
     }
 
     /// The next message that is not a ping; `None` when the other side has closed.
@@ -139,11 +102,7 @@ impl Wire {
     fn read_exact(&self, bytes: &mut [u8]) -> Option<()> {
         let mut filled = 0;
         while filled < bytes.len() {
-            let count = match &*self.0 {
-                Stream::Tls(tls) => tls.read(&mut bytes[filled..]),
-                Stream::Plain(socket) => (&mut &*socket).read(&mut bytes[filled..]),
-            };
-            match count {
+            match self.0.read(&mut bytes[filled..]) {
                 Ok(0) | Err(_) => return None,
                 Ok(count) => filled += count,
             }
@@ -152,15 +111,11 @@ impl Wire {
     }
 
     /// The proof that `side` knows a token, for this connection.
-    ///
-    /// # Panics
-    /// It is in the clear.
     #[must_use]
     pub fn proof(&self, token: &str, side: &str, coordinator: &str, agent: &str) -> String {
-        let Stream::Tls(tls) = &*self.0 else { panic!("a proof needs TLS") };
-        let (key, exporter) = tls.binding();
+        let (key, exporter) = self.0.binding();
         let mut mac = Hmac::<Sha256>::new_from_slice(token.as_bytes()).expect("any key");
-        let text = format!("throughline/3 {side} {coordinator} {agent} {} {}", hex(&key), hex(&exporter));
+        let text = format!("throughline/1 {side} {coordinator} {agent} {} {}", hex(&key), hex(&exporter));
         mac.update(text.as_bytes());
         hex(&mac.finalize().into_bytes())
     }
@@ -170,7 +125,7 @@ impl Wire {
     /// # Panics
     /// It does not, or answers otherwise.
     pub fn authenticate(&self, token: &str) {
-        self.send(&hello(PROTOCOL, PROTOCOL));
+        self.send(&hello(PROTOCOL));
         let theirs = self.receive().expect("an answer");
         let nonce = theirs["nonce"].as_str().expect("a nonce");
         assert_eq!(theirs["mac"], self.proof(token, "agent", NONCE, nonce), "the agent proves it in its hello");
@@ -182,7 +137,7 @@ impl Wire {
     /// # Panics
     /// The agent refuses.
     pub fn greet(&self) {
-        self.send(&hello(PROTOCOL, PROTOCOL));
+        self.send(&hello(PROTOCOL));
         assert_eq!(self.receive().expect("an answer")["say"], "hello");
         assert_eq!(self.receive().expect("an answer")["say"], "welcome");
     }
@@ -195,12 +150,12 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The hello of a side with this protocol version and the oldest one that it supports.
+/// The hello of a side with this protocol version.
 #[must_use]
-pub fn hello(protocol: u32, oldest: u32) -> Value {
+pub fn hello(protocol: u32) -> Value {
     json!({
-        "say": "hello", "protocol": protocol, "oldest": oldest, "version": "9.8.7", "capabilities": [],
-        "nonce": NONCE, "instance": "0011223344556677", "wants_token": false,
+        "say": "hello", "protocol": protocol, "version": "9.8.7", "nonce": NONCE, "instance": "0011223344556677",
+        "wants_token": false,
     })
 }
 
@@ -210,14 +165,6 @@ pub fn hello(protocol: u32, oldest: u32) -> Value {
 /// No port is free.
 pub fn agent(serve: impl Fn(Wire) + Send + 'static) -> String {
     server(move |stream| Wire::accept(stream).into_iter().for_each(&serve))
-}
-
-/// The same of an agent before protocol 3.
-///
-/// # Panics
-/// No port is free.
-pub fn plain_agent(serve: impl Fn(Wire) + Send + 'static) -> String {
-    server(move |stream| Wire::accept_plain(stream).into_iter().for_each(&serve))
 }
 
 /// A server that calls `serve` for each connection, on a free port of loopback; returns `address:port`. It ends with the process of

@@ -129,10 +129,10 @@ fn client_with(agents_hello: Value) -> (String, Option<Value>) {
 
 #[test]
 fn a_client_with_a_token_sends_nothing_to_an_agent_that_does_not_prove_it() {
-    let (refused, sent) = client_with(hello(PROTOCOL, PROTOCOL));
+    let (refused, sent) = client_with(hello(PROTOCOL));
     assert!(refused.contains("requires no token") && refused.contains("THRU_TOKEN_FILE"), "{refused}");
     assert_eq!(sent, None);
-    let mut pretender = hello(PROTOCOL, PROTOCOL);
+    let mut pretender = hello(PROTOCOL);
     pretender["wants_token"] = true.into();
     for mac in [Value::Null, "00".into(), "11".repeat(32).into()] {
         pretender["mac"] = mac;
@@ -194,7 +194,7 @@ fn unauthenticated_connections_block_nobody_and_receive_nothing() {
     // Some send a hello and then nothing: they receive the answer, but no pings.
     let mut silent: Vec<Wire> = (0..20).map(|_| Wire::dial(agent.host())).collect();
     for wire in &mut silent {
-        wire.send(&hello(PROTOCOL, PROTOCOL));
+        wire.send(&hello(PROTOCOL));
     }
     sandbox.measure(&[&SHORT[..], &["--token-file", &path, agent.host()]].concat());
     for wire in &mut silent {

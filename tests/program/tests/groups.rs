@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use lab::{CrossoverSpec, DirectionSpec, Lab, LabError, PathSpec};
 use model::{Direction, FindingKind, Outcome, Stop, Verdict};
-use program::older::Older;
 use program::wire::Wire;
 use program::{Agent, Doc, Running, Sandbox, binary, check, client, skip};
 use serde_json::{Value, json};
@@ -113,19 +112,6 @@ fn mistakes_name_the_group_and_the_key() {
         assert!(message.contains(words), "{flags:?}: {message}");
     }
     assert!(!sandbox.store().exists());
-}
-
-#[test]
-fn an_agent_without_the_extension_is_refused() {
-    let sandbox = Sandbox::with_token();
-    let agent = Agent::with_token(&sandbox, &[]);
-    let older = Older::before(agent.host(), &["join"]);
-    let two = ["stream", "--time", "50ms", "--trials", "1", "--group", "flows=1", "--group", "flows=2", older.host()];
-    let message = sandbox.run(&two).ended_with(4).message();
-    assert!(message.contains("does not support several tests at the same time"), "{message}");
-    let one = ["stream", "--time", "50ms", "--trials", "1", "--group", "flows=2", older.host()];
-    check::document(&sandbox.measure(&one), "a single group needs one connection");
-    assert_eq!(older.unknown_messages(), [""; 0]);
 }
 
 #[test]

@@ -114,20 +114,24 @@ fn without_nulls(value: Value) -> Value {
 }
 
 #[test]
-fn a_run_of_this_program_is_imported_and_an_older_document_is_refused() {
-    let sandbox = sandbox(&["throughline_run2.json", "throughline_run1.json"]);
-    let imported = sandbox.run(&["import", "throughline_run2.json", "--name", "moved"]).ok().stdout;
+fn a_run_of_this_program_is_imported_and_a_newer_document_is_refused() {
+    let sandbox = sandbox(&["throughline_run.json"]);
+    let imported = sandbox.run(&["import", "throughline_run.json", "--name", "moved"]).ok().stdout;
     assert!(
         imported.contains("moved: rr by thru 0.1.0") && imported.contains("3 measurements in 1 cell\n"),
         "{imported}"
     );
     let document = |text: &str| without_nulls(serde_json::from_str::<Value>(text).unwrap());
     let kept = document(&sandbox.run(&["show", "moved", "--json"]).ok().stdout);
-    let file = document(&fs::read_to_string(sandbox.path("throughline_run2.json")).unwrap());
+    let file = document(&fs::read_to_string(sandbox.path("throughline_run.json")).unwrap());
     assert_eq!((&kept["outcomes"], &kept["passes"]), (&file["outcomes"], &file["passes"]));
-    let refused = sandbox.run(&["import", "throughline_run1.json"]).ended_with(1);
+    let newer = fs::read_to_string(sandbox.path("throughline_run.json"))
+        .unwrap()
+        .replace("throughline-run/1", "throughline-run/2");
+    fs::write(sandbox.path("newer.json"), newer).unwrap();
+    let refused = sandbox.run(&["import", "newer.json"]).ended_with(1);
     assert!(
-        refused.stderr.contains("throughline_run1.json:1: a Throughline document of schema version 1; "),
+        refused.stderr.contains("newer.json:1: a Throughline document of schema version 2; "),
         "{}",
         refused.stderr
     );

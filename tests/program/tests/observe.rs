@@ -4,9 +4,8 @@
 use lab::{CrossoverSpec, LabHost};
 use model::{Observed, Watched};
 use program::process::{Signal, eventually};
-use program::wire::{self, PROTOCOL};
 use program::{Agent, Doc, Running, Sandbox, binary, skip};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// What a command prints on a host of a lab.
 fn said(host: &LabHost, program: &str, args: &[&str]) -> String {
@@ -183,21 +182,4 @@ fn an_agent_is_watched_while_it_measures_and_only_with_its_token() {
     // The agent has its connection back and serves on.
     let again = sandbox.run(&[&watch[..], &["--count", "1", "--json", "--token-file", token]].concat()).ok();
     assert_eq!(intervals(&again.stdout).len(), 1);
-}
-
-#[test]
-fn an_agent_that_cannot_be_watched_is_told_of_by_name() {
-    let old = wire::agent(|wire| {
-        assert_eq!(wire.receive().unwrap()["say"], "hello");
-        wire.send(&wire::hello(PROTOCOL, PROTOCOL));
-        wire.send(&json!({"say": "welcome", "inventory": {}, "clock_ns": 20.0}));
-        // Whatever is said next, an old agent would not understand.
-        let _ = wire.receive();
-    });
-    let refused = Sandbox::new().run(&["watch", &old, "--count", "1"]).ended_with(4);
-    assert!(
-        refused.message().contains("9.8.7") && refused.message().contains("does not support `thru watch`"),
-        "{}",
-        refused.message()
-    );
 }

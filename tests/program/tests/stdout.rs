@@ -168,7 +168,7 @@ fn what_an_agent_says_cannot_order_the_terminal() {
         std::thread::spawn(move || while wire.next_message().is_some() {});
     });
     let newer = agent(|wire| {
-        let mut theirs = hello(99, 99);
+        let mut theirs = hello(99);
         theirs["version"] = json!(HOSTILE);
         let _ = wire.try_send(&theirs);
         std::thread::spawn(move || while wire.next_message().is_some() {});

@@ -1,16 +1,10 @@
 //! The start of a session: both sides' hellos, the token, and the inventory of this host.
 
-use std::net::SocketAddr;
-
-use tokio::net::TcpStream;
-
-use super::Shared;
 use super::clients::Client;
 use super::session::{EndReason, Session};
 use crate::proto::auth::{self, Token};
 use crate::proto::message::{FromAgent, Hello, RefusalCause, ToAgent};
-use crate::proto::{CAPABILITIES, OLDEST_PROTOCOL, PROTOCOL, program};
-use crate::wire::Wire;
+use crate::proto::{PROTOCOL, program};
 
 impl Session {
     /// The session after authentication; `None` if the coordinator was refused.
@@ -64,7 +58,7 @@ impl Session {
         self.wire.send(&FromAgent::Hello(ours)).await?;
         // A coordinator compares the versions itself and reports which host must be updated. The message is for the agent's log
         // and for other implementations.
-        if theirs.oldest > PROTOCOL || theirs.protocol < OLDEST_PROTOCOL {
+        if theirs.protocol != PROTOCOL {
             let reason = incompatible(&theirs, &self.shared.options.version);
             return Err(self.refuse(&reason).await);
         }
@@ -103,26 +97,13 @@ impl Session {
     }
 }
 
-/// Tells a client that speaks in the clear, as all did before protocol 3, which versions this agent accepts: such a client reports
-/// them to its user. Nothing else is said without TLS.
-pub(super) async fn refuse_plain(shared: &Shared, stream: TcpStream, peer: SocketAddr) {
-    let mut wire = Wire::<FromAgent, ToAgent>::start(stream, &FromAgent::Ping);
-    let Ok(ToAgent::Hello(theirs)) = wire.recv().await else { return };
-    let mut ours = hello(String::new(), String::new());
-    ours.version.clone_from(&shared.options.version);
-    let _ = wire.send(&FromAgent::Hello(ours)).await;
-    let refused = incompatible(&theirs, &shared.options.version);
-    shared.log_unauthenticated(peer.ip(), &format!("{peer}: refused: {refused}"));
-    wire.close().await;
-}
-
 /// Why a client with this hello cannot be served: both versions, and the host to update.
 fn incompatible(theirs: &Hello, own_version: &str) -> String {
-    let older = if theirs.oldest > PROTOCOL { "the agent's host" } else { "the client's host" };
+    let older = if theirs.protocol > PROTOCOL { "the agent's host" } else { "the client's host" };
     format!(
         "the client runs thru {} and this agent runs thru {}: update thru on {older}",
-        program(&model::plain(&theirs.version), theirs.oldest, theirs.protocol),
-        program(own_version, OLDEST_PROTOCOL, PROTOCOL),
+        program(&model::plain(&theirs.version), theirs.protocol),
+        program(own_version, PROTOCOL),
     )
 }
 
@@ -130,9 +111,7 @@ fn incompatible(theirs: &Hello, own_version: &str) -> String {
 pub(crate) fn hello(nonce: String, instance: String) -> Hello {
     Hello {
         protocol: PROTOCOL,
-        oldest: OLDEST_PROTOCOL,
         version: env!("CARGO_PKG_VERSION").into(),
-        capabilities: CAPABILITIES.iter().map(|name| (*name).to_owned()).collect(),
         nonce,
         instance,
         wants_token: false,

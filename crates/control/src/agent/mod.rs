@@ -49,7 +49,7 @@ use crate::helper::Helper;
 use crate::limits::file_limit;
 use crate::patience::{ControlPath, patience_on};
 use crate::proto::auth::{self, Binding, Token};
-use crate::proto::{CONTROL_MAGIC, PLAIN_MAGIC, PROTOCOL};
+use crate::proto::{CONTROL_MAGIC, PROTOCOL};
 use crate::{AgentKey, ControlError};
 use addresses::Addresses;
 use clients::Clients;
@@ -390,10 +390,6 @@ async fn greet(shared: &Arc<Shared>, key: &AgentKey, mut stream: TcpStream, peer
         let (stream, binding) = key.accept(stream).await.ok()?;
         let session = Session::new(shared.clone(), stream, addresses, peer.to_string(), binding, path);
         return session.identified().await;
-    }
-    if &magic == PLAIN_MAGIC {
-        greeting::refuse_plain(shared, stream, peer).await;
-        return None;
     }
     if !magic.starts_with(b"THRU") {
         let text = format!(

@@ -6,7 +6,6 @@ use super::End;
 use super::dial::{self, unreachable_at};
 use super::end::Target;
 use super::reached::Reached;
-use crate::proto::JOIN;
 use crate::proto::message::{FromAgent, ToAgent};
 use crate::{Access, ControlError};
 
@@ -16,10 +15,7 @@ pub(super) struct Invitation {
     reached: Reached,
     ticket: Option<String>,
     name: String,
-    version: String,
     instance: String,
-    /// Whether the agent has the extension.
-    can_join: bool,
 }
 
 /// A further connection, or one in place of a lost one.
@@ -44,9 +40,7 @@ impl End {
             reached: self.reached.clone(),
             ticket: self.ticket.clone(),
             name: self.name.clone(),
-            version: self.version.clone(),
             instance: self.instance.clone(),
-            can_join: self.can(JOIN),
         }
     }
 }
@@ -55,14 +49,11 @@ impl Invitation {
     /// A further connection, which has the machine together with the first one.
     ///
     /// # Errors
-    /// An agent that is too old for it, is not reached, or refuses.
+    /// An agent that is not reached, or refuses.
     pub(super) async fn accept(&self, purpose: &str) -> Result<End, ControlError> {
         let refused = |reason: String| ControlError::Refused { address: self.name.clone(), reason };
-        let Some(ticket) = self.ticket.clone().filter(|_| self.can_join) else {
-            return Err(refused(format!(
-                "thru {} there does not support several tests at the same time (`group`): update it",
-                self.version
-            )));
+        let Some(ticket) = self.ticket.clone() else {
+            return Err(refused("it gave no ticket with which further connections join".into()));
         };
         let mut end = connect(&self.reached).await?;
         if end.instance != self.instance {

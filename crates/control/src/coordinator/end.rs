@@ -15,7 +15,7 @@ use crate::patience::{ControlPath, seconds};
 use crate::proto::auth::{self, Binding, Token};
 use crate::proto::frame::MAX_WELCOME;
 use crate::proto::message::{Cause, FromAgent, Hello, ReachabilityToken, RefusalCause, ToAgent};
-use crate::proto::{CONTROL_MAGIC, OLDEST_PROTOCOL, PLAIN_MAGIC, PROTOCOL, USERS, WATCH, program};
+use crate::proto::{CONTROL_MAGIC, PROTOCOL, program};
 use crate::wire::Wire;
 use crate::{Access, ControlError, Recognized, tls};
 
@@ -51,8 +51,6 @@ pub struct End {
     pub version: String,
     /// Identifier of the agent's process.
     pub instance: String,
-    /// Its extensions of the protocol.
-    pub capabilities: Vec<String>,
     /// Number of its network namespace, if it is reported.
     pub(super) namespace: Option<u64>,
     /// The settings of the last [`apply`](Self::apply).
@@ -76,8 +74,6 @@ pub struct End {
 
 /// Time limit for an agent's hello, on a short path.
 const HELLO_LIMIT: Duration = Duration::from_secs(10);
-/// Time limit for the version of an older agent, on a short path.
-const PLAIN_LIMIT: Duration = Duration::from_secs(2);
 /// How long an agent's host may be unreachable before the run fails, on a short path without loss.
 const VANISHED_AFTER: Duration = Duration::from_secs(5);
 
@@ -103,7 +99,7 @@ impl End {
         stream.write_all(CONTROL_MAGIC).await.map_err(|source| unreachable_at(&name, source))?;
         let (stream, binding) = match path.within(HELLO_LIMIT, tls::connect(stream)).await {
             Ok(Ok(secured)) => secured,
-            Ok(Err(error)) => return Err(without_tls(name, address, &error, &path).await),
+            Ok(Err(error)) => return Err(without_tls(name, &error, &path)),
             Err(waited) => return Err(silent(name, waited)),
         };
         let reached = Reached::Remote { host: host.to_owned(), address, key: binding.key, token: access.token.clone() };
@@ -213,7 +209,6 @@ impl End {
                         clock_ns,
                         version: theirs.version,
                         instance: theirs.instance,
-                        capabilities: theirs.capabilities,
                         namespace,
                         applied: Vec::new(),
                         changed: Vec::new(),
@@ -244,11 +239,6 @@ impl End {
         self.wire.received_bytes()
     }
 
-    /// Whether its agent has an extension of the protocol.
-    pub(super) fn can(&self, capability: &str) -> bool {
-        self.capabilities.iter().any(|name| name == capability)
-    }
-
     /// Waits until this coordinator has the machine; `queued` gets the number of clients in front.
     pub async fn acquire(&mut self, purpose: &str, mut queued: impl FnMut(u32)) -> Result<(), ControlError> {
         self.send(&ToAgent::Acquire { purpose: purpose.into(), join: None }).await?;
@@ -267,12 +257,8 @@ impl End {
     /// Requests a report of the host every `interval`, also while others measure there; [`watched`](Self::watched) returns them.
     ///
     /// # Errors
-    /// If the agent is too old for it, or the connection is lost.
+    /// If the connection is lost.
     pub async fn watch(&mut self, interval: Duration) -> Result<(), ControlError> {
-        if !self.can(WATCH) {
-            let reason = format!("thru {} there does not support `thru watch`: update it", self.version);
-            return Err(ControlError::Refused { address: self.name.clone(), reason });
-        }
         let interval_ns = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
         self.send(&ToAgent::Watch { interval_ns }).await
     }
@@ -283,18 +269,15 @@ impl End {
         self.address
     }
 
-    /// Who measures there, and how many clients wait; `None` from an agent that does not tell.
+    /// Who measures there, and how many clients wait.
     ///
     /// # Errors
     /// If the connection is lost.
-    pub async fn users(&mut self) -> Result<Option<(Vec<MachineUser>, u32)>, ControlError> {
-        if !self.can(USERS) {
-            return Ok(None);
-        }
+    pub async fn users(&mut self) -> Result<(Vec<MachineUser>, u32), ControlError> {
         self.send(&ToAgent::AskUsers).await?;
         loop {
             if let FromAgent::Users { users, waiting } = self.recv("while it told who measures there").await? {
-                return Ok(Some((users, waiting)));
+                return Ok((users, waiting));
             }
         }
     }
@@ -311,30 +294,12 @@ impl End {
         }
     }
 
-    /// Refuses a congestion control that an older agent cannot load.
-    pub(crate) fn check_congestion_control(&self, options: &EndOptions) -> Result<(), ControlError> {
-        let loads = self.can("stacks");
-        let has = |name: &str| self.inventory.congestion_controls.iter().any(|known| known == name);
-        match &options.cc {
-            Some(cc) if !loads && !has(cc) && matches!(stacks::Request::parse(cc), Ok(Some(_))) => {
-                Err(ControlError::Refused {
-                    address: self.name.clone(),
-                    reason: format!("thru {} there cannot load the TCP stack {cc}: update it", self.version),
-                })
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// The current state of its host; `None` from an agent without this extension. The machine must have been acquired.
-    pub(crate) async fn read_conditions(&mut self) -> Result<Option<HostReading>, ControlError> {
-        if !self.can("conditions") {
-            return Ok(None);
-        }
+    /// The current state of its host. The machine must have been acquired.
+    pub(crate) async fn read_conditions(&mut self) -> Result<HostReading, ControlError> {
         self.send(&ToAgent::ReadConditions).await?;
         loop {
             if let FromAgent::Conditions(reading) = self.recv("while it read its host's conditions").await? {
-                return Ok(Some(reading));
+                return Ok(reading);
             }
         }
     }
@@ -451,14 +416,13 @@ fn distrust(theirs: &Hello, token: Option<&Token>, nonce: &str, binding: &Bindin
     }
 }
 
-/// The error for an agent with this hello, if the two programs have no version of the protocol in common.
+/// The error for an agent with this hello, if the two programs have not the same protocol.
 fn incompatible(theirs: &Hello, address: &str) -> Option<ControlError> {
-    let disjoint = theirs.oldest > PROTOCOL || theirs.protocol < OLDEST_PROTOCOL;
-    disjoint.then(|| ControlError::Version {
-        older: if theirs.oldest > PROTOCOL { "this host" } else { "that host" },
+    (theirs.protocol != PROTOCOL).then(|| ControlError::Version {
+        older: if theirs.protocol > PROTOCOL { "this host" } else { "that host" },
         address: address.to_owned(),
-        theirs: program(&model::plain(&theirs.version), theirs.oldest, theirs.protocol),
-        ours: program(env!("CARGO_PKG_VERSION"), OLDEST_PROTOCOL, PROTOCOL),
+        theirs: program(&model::plain(&theirs.version), theirs.protocol),
+        ours: program(env!("CARGO_PKG_VERSION"), PROTOCOL),
     })
 }
 
@@ -467,23 +431,8 @@ fn silent(address: String, waited: Duration) -> ControlError {
     ControlError::NoGreeting { address, what: format!("nothing came from it for {}", seconds(waited)) }
 }
 
-/// The error for a service with which there was no TLS handshake: an agent before protocol 3, which tells its version in the clear, or no
-/// agent. Where the connection broke it may be an agent on a bad path.
-async fn without_tls(name: String, address: SocketAddr, error: &std::io::Error, path: &ControlPath) -> ControlError {
-    let hello_of = async |address: SocketAddr| -> Option<Hello> {
-        let mut stream = TcpStream::connect(address).await.ok()?;
-        stream.write_all(PLAIN_MAGIC).await.ok()?;
-        let mut wire = Wire::<ToAgent, FromAgent>::start(stream, &ToAgent::Ping);
-        wire.send(&ToAgent::Hello(hello(String::new(), String::new()))).await.ok()?;
-        match wire.recv().await {
-            Ok(FromAgent::Hello(theirs)) => Some(theirs),
-            _ => None,
-        }
-    };
-    let theirs = path.within(PLAIN_LIMIT, hello_of(address)).await.ok().flatten();
-    if let Some(error) = theirs.and_then(|theirs| incompatible(&theirs, &name)) {
-        return error;
-    }
+/// The error for a service with which there was no TLS handshake: no agent. Where the connection broke it may be an agent on a bad path.
+fn without_tls(name: String, error: &std::io::Error, path: &ControlPath) -> ControlError {
     match error.kind() {
         std::io::ErrorKind::InvalidData => ControlError::NoAgent { address: name },
         _ => ControlError::NoGreeting { address: name, what: path.reason(error) },

@@ -16,8 +16,8 @@ use super::pass::cancelled;
 use super::{Cancel, End, Pair};
 use crate::ControlError;
 use crate::agent::packets;
+use crate::proto::PIECE;
 use crate::proto::message::{Done, FromAgent, Piece, ToAgent};
-use crate::proto::{FETCH, PIECE};
 
 /// Outstanding requests for pieces, so that a long path is not idle between two.
 const PIECES_AHEAD: u64 = 8;
@@ -59,11 +59,6 @@ impl Pair {
             // The capture of an agent in this process is already here.
             if end.address.is_none() {
                 beside = Some(there.into());
-                continue;
-            }
-            if !end.can(FETCH) {
-                let why = format!("thru {} on {} cannot send the file; it stays there", end.version, end.name);
-                capture.not_fetched = Some(why);
                 continue;
             }
             let here = local_path(&folder, beside.as_deref(), role, trial);

@@ -317,7 +317,7 @@ impl Fleet {
         let mut readings = Vec::with_capacity(hosts.len());
         for host in hosts {
             readings.push(match self.hosts.get_mut(*host).and_then(|host| host.end.as_mut()) {
-                Some(end) => end.read_conditions().await?,
+                Some(end) => Some(end.read_conditions().await?),
                 None => None,
             });
         }

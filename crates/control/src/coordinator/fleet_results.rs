@@ -4,7 +4,6 @@ use model::RunHeader;
 
 use super::bounds::{self, one_line};
 use super::{End, Fleet};
-use crate::proto::RESULTS;
 use crate::proto::message::{FromAgent, ToAgent};
 
 /// Most bytes of results that are taken of an agent, which cannot fill the memory of this host: more than one keeps.
@@ -78,7 +77,6 @@ impl Fleet {
 
     /// The agents that keep results, by the numbers of their hosts.
     fn keeping(&mut self) -> impl Iterator<Item = (usize, &mut End)> {
-        let ends = self.hosts.iter_mut().enumerate().filter_map(|(number, host)| Some((number, host.end.as_mut()?)));
-        ends.filter(|(_, end)| end.can(RESULTS))
+        self.hosts.iter_mut().enumerate().filter_map(|(number, host)| Some((number, host.end.as_mut()?)))
     }
 }

@@ -11,7 +11,6 @@ use super::{End, bounds};
 use crate::ControlError;
 use crate::patience::{ControlPath, seconds};
 use crate::proto::message::{Done, FromAgent, PathTimes, Prepare, ResultOf, ToAgent, WireLeg, WireRendezvous};
-use crate::proto::{ANATOMY, DELAYED_READS, MIX, OVERLAP_CLOSE, RESPONSIVENESS};
 
 /// The two ends of a measurement; transports with one end have no far one.
 pub struct Pair {
@@ -86,7 +85,6 @@ impl Pair {
         legs: &[WireLeg],
         cancel: &mut Cancel,
     ) -> Result<(), ControlError> {
-        self.check_capabilities(spec)?;
         let most = bounds::frame(spec, legs);
         [Some(&self.near), self.far.as_ref()].into_iter().flatten().for_each(|end| end.accept_up_to(most));
         let keep = self.keep.take();
@@ -111,7 +109,7 @@ impl Pair {
             let (mut rendezvous, mut reach_token) = (Vec::new(), None);
             if let Some(far) = &mut self.far {
                 if self.near.needs_reach_token() {
-                    reach_token = Some(far.require_reach_token(spec.far.data_addr).await?);
+                    reach_token = Some(far.reach_token(spec.far.data_addr).await?);
                 }
                 far.send(&prepare(Role::Passive, Vec::new(), None)).await?;
                 let listening = loop {
@@ -191,35 +189,6 @@ impl Pair {
                 () = cancelled(cancel) => return Err(ControlError::Interrupted),
             }
         }
-    }
-
-    /// Whether both programs can give the stamps of round trips.
-    #[must_use]
-    pub fn can_stamp(&self) -> bool {
-        self.near.can(ANATOMY) && self.far.as_ref().is_some_and(|far| far.can(ANATOMY))
-    }
-
-    /// Checks that both programs know the options of the spec: an older one would ignore an unknown option.
-    fn check_capabilities(&self, spec: &Spec) -> Result<(), ControlError> {
-        let ends = [(Some(&self.near), &spec.near), (self.far.as_ref(), &spec.far)];
-        for (end, options) in ends.into_iter().filter_map(|(end, options)| Some((end?, options))) {
-            end.check_congestion_control(options)?;
-            let requested = [
-                (options.drain_bps.is_some(), "drain", "drain"),
-                (spec.delayed_reads, DELAYED_READS, DELAYED_READS),
-                (spec.overlap_close, OVERLAP_CLOSE, OVERLAP_CLOSE),
-                (spec.anatomy, ANATOMY, ANATOMY),
-                (!spec.mix.is_empty(), MIX, "block imix"),
-                (spec.responsiveness, RESPONSIVENESS, RESPONSIVENESS),
-            ];
-            let missing = |(requested, name, _): &(bool, &str, &str)| *requested && !end.can(name);
-            if let Some((.., flag)) = requested.into_iter().find(missing) {
-                let reason =
-                    format!("thru {} there does not support --{flag}: update it, or leave --{flag} out", end.version);
-                return Err(ControlError::Refused { address: end.name.clone(), reason });
-            }
-        }
-        Ok(())
     }
 
     /// Waits for both ends' results. After one end has finished, or after an interrupt, the other has limited time.

@@ -10,7 +10,6 @@ use model::{ClockOffset, Path, RunHeader, Spec};
 use super::{End, Pair};
 use crate::ControlError;
 use crate::proto::message::{FromAgent, PathFacts, ReachabilityToken, ToAgent};
-use crate::proto::{PATH, REACH_TOKEN};
 
 /// Exchanges with each end to read its clocks; the shortest one is used.
 const EXCHANGES: u32 = 16;
@@ -33,12 +32,9 @@ struct Reading {
 }
 
 impl Pair {
-    /// The offset of the far clocks from the near ones; `None` without a far end, or if an agent lacks this extension.
+    /// The offset of the far clocks from the near ones; `None` without a far end.
     pub async fn clocks(&mut self) -> Result<Option<ClockOffset>, ControlError> {
-        let Some(far) = self.far.as_mut().filter(|far| far.can(PATH)) else { return Ok(None) };
-        if !self.near.can(PATH) {
-            return Ok(None);
-        }
+        let Some(far) = self.far.as_mut() else { return Ok(None) };
         let near = self.near.clock().await?;
         let far = far.clock().await?;
         let (Some(near), Some(far)) = (near, far) else { return Ok(None) };
@@ -46,7 +42,7 @@ impl Pair {
     }
 
     /// Lets both ends measure their traffic and probe the path to each other, and writes the results into `header`. `spec` has
-    /// the data addresses. An agent that lacks this extension leaves null.
+    /// the data addresses.
     pub async fn probe_path(&mut self, header: &mut RunHeader, spec: &Spec) -> Result<(), ControlError> {
         header.clocks = self.clocks().await?;
         let Some(far) = &mut self.far else { return Ok(()) };
@@ -63,7 +59,10 @@ impl Pair {
         let by_route = spec.far.data_addr.is_some() && spec.near.data_addr.is_none();
         let near_address = spec.near.data_addr.or(self.near.address.map(|address| address.ip()));
         // Agents on other hosts probe each other only with a reachability token. An agent in this process needs none.
-        let mut for_near = if self.near.address.is_some() { far.reach_token(spec.far.data_addr).await? } else { None };
+        let mut for_near = match self.near.address {
+            Some(_) => Some(far.reach_token(spec.far.data_addr).await?),
+            None => None,
+        };
         if let (Some(for_near), Some(at)) = (&mut for_near, spec.far.data_at.filter(|at| at.port() > 0)) {
             for_near.port = Some(at.port());
         }
@@ -93,14 +92,11 @@ impl Pair {
 }
 
 impl End {
-    /// The offset of its clocks from this host's; `None` if its agent lacks this extension.
+    /// The offset of its clocks from this host's.
     ///
     /// # Errors
     /// The connection is lost.
     pub async fn clock_offset(&mut self) -> Result<Option<ClockOffset>, ControlError> {
-        if !self.can(PATH) {
-            return Ok(None);
-        }
         let Some(far) = self.clock().await? else { return Ok(None) };
         // This host against itself: read without an exchange.
         let begun_ns = RealSys.now_ns();
@@ -143,14 +139,11 @@ impl End {
         Ok(best.map(|best| Reading { exchanges, ..best }))
     }
 
-    /// The reachability token of this end's agent, for the address `at` if given; `None` if the agent lacks this extension. It is
+    /// The reachability token with which another agent probes this end's and connects to it, for the address `at` if given. It is
     /// requested once while this coordinator has the machine.
-    async fn reach_token(&mut self, at: Option<IpAddr>) -> Result<Option<ReachabilityToken>, ControlError> {
-        if !self.can(REACH_TOKEN) {
-            return Ok(None);
-        }
+    pub(super) async fn reach_token(&mut self, at: Option<IpAddr>) -> Result<ReachabilityToken, ControlError> {
         if let Some(reach_token) = self.reach_tokens.get(&at) {
-            return Ok(Some(reach_token.clone()));
+            return Ok(reach_token.clone());
         }
         self.send(&ToAgent::IssueReachToken { at }).await?;
         loop {
@@ -160,7 +153,7 @@ impl End {
                     *port = address.port();
                 }
                 self.reach_tokens.insert(at, reach_token.clone());
-                return Ok(Some(reach_token));
+                return Ok(reach_token);
             }
         }
     }
@@ -168,36 +161,21 @@ impl End {
     /// The reachability token with which the far agent probes this near end. One in this process needs it only at an address `at`
     /// other than the control connection's.
     async fn reach_token_as_near(&mut self, at: Option<IpAddr>) -> Result<Option<ReachabilityToken>, ControlError> {
-        if self.address.is_none() && at.is_none() { Ok(None) } else { self.reach_token(at).await }
+        if self.address.is_none() && at.is_none() { Ok(None) } else { self.reach_token(at).await.map(Some) }
     }
 
     /// Whether its agent connects only with a reachability token. An agent in this process does not need one.
     pub(super) fn needs_reach_token(&self) -> bool {
-        self.address.is_some() && self.can(REACH_TOKEN)
+        self.address.is_some()
     }
 
-    /// The reachability token with which another agent connects to this end's.
-    pub(super) async fn require_reach_token(&mut self, at: Option<IpAddr>) -> Result<ReachabilityToken, ControlError> {
-        self.reach_token(at).await?.ok_or_else(|| ControlError::Refused {
-            address: self.name.clone(),
-            reason: format!(
-                "thru {} there cannot issue a reachability token, which the agent at the near end requires: update it, or \
-                 leave `from` out",
-                self.version
-            ),
-        })
-    }
-
-    /// The end's path probe; `None` if its agent lacks this extension or does not answer in time.
+    /// The end's path probe; `None` if its agent does not answer in time.
     async fn probe_path(
         &mut self,
         peer: Option<IpAddr>,
         reach_token: Option<ReachabilityToken>,
         (round_trip_ns, scope): (u64, u32),
     ) -> Result<Option<PathFacts>, ControlError> {
-        if !self.can(PATH) {
-            return Ok(None);
-        }
         let path = self.path().clone();
         self.send(&ToAgent::ProbePath { peer, reach_token, round_trip_ns, scope }).await?;
         let answer = async {

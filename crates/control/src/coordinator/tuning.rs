@@ -109,10 +109,6 @@ impl End {
 
     /// The answer to a message about settings.
     async fn answer(&mut self, message: &ToAgent) -> Result<FromAgent, ControlError> {
-        if !self.can("tune") {
-            let reason = format!("thru {} there cannot change settings: update it", self.version);
-            return Err(self.untuned(reason, Obstacle::Refused));
-        }
         self.send(message).await?;
         loop {
             match self.recv("while it changed settings").await? {

@@ -65,7 +65,7 @@ impl Token {
 /// What a proof is made over.
 fn proved(side: &str, [coordinator, agent]: [&str; 2], binding: &Binding) -> String {
     let (key, exporter) = (hex(&binding.key.0), hex(&binding.exporter));
-    format!("throughline/3 {side} {coordinator} {agent} {key} {exporter}")
+    format!("throughline/1 {side} {coordinator} {agent} {key} {exporter}")
 }
 
 fn is_strong(text: &str) -> bool {

@@ -372,15 +372,10 @@ pub enum Obstacle {
 /// The first message of each side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// The newest protocol that the side has.
+    /// The protocol that the side has.
     pub protocol: u32,
-    /// The oldest protocol that it accepts.
-    pub oldest: u32,
     /// Its program's version.
     pub version: String,
-    /// Its extensions of the protocol.
-    #[serde(default)]
-    pub capabilities: Vec<String>,
     /// Its random number, in hex.
     pub nonce: String,
     /// Agents: a random identifier of the process, which distinguishes two agents from two connections to one.

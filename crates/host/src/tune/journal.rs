@@ -53,14 +53,7 @@ enum Line {
     /// The first step.
     Open(Owner),
     /// A setting is about to be changed.
-    Plan {
-        key: String,
-        before: String,
-        /// Named `asked` in files of builds before schema version 2, which are restored too.
-        #[serde(alias = "asked")]
-        requested: String,
-        host_wide: bool,
-    },
+    Plan { key: String, before: String, requested: String, host_wide: bool },
     /// It was changed, and this was read back.
     Now { entry: usize, now: String },
     /// The owner keeps its settings on purpose.

@@ -94,11 +94,7 @@ fn refusal(schema: &str) -> String {
             "a document of {schema} is not a run: import the runs, which `thru export --format json` writes"
         );
     }
-    let remedy = match (version.parse::<u32>(), own.parse::<u32>()) {
-        (Ok(version), Ok(own)) if version > own => "update thru",
-        _ => "open the store that holds the run with this version, which migrates it, and export the run again",
-    };
-    format!("a Throughline document of schema version {version}; this version of thru reads {own}: {remedy}")
+    format!("a Throughline document of schema version {version}; this version of thru reads {own}: update thru")
 }
 
 #[cfg(test)]
@@ -107,18 +103,17 @@ mod tests {
 
     #[test]
     fn only_a_schema_of_this_program_is_detected() {
-        let whole = ["{\"schema\": \"throughline-run/1\"}", " [\n{\"a\":1,\"schema\"\n:\n\"throughline-run/2"];
+        let whole = ["{\"schema\": \"throughline-run/1\"}", " [\n{\"a\":1,\"schema\"\n:\n\"throughline-run/1"];
         assert_eq!(whole.map(detect), [Confidence::WholeText; 2]);
-        let other = ["\"schema\":\"throughline-run/2\"", "{\"a\":\"\\\"schema\\\":\\\"throughline-run/2\\\"\"}", "{}"];
+        let other = ["\"schema\":\"throughline-run/1\"", "{\"a\":\"\\\"schema\\\":\\\"throughline-run/1\\\"\"}", "{}"];
         assert_eq!(other.map(detect), [Confidence::No; 3]);
     }
 
     #[test]
     fn other_versions_and_kinds_are_refused_with_the_remedy() {
         let newer = refusal("throughline-run/3");
-        assert!(newer.ends_with("schema version 3; this version of thru reads 2: update thru"), "{newer}");
-        assert!(refusal("throughline-run/1").contains("open the store that holds the run"));
-        assert!(refusal("throughline-why/2").contains("is not a run"));
+        assert!(newer.ends_with("schema version 3; this version of thru reads 1: update thru"), "{newer}");
+        assert!(refusal("throughline-why/1").contains("is not a run"));
         assert!(refusal("").contains("without a schema"));
     }
 }

@@ -125,10 +125,9 @@ async fn tell(end: &mut End, data: Option<IpAddr>, check: &mut HostCheck) -> Res
         check.clock_error_ns = Some(clock.error_ns);
         check.rtt_ns = Some(2 * clock.error_ns);
     }
-    if let Some((users, waiting)) = end.users().await? {
-        check.users = Some(users);
-        check.waiting = Some(waiting);
-    }
+    let (users, waiting) = end.users().await?;
+    check.users = Some(users);
+    check.waiting = Some(waiting);
     Ok(())
 }
 

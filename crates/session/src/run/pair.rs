@@ -61,7 +61,7 @@ async fn apply_and_measure(
         unless_interrupted(cancel.clone(), probe).await?;
     }
     coordinator::fit_to_path(&mut header, schedule);
-    let schedule = with_possible_anatomy(schedule, &mut header, pair);
+    let schedule = with_possible_anatomy(schedule, &mut header);
     let run = RunRequest { header, schedule };
     Ok(coordinator::run(pair, &run, sinks, cancel).await.1)
 }
@@ -123,11 +123,10 @@ pub(super) async fn local_near(agents: &[Agent; 2]) -> Result<End, Failure> {
     Ok(End::connect(Target::Local(&agents[0])).await?)
 }
 
-/// A curve keeps the request for an anatomy, and a search for shorter round trips gets one, if the engine and both agents can stamp
-/// round trips.
-fn with_possible_anatomy(schedule: &Schedule, header: &mut RunHeader, pair: &Pair) -> Schedule {
+/// A curve keeps the request for an anatomy, and a search for shorter round trips gets one, if the engine can stamp round trips.
+fn with_possible_anatomy(schedule: &Schedule, header: &mut RunHeader) -> Schedule {
     let mut schedule = schedule.clone();
-    let possible = |spec: &Spec| pair.can_stamp() && engine::pattern::check(spec).is_ok();
+    let possible = |spec: &Spec| engine::pattern::check(spec).is_ok();
     match &mut schedule {
         Schedule::Curve(plan) => {
             plan.anatomy &= !header.cells[0].spec.is_stream();

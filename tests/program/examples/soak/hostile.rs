@@ -37,8 +37,7 @@ fn port(load: &Load, random: &mut SplitMix64) -> String {
 }
 
 fn bytes(random: &mut SplitMix64, most: usize) -> Vec<u8> {
-    let prefix: &[u8] =
-        [&b""[..], b"THRUCTLS", b"THRUDATA", b"THRUCTRL", b"THRU", b"GET / HTTP/1.1\r\n"][random.below(6)];
+    let prefix: &[u8] = [&b""[..], b"THRUCTLS", b"THRUDATA", b"THRU", b"GET / HTTP/1.1\r\n"][random.below(5)];
     let count = random.below(most);
     prefix.iter().copied().chain((0..count).map(|_| random.next_u64() as u8)).collect()
 }

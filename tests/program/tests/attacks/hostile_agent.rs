@@ -13,7 +13,7 @@ fn agent(listening: Value) -> (String, Arc<Mutex<Vec<String>>>) {
     let names = Arc::new(Mutex::new(Vec::new()));
     let seen = names.clone();
     let play = move |wire: Wire| {
-        wire.send(&hello(PROTOCOL, PROTOCOL));
+        wire.send(&hello(PROTOCOL));
         wire.send(&json!({"say": "welcome", "inventory": {}, "clock_ns": 20.0}));
         while let Some(message) = wire.receive() {
             let name = message["say"].as_str().unwrap_or_default().to_owned();
@@ -55,7 +55,7 @@ fn an_agent_cannot_send_its_client_to_another_host() {
 /// An agent that measures nothing, and answers each trial with this result.
 fn answering(done: Value) -> String {
     wire::agent(move |wire: Wire| {
-        wire.send(&hello(PROTOCOL, PROTOCOL));
+        wire.send(&hello(PROTOCOL));
         wire.send(&json!({"say": "welcome", "inventory": {}, "clock_ns": 20.0}));
         while let Some(message) = wire.receive() {
             let answer = match message["say"].as_str().unwrap_or_default() {
