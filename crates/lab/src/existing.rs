@@ -183,7 +183,7 @@ impl Holder {
         connection.get_ref().write_all(format!("{}{settings}\n", Self::LINKS).as_bytes())?;
         let mut line = String::new();
         connection.read_line(&mut line)?;
-        let refused: Option<String> = model::json::read(&line).map_err(io::Error::other)?;
+        let refused: Option<String> = serde_json::from_str(&line).map_err(io::Error::other)?;
         refused.map_or(Ok(()), |why| Err(io::Error::other(why)))
     }
 
@@ -210,7 +210,7 @@ impl Holder {
         connection.get_ref().write_all(format!("{request}\n").as_bytes())?;
         let mut line = String::new();
         connection.read_line(&mut line)?;
-        let report = model::json::read(&line).map_err(io::Error::other)?;
+        let report = serde_json::from_str(&line).map_err(io::Error::other)?;
         self.connection = Some(connection);
         Ok(report)
     }

@@ -195,7 +195,7 @@ impl Journal {
 
 /// The record in a file at that path, if valid: named after its lab, and naming only namespaces with the lab's prefix.
 fn read(path: &Path, file: &File) -> Option<Record> {
-    let record: Record = model::json::read(&io::read_to_string(file).ok()?).ok()?;
+    let record: Record = serde_json::from_str(&io::read_to_string(file).ok()?).ok()?;
     let own = |namespace: &String| namespace.strip_prefix(&record.lab).is_some_and(|rest| rest.starts_with('-'));
     let sound = path.file_stem()? == record.lab.as_str() && record.namespaces.iter().all(own);
     sound.then_some(record)

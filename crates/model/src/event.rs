@@ -3,7 +3,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use macro_rules_attribute::apply;
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,9 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::{Advice, Cell, Ending, Finding, Interval, Live, Outcome, Pass, Reading, Retest, RunHeader, Trial};
 
 /// One event of a run, in order. In NDJSON each event is one line, with its kind in `event`.
-#[apply(crate::by_kind!)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
-#[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[allow(clippy::large_enum_variant, reason = "events are few and passed by reference")]
 pub enum Event {

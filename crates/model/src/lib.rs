@@ -8,7 +8,6 @@
 
 pub mod advice;
 pub mod anatomy;
-pub mod by_kind;
 pub mod capture;
 mod check;
 pub mod claim;
@@ -25,7 +24,6 @@ pub mod flow_counts;
 pub mod histogram;
 pub mod history;
 pub mod host;
-pub mod json;
 pub mod lab;
 mod median;
 mod mix;

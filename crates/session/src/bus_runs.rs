@@ -244,7 +244,7 @@ fn packed(event: &Event) -> std::io::Result<Vec<u8>> {
 fn unpacked(bytes: &[u8]) -> std::io::Result<Event> {
     let mut text = String::new();
     ZlibDecoder::new(bytes).take(MAX_EVENT).read_to_string(&mut text)?;
-    Ok(model::json::read(&text)?)
+    Ok(serde_json::from_str(&text)?)
 }
 
 /// The events of a run that a bus has.

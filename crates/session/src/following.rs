@@ -10,8 +10,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use macro_rules_attribute::apply;
-use model::{Ending, Event, RunHeader, Trial, by_kind};
+use model::{Ending, Event, RunHeader, Trial};
 use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, send, socket_with};
 use serde::{Deserialize, Serialize};
 
@@ -23,9 +22,8 @@ const MOST_WAITING: usize = 1 << 20;
 const FEW_WAITING: usize = 64 << 10;
 
 /// What a follower receives.
-#[apply(by_kind!)]
-#[serde(tag = "line", rename_all = "kebab-case")]
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[allow(clippy::large_enum_variant, reason = "each is written or read once")]
 pub enum Line {
     /// The run begins, or began before the follower was found.
@@ -207,11 +205,17 @@ mod tests {
         Event::Phase(Phase { activity: activity.into(), ..Phase::default() })
     }
 
+    /// The name of a line.
+    fn name(line: &str) -> String {
+        match serde_json::from_str(line).unwrap() {
+            serde_json::Value::String(name) => name,
+            serde_json::Value::Object(object) => object.into_iter().next().unwrap().0,
+            other => panic!("{other}"),
+        }
+    }
+
     fn lines(reader: &mut impl BufRead, count: usize) -> Vec<String> {
-        let name = |line: String| {
-            serde_json::from_str::<serde_json::Value>(&line).unwrap()["line"].as_str().unwrap().to_owned()
-        };
-        reader.lines().take(count).map(|line| name(line.unwrap())).collect()
+        reader.lines().take(count).map(|line| name(&line.unwrap())).collect()
     }
 
     #[test]
@@ -258,6 +262,6 @@ mod tests {
             drop(followers);
             reader.join().unwrap()
         });
-        assert!(ended.contains(r#""line":"end""#), "{ended}");
+        assert_eq!(name(&ended), "end");
     }
 }

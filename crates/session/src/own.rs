@@ -100,7 +100,7 @@ pub fn measure(mut command: Command, args: &[&str]) -> Result<Run, Failure> {
         return Err(failed(format!("it ended with {}: {}", output.status, errors.trim())));
     }
     let text = String::from_utf8_lossy(&output.stdout);
-    model::json::read(&text).map_err(|error| failed(format!("its output is not a run: {error}")))
+    serde_json::from_str(&text).map_err(|error| failed(format!("its output is not a run: {error}")))
 }
 
 /// Measures a curve to the agent at `target` into the database `store`, with this name and the flags of a user, and returns its exit

@@ -97,7 +97,7 @@ fn of_json(name: &str, text: &str) -> Result<Spec, Failure> {
     let object: Map<String, Value> = serde_json::from_str(text).map_err(not_a_spec)?;
     // Only a whole spec has a stop rule.
     if object.is_empty() || object.contains_key("stop") {
-        return model::json::read(text).map_err(not_a_spec);
+        return serde_json::from_str(text).map_err(not_a_spec);
     }
     let wrong = |error: FieldError| Failure::usage(format!("{name}: {error}"));
     let specs = SpecDraft::from_json(&object).and_then(SpecDraft::finish).map_err(wrong)?;

@@ -142,7 +142,7 @@ async fn serve_client(network: &Network, stream: UnixStream) -> std::io::Result<
 
 /// Changes the links, and waits until that is done.
 async fn set_links(network: &Network, settings: &str) -> Result<(), String> {
-    let settings: Vec<Setting> = model::json::read(settings).map_err(|error| error.to_string())?;
+    let settings: Vec<Setting> = serde_json::from_str(settings).map_err(|error| error.to_string())?;
     network.set_links(&settings).map_err(|error| error.to_string())?;
     while network.alters() {
         tokio::time::sleep(ALTERS_STEP).await;

@@ -40,7 +40,7 @@ pub(crate) fn load(connection: &Connection, path: &Path, found: &Found, depth: D
             Ok((row.get(0)?, row.get(1)?))
         })
         .map_err(failed)?;
-    let header: RunHeader = model::json::read(&header).map_err(|source| StoreError::Header {
+    let header: RunHeader = serde_json::from_str(&header).map_err(|source| StoreError::Header {
         id: found.id.clone(),
         path: path.to_owned(),
         source,
@@ -162,7 +162,7 @@ impl Assembly {
     }
 
     fn decode<T: DeserializeOwned>(&mut self, kind: &str, body: &str) -> Option<T> {
-        match model::json::read(body) {
+        match serde_json::from_str(body) {
             Ok(item) => Some(item),
             Err(error) => {
                 self.damaged.push(format!("a {kind} that cannot be read ({error})"));

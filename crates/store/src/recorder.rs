@@ -197,7 +197,7 @@ impl Recorder {
                 let mut rows = stored.query([number])?;
                 while let Some(row) = rows.next()? {
                     let body = row.get_ref(0)?.as_str()?;
-                    if let Ok(trial) = model::json::read::<Trial>(body) {
+                    if let Ok(trial) = serde_json::from_str::<Trial>(body) {
                         current.trials.entry(trial.cell).or_default().push(digest(body));
                     }
                 }

@@ -157,12 +157,12 @@ mod tests {
         let cells: Vec<Cell> = [(0, 8), (1, 16), (2, 8), (7, 16)].map(cell).into();
         let row = CellsRow::new(&cells);
         assert_eq!(row.specs.len(), 2);
-        let again: CellsRow = model::json::read(&serde_json::to_string(&row).unwrap()).unwrap();
+        let again: CellsRow = serde_json::from_str(&serde_json::to_string(&row).unwrap()).unwrap();
         let again = again.cells().unwrap();
         assert_eq!(again, cells);
         assert!(again[0].spec.is_same(&again[2].spec) && !again[0].spec.is_same(&again[1].spec));
         let wrong = r#"{"specs": [], "cells": [{"id": 0, "spec": 0}]}"#;
-        assert!(model::json::read::<CellsRow>(wrong).unwrap().cells().is_none());
+        assert!(serde_json::from_str::<CellsRow>(wrong).unwrap().cells().is_none());
     }
 
     #[test]
@@ -177,7 +177,7 @@ mod tests {
             trials: Vec::new(),
         };
         let written = |planned, stored| serde_json::to_string(&OutcomeRow::new(&outcome, planned, stored)).unwrap();
-        let read = |text: &str| model::json::read::<StoredOutcome>(text).unwrap();
+        let read = |text: &str| serde_json::from_str::<StoredOutcome>(text).unwrap();
         let lean = written(Some(&spec), true);
         assert!(!lean.contains("spec") && !lean.contains("\"trials\":[") && !lean.contains("null"), "{lean}");
         assert_eq!(read(&lean).outcome(Some(&spec), Vec::new), Some(outcome.clone()));

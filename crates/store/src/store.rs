@@ -298,7 +298,7 @@ impl Store {
             )
             .optional()
             .map_err(|source| self.failed("read a self-test", source))?;
-        Ok(text.and_then(|text| model::json::read(&text).ok()))
+        Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
     fn refuse_read_only(&self, connection: &Connection, doing: &'static str) -> Result<(), StoreError> {
@@ -360,7 +360,7 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         Ok(value.as_bytes_or_null()?.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
     };
     let [headline, trust, spec, tags, directions] = [7, 8, 9, 12, 13].map(text);
-    let directions = directions?.and_then(|text| model::json::read(&text).ok());
+    let directions = directions?.and_then(|text| serde_json::from_str(&text).ok());
     let [outbound, return_trip]: Directions = directions.unwrap_or_default();
     Ok(RunRow {
         id: text(0)?.unwrap_or_default(),
@@ -370,13 +370,13 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         transport: text(4)?.unwrap_or_default(),
         started_unix_ns: row.get::<_, i64>(5)?.unsigned_abs(),
         ending: text(6)?,
-        headline: headline?.and_then(|text| model::json::read(&text).ok()),
+        headline: headline?.and_then(|text| serde_json::from_str(&text).ok()),
         outbound,
         return_trip,
-        trust: trust?.and_then(|text| model::json::read(&text).ok()),
+        trust: trust?.and_then(|text| serde_json::from_str(&text).ok()),
         cells: row.get::<_, i64>(10)?.unsigned_abs(),
-        spec: spec?.and_then(|text| model::json::read(&text).ok()),
+        spec: spec?.and_then(|text| serde_json::from_str(&text).ok()),
         starred: row.get(11)?,
-        tags: tags?.and_then(|text| model::json::read(&text).ok()).unwrap_or_default(),
+        tags: tags?.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
     })
 }

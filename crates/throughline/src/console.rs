@@ -42,7 +42,7 @@ pub fn document(text: &str) {
 
 /// Prints a document as JSON to standard output.
 pub fn json(document: &impl Serialize) -> Result<(), Failure> {
-    self::document(&(model::json::pretty(document).map_err(Failure::other)? + "\n"));
+    self::document(&(serde_json::to_string_pretty(document).map_err(Failure::other)? + "\n"));
     Ok(())
 }
 

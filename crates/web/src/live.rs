@@ -166,7 +166,7 @@ impl Hub {
         let mut points = LivePoints::default();
         let mut id = None;
         while let Ok(Some(line)) = lines.next_line().await {
-            let Ok(line) = model::json::read::<Line>(&line) else { continue };
+            let Ok(line) = serde_json::from_str::<Line>(&line) else { continue };
             if let Line::Run(began) = &line {
                 id = Some(began.header.id.clone());
                 points.event(&model::Event::Run(began.header.clone()));

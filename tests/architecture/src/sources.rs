@@ -51,19 +51,7 @@ pub fn check(path: &str, source: &str) -> Vec<String> {
             }));
         }
     }
-    if library {
-        broken.extend(tags_read_by_serde(code).map(|number| {
-            format!("{path}:{number}: has a tag that serde reads; write #[apply(by_kind!)] on the line before")
-        }));
-    }
     broken
-}
-
-/// The lines with the tag of an enum that do not follow the line of `by_kind!`.
-fn tags_read_by_serde(code: &str) -> impl Iterator<Item = usize> {
-    let has_tag = |line: &str| line.trim_start().starts_with("#[serde(") && line.contains("tag = \"");
-    let lines = (2..).zip(code.lines().zip(code.lines().skip(1)));
-    lines.filter(move |(_, (before, line))| has_tag(line) && !before.ends_with("by_kind!)]")).map(|(number, _)| number)
 }
 
 /// What is before the test module that ends a file.
@@ -114,21 +102,6 @@ mod tests {
         }
         for path in ["crates/engine/src/sys.rs", "crates/engine/src/transport/sys/a.rs"] {
             assert_eq!(broken(path, source), 0, "{path}");
-        }
-    }
-
-    #[test]
-    fn enums_with_a_tag_are_read_by_kind() {
-        let tagged =
-            |before: &str| format!("{before}\n#[serde(rename_all = \"kebab-case\", tag = \"say\")]\nenum A {{}}\n");
-        for (source, count) in [
-            (tagged("#[derive(Deserialize)]"), 1),
-            (tagged("#[apply(by_kind!)]"), 0),
-            (tagged("#[apply(model::by_kind!)]"), 0),
-            ("\n/// #[serde(tag = \"say\")]\nfn a() { let tag = \"say\"; }".to_owned(), 0),
-        ] {
-            assert_eq!(broken("crates/model/src/a.rs", &source), count, "{source}");
-            assert_eq!(broken("crates/throughline/src/a.rs", &source), 0, "{source}");
         }
     }
 

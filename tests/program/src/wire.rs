@@ -20,6 +20,53 @@ pub const PROTOCOL: u32 = 1;
 #[derive(Debug, Clone)]
 pub struct Wire(Arc<Tls>);
 
+/// A message: JSON text with its name, or an object whose only key is its name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message {
+    /// Its name.
+    pub name: String,
+    /// What the name has; null for a message without content.
+    pub content: Value,
+}
+
+impl Message {
+    /// Reads a message.
+    ///
+    /// # Panics
+    /// It is another JSON value.
+    #[must_use]
+    pub fn of(value: Value) -> Self {
+        match value {
+            Value::String(name) => Self { name, content: Value::Null },
+            Value::Object(object) if object.len() == 1 => {
+                let (name, content) = object.into_iter().next().expect("one member");
+                Self { name, content }
+            }
+            other => panic!("not a message: {other}"),
+        }
+    }
+
+    /// Its JSON.
+    #[must_use]
+    pub fn value(&self) -> Value {
+        if self.content.is_null() { json!(self.name) } else { json!({ &self.name: self.content }) }
+    }
+}
+
+impl std::fmt::Display for Message {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.value().fmt(f)
+    }
+}
+
+impl std::ops::Index<&str> for Message {
+    type Output = Value;
+
+    fn index(&self, key: &str) -> &Value {
+        &self.content[key]
+    }
+}
+
 impl Wire {
     /// Connects to an agent, as a coordinator does.
     ///
@@ -78,10 +125,10 @@ impl Wire {
     ///
     /// # Panics
     /// It is not JSON.
-    pub fn receive(&self) -> Option<Value> {
+    pub fn receive(&self) -> Option<Message> {
         loop {
             let message = self.next_message()?;
-            if message["say"] != "ping" {
+            if message.name != "ping" {
                 return Some(message);
             }
         }
@@ -91,12 +138,12 @@ impl Wire {
     ///
     /// # Panics
     /// It is not JSON.
-    pub fn next_message(&self) -> Option<Value> {
+    pub fn next_message(&self) -> Option<Message> {
         let mut length = [0; 4];
         self.read_exact(&mut length)?;
         let mut bytes = vec![0; u32::from_be_bytes(length) as usize];
         self.read_exact(&mut bytes)?;
-        Some(serde_json::from_slice(&bytes).expect("JSON"))
+        Some(Message::of(serde_json::from_slice(&bytes).expect("JSON")))
     }
 
     fn read_exact(&self, bytes: &mut [u8]) -> Option<()> {
@@ -129,7 +176,7 @@ impl Wire {
         let theirs = self.receive().expect("an answer");
         let nonce = theirs["nonce"].as_str().expect("a nonce");
         assert_eq!(theirs["mac"], self.proof(token, "agent", NONCE, nonce), "the agent proves it in its hello");
-        self.send(&json!({"say": "proof", "mac": self.proof(token, "coordinator", NONCE, nonce)}));
+        self.send(&json!({"proof": {"mac": self.proof(token, "coordinator", NONCE, nonce)}}));
     }
 
     /// Logs in to an agent without a token and waits for its welcome.
@@ -138,8 +185,8 @@ impl Wire {
     /// The agent refuses.
     pub fn greet(&self) {
         self.send(&hello(PROTOCOL));
-        assert_eq!(self.receive().expect("an answer")["say"], "hello");
-        assert_eq!(self.receive().expect("an answer")["say"], "welcome");
+        assert_eq!(self.receive().expect("an answer").name, "hello");
+        assert_eq!(self.receive().expect("an answer").name, "welcome");
     }
 }
 
@@ -153,10 +200,9 @@ fn hex(bytes: &[u8]) -> String {
 /// The hello of a side with this protocol version.
 #[must_use]
 pub fn hello(protocol: u32) -> Value {
-    json!({
-        "say": "hello", "protocol": protocol, "version": "9.8.7", "nonce": NONCE, "instance": "0011223344556677",
-        "wants_token": false,
-    })
+    json!({ "hello": {
+        "protocol": protocol, "version": "9.8.7", "nonce": NONCE, "instance": "0011223344556677", "wants_token": false,
+    }})
 }
 
 /// An agent of this test on a free port of loopback: `serve` gets each coordinator. Returns `address:port`.

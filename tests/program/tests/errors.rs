@@ -66,7 +66,7 @@ fn another_protocol_names_the_host_to_update() {
     let (agent, sandbox) = (Agent::start(), Sandbox::new());
     for (protocol, side) in [(999, "update thru on this host"), (0, "update thru on that host")] {
         let fake = wire::agent(move |wire| {
-            assert_eq!(wire.receive().unwrap()["say"], "hello");
+            assert_eq!(wire.receive().unwrap().name, "hello");
             wire.send(&hello(protocol));
             let _ = wire.receive();
         });
@@ -75,11 +75,11 @@ fn another_protocol_names_the_host_to_update() {
         let wire = Wire::dial(agent.host());
         wire.send(&hello(protocol));
         let answer = wire.receive().expect("its hello");
-        assert_eq!((answer["say"].as_str(), answer["protocol"].as_u64()), (Some("hello"), Some(u64::from(PROTOCOL))));
+        assert_eq!((answer.name.as_str(), answer["protocol"].as_u64()), ("hello", Some(u64::from(PROTOCOL))));
         loop {
             match wire.receive() {
                 None => break,
-                Some(more) => assert_eq!(more["say"], "refused", "{more}"),
+                Some(more) => assert_eq!(more.name, "refused", "{more}"),
             }
         }
     }

@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use program::binary::thru;
-use program::wire::{self, MAGIC, PROTOCOL, Wire, hello};
+use program::wire::{self, MAGIC, Message, PROTOCOL, Wire, hello};
 use program::{Agent, Running, Sandbox, eventually, skip, thorough};
 use serde_json::{Value, json};
 
@@ -113,14 +113,14 @@ fn a_token_of_the_environment_does_not_reach_the_programs_own_agents() {
 }
 
 /// The error of a client with a token for an agent with this hello, and the client's next message after its own hello.
-fn client_with(agents_hello: Value) -> (String, Option<Value>) {
+fn client_with(agents_hello: Value) -> (String, Option<Message>) {
     let sandbox = Sandbox::new();
     let (path, _) = token(&sandbox);
     let (sender, received) = mpsc::channel();
     let address = wire::agent(move |wire| {
-        assert_eq!(wire.receive().unwrap()["say"], "hello");
+        assert_eq!(wire.receive().unwrap().name, "hello");
         wire.send(&agents_hello);
-        wire.send(&json!({"say": "welcome", "inventory": {}, "clock_ns": 20.0}));
+        wire.send(&json!({"welcome": {"inventory": {}, "clock_ns": 20.0}}));
         sender.send(wire.next_message()).unwrap();
     });
     let refused = sandbox.run(&[&SHORT[..], &["--token-file", &path, &address]].concat()).ended_with(4).message();
@@ -133,9 +133,9 @@ fn a_client_with_a_token_sends_nothing_to_an_agent_that_does_not_prove_it() {
     assert!(refused.contains("requires no token") && refused.contains("THRU_TOKEN_FILE"), "{refused}");
     assert_eq!(sent, None);
     let mut pretender = hello(PROTOCOL);
-    pretender["wants_token"] = true.into();
+    pretender["hello"]["wants_token"] = true.into();
     for mac in [Value::Null, "00".into(), "11".repeat(32).into()] {
-        pretender["mac"] = mac;
+        pretender["hello"]["mac"] = mac;
         let (refused, sent) = client_with(pretender.clone());
         assert!(refused.contains("did not prove") && refused.contains("--token-file"), "{refused}");
         assert_eq!(sent, None, "it does not get the client's proof either");
@@ -198,7 +198,7 @@ fn unauthenticated_connections_block_nobody_and_receive_nothing() {
     }
     sandbox.measure(&[&SHORT[..], &["--token-file", &path, agent.host()]].concat());
     for wire in &mut silent {
-        assert_eq!(wire.next_message().map(|message| message["say"].clone()), Some("hello".into()));
+        assert_eq!(wire.next_message().map(|message| message.name.clone()), Some("hello".into()));
         assert_eq!(wire.next_message(), None, "closed without a ping");
     }
     for mut stream in unauthenticated {
@@ -213,11 +213,11 @@ fn unauthenticated_connections_block_nobody_and_receive_nothing() {
     eventually("their descriptors are closed", || agent.descriptors() <= before);
     // Only authenticated clients count.
     let mut clients: Vec<Wire> = (0..3).map(|_| Wire::dial(agent.host())).collect();
-    let answers: Vec<Value> = clients
+    let answers: Vec<String> = clients
         .iter_mut()
         .map(|wire| {
             wire.authenticate(&text);
-            wire.receive().unwrap()["say"].clone()
+            wire.receive().unwrap().name.clone()
         })
         .collect();
     assert_eq!(answers, ["welcome", "welcome", "refused"]);
@@ -230,7 +230,7 @@ fn keeper() -> mpsc::Sender<Wire> {
         let mut alive: Vec<Wire> = Vec::new();
         loop {
             alive.extend(kept.try_iter());
-            alive.retain_mut(|wire| wire.try_send(&json!({"say": "ping"})).is_ok());
+            alive.retain_mut(|wire| wire.try_send(&json!("ping")).is_ok());
             std::thread::sleep(Duration::from_secs(1));
         }
     });
@@ -269,12 +269,12 @@ fn simultaneous_clients_all_get_a_position_and_their_turn() {
     }
     for (at, wire) in crowd.iter_mut().enumerate() {
         let welcome = wire.receive().unwrap_or_else(|| panic!("client {at} of {count} is accepted"));
-        assert_eq!(welcome["say"], "welcome", "client {at}");
-        let requested = wire.try_send(&json!({"say": "acquire", "purpose": "nothing"}));
+        assert_eq!(welcome.name, "welcome", "client {at}");
+        let requested = wire.try_send(&json!({"acquire": {"purpose": "nothing"}}));
         assert!(requested.is_ok(), "client {at}: {requested:?}; {}", agent.log());
     }
     // The agent handles simultaneous requests in an order of its own.
-    let answers: Vec<Value> = crowd.iter_mut().map(|wire| wire.receive().unwrap()["say"].clone()).collect();
+    let answers: Vec<String> = crowd.iter_mut().map(|wire| wire.receive().unwrap().name.clone()).collect();
     assert!(answers.iter().all(|say| say == "granted" || say == "queued"), "{answers:?}");
     assert_eq!(answers.iter().filter(|say| *say == "granted").count(), 1);
     // Real clients wait behind them and measure after all of them.
@@ -286,7 +286,7 @@ fn simultaneous_clients_all_get_a_position_and_their_turn() {
         .map(|(wire, first)| {
             std::thread::spawn(move || {
                 let mut answers = std::iter::from_fn(|| wire.receive());
-                let granted = first == "granted" || answers.any(|answer| answer["say"] == "granted");
+                let granted = first == "granted" || answers.any(|answer| answer.name == "granted");
                 wire.close();
                 granted
             })

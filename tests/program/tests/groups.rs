@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use lab::{CrossoverSpec, DirectionSpec, Lab, LabError, PathSpec};
 use model::{Direction, FindingKind, Outcome, Stop, Verdict};
-use program::wire::Wire;
+use program::wire::{Message, Wire};
 use program::{Agent, Doc, Running, Sandbox, binary, check, client, skip};
-use serde_json::{Value, json};
+use serde_json::json;
 
 fn group<'a>(doc: &'a Doc, name: &str) -> &'a Outcome {
     let cell = doc.run.header.cells.iter().find(|cell| cell.levels["group"] == name).expect(name);
@@ -140,14 +140,14 @@ fn an_agent_for_one_client_serves_all_its_connections() {
 fn connected(agent: &Agent) -> Wire {
     let wire = Wire::dial(agent.host());
     wire.authenticate(client::TOKEN);
-    assert_eq!(wire.receive().unwrap()["say"], "welcome");
+    assert_eq!(wire.receive().unwrap().name, "welcome");
     wire
 }
 
-fn acquire(wire: &Wire, join: Option<&str>) -> Value {
+fn acquire(wire: &Wire, join: Option<&str>) -> Message {
     wire.send(&match join {
-        Some(ticket) => json!({"say": "acquire", "purpose": "a test", "join": ticket}),
-        None => json!({"say": "acquire", "purpose": "a test"}),
+        Some(ticket) => json!({"acquire": {"purpose": "a test", "join": ticket}}),
+        None => json!({"acquire": {"purpose": "a test"}}),
     });
     wire.receive().unwrap()
 }
@@ -159,28 +159,28 @@ fn only_the_holder_of_the_ticket_joins_and_others_wait_for_the_last() {
     let first = connected(&agent);
     let granted = acquire(&first, None);
     let ticket = granted["ticket"].as_str().expect("a ticket").to_owned();
-    assert!(granted["say"] == "granted" && ticket.len() == 32, "{granted}");
+    assert!(granted.name == "granted" && ticket.len() == 32, "{granted}");
     let stranger = connected(&agent);
     let refused = acquire(&stranger, Some(&"0".repeat(32)));
-    assert_eq!((&refused["say"], stranger.next_message()), (&json!("refused"), None), "{refused}");
+    assert_eq!((refused.name.as_str(), stranger.next_message()), ("refused", None), "{refused}");
     let second = connected(&agent);
     let joined = acquire(&second, Some(&ticket));
-    assert!(joined["say"] == "granted" && joined["ticket"].is_null(), "{joined}");
+    assert!(joined.name == "granted" && joined["ticket"].is_null(), "{joined}");
     // The first connection has the settings.
-    second.send(&json!({"say": "tune", "settings": [{"key": "sysctl.net.ipv4.tcp_sack", "value": "1"}]}));
+    second.send(&json!({"tune": {"settings": [{"key": "sysctl.net.ipv4.tcp_sack", "value": "1"}]}}));
     let untuned = second.receive().unwrap();
-    assert!(untuned["say"] == "untuned" && untuned["reason"].as_str().unwrap().contains("joined another"), "{untuned}");
+    assert!(untuned.name == "untuned" && untuned["reason"].as_str().unwrap().contains("joined another"), "{untuned}");
     let other = connected(&agent);
     assert_eq!(acquire(&other, None)["ahead"], 1, "both are one measurement");
-    first.send(&json!({"say": "release"}));
+    first.send(&json!("release"));
     drop(first);
     let third = connected(&agent);
-    assert_eq!(acquire(&third, Some(&ticket))["say"], "granted", "the measurement goes on");
+    assert_eq!(acquire(&third, Some(&ticket)).name, "granted", "the measurement goes on");
     drop(third);
-    second.send(&json!({"say": "release"}));
-    assert_eq!(other.receive().unwrap()["say"], "granted");
+    second.send(&json!("release"));
+    assert_eq!(other.receive().unwrap().name, "granted");
     let late = connected(&agent);
-    assert_eq!(acquire(&late, Some(&ticket))["say"], "refused", "the ticket has ended");
+    assert_eq!(acquire(&late, Some(&ticket)).name, "refused", "the ticket has ended");
 }
 
 #[test]

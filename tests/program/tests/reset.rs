@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use engine::transport::FlowHello;
 use model::{Spec, Stop};
-use program::wire::{self, Wire};
+use program::wire::{self, Message, Wire};
 use program::{Agent, Sandbox, check};
 use serde_json::{Value, json};
 
@@ -16,12 +16,12 @@ fn prepare(trial: u32, flows: u32) -> Value {
     let stop = Stop::TimeNs(50_000_000);
     let spec = Spec { flows, block: 1_000, stop, ..Spec::new("tcp", "stream") };
     let leg = json!({"block": spec.block, "reply": spec.reply_bytes(), "stop": stop});
-    json!({"say": "prepare", "trial": trial, "role": "passive", "spec": spec, "legs": [leg]})
+    json!({"prepare": {"trial": trial, "role": "passive", "spec": spec, "legs": [leg]}})
 }
 
 /// The cookie of a passive end that listens.
-fn cookie(listening: &Value) -> [u8; 16] {
-    assert_eq!(listening["say"], "listening", "{listening}");
+fn cookie(listening: &Message) -> [u8; 16] {
+    assert_eq!(listening.name, "listening", "{listening}");
     let text = listening["rendezvous"][0]["cookie"].as_str().unwrap();
     std::array::from_fn(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).unwrap())
 }
@@ -40,29 +40,29 @@ fn a_reset_cancels_what_is_prepared_and_the_next_trial_starts_anew() {
     let agent = Agent::start();
     let wire = Wire::dial(agent.host());
     wire.greet();
-    wire.send(&json!({"say": "acquire", "purpose": "a test"}));
-    assert_eq!(wire.receive().unwrap()["say"], "granted");
-    let reset = json!({"say": "reset"});
+    wire.send(&json!({"acquire": {"purpose": "a test"}}));
+    assert_eq!(wire.receive().unwrap().name, "granted");
+    let reset = json!("reset");
     // Nothing is prepared yet.
     wire.send(&reset);
-    assert_eq!(wire.receive().unwrap(), reset);
+    assert_eq!(wire.receive().unwrap().value(), reset);
     // Its own failure arrives before the answer.
     wire.send(&prepare(0, 0));
     wire.send(&reset);
-    assert_eq!(wire.receive().unwrap()["say"], "failed");
-    assert_eq!(wire.receive().unwrap(), reset);
+    assert_eq!(wire.receive().unwrap().name, "failed");
+    assert_eq!(wire.receive().unwrap().value(), reset);
     wire.send(&prepare(1, 1));
     let cancelled = cookie(&wire.receive().unwrap());
     let workers = agent.workers();
     wire.send(&reset);
-    assert_eq!(wire.receive().unwrap(), reset);
+    assert_eq!(wire.receive().unwrap().value(), reset);
     assert!(connect(&agent, cancelled, 1).is_none(), "it accepts no connection for the cancelled trial");
     wire.send(&prepare(2, 1));
     let next = cookie(&wire.receive().unwrap());
     assert!(agent.workers().iter().all(|worker| !workers.contains(worker)), "its workers are new");
     let accepted = connect(&agent, next, 2);
     assert!(accepted.is_some());
-    assert_eq!(wire.receive().unwrap()["say"], "armed");
+    assert_eq!(wire.receive().unwrap().name, "armed");
 }
 
 /// The number of the trial whose set-up fails at the near end: the one after the pilot trials.
@@ -78,7 +78,7 @@ fn failing_once(agent: &Agent) -> (String, Arc<Mutex<Vec<String>>>) {
         let (from_agent, to_coordinator) = (to_agent.clone(), coordinator.clone());
         std::thread::spawn(move || {
             while let Some(message) = from_agent.next_message() {
-                if to_coordinator.try_send(&message).is_err() {
+                if to_coordinator.try_send(&message.value()).is_err() {
                     return;
                 }
             }
@@ -86,21 +86,21 @@ fn failing_once(agent: &Agent) -> (String, Arc<Mutex<Vec<String>>>) {
         let names = seen.clone();
         std::thread::spawn(move || {
             while let Some(message) = coordinator.next_message() {
-                let name = message["say"].as_str().unwrap().to_owned();
+                let name = message.name.clone();
                 let mut names = names.lock().unwrap();
                 names.push(name.clone());
                 let prepared = names.iter().filter(|name| *name == "prepare").count();
                 drop(names);
                 let answer = |message: Value| coordinator.send(&message);
                 if name == "prepare" && prepared == FAILS {
-                    answer(json!({"say": "failed", "reason": "a failure of this test", "cause": "setup"}));
+                    answer(json!({"failed": {"reason": "a failure of this test", "cause": "setup"}}));
                     continue;
                 }
                 if name == "reset" {
                     // A late message of the failed set-up.
-                    answer(json!({"say": "armed"}));
+                    answer(json!("armed"));
                 }
-                if to_agent.try_send(&message).is_err() {
+                if to_agent.try_send(&message.value()).is_err() {
                     return;
                 }
             }

@@ -37,23 +37,23 @@ fn the_queue_is_fair_and_forgets_those_who_leave() {
     let mut queue: Vec<Wire> = (0..4).map(|_| Wire::dial(agent.host())).collect();
     for (ahead, wire) in queue.iter_mut().enumerate() {
         wire.greet();
-        wire.send(&json!({"say": "acquire", "purpose": "a test"}));
+        wire.send(&json!({"acquire": {"purpose": "a test"}}));
         let answer = wire.receive().expect("an answer");
         if ahead == 0 {
-            assert_eq!(answer["say"], "granted");
+            assert_eq!(answer.name, "granted");
         } else {
-            assert_eq!((&answer["say"], &answer["ahead"]), (&json!("queued"), &json!(ahead)));
+            assert_eq!((answer.name.as_str(), &answer["ahead"]), ("queued", &json!(ahead)));
         }
     }
     // The third leaves; the fourth moves up, and the second comes before it.
     drop(queue.remove(2));
     let moved = queue[2].receive().expect("it moves up");
-    assert_eq!((&moved["say"], &moved["ahead"]), (&json!("queued"), &json!(2)));
-    queue[0].send(&json!({"say": "release"}));
-    assert_eq!(queue[1].receive().expect("an answer")["say"], "granted");
+    assert_eq!((moved.name.as_str(), &moved["ahead"]), ("queued", &json!(2)));
+    queue[0].send(&json!("release"));
+    assert_eq!(queue[1].receive().expect("an answer").name, "granted");
     assert_eq!(queue[2].receive().expect("an answer")["ahead"], 1);
     drop(queue.remove(1));
-    assert_eq!(queue[1].receive().expect("an answer")["say"], "granted");
+    assert_eq!(queue[1].receive().expect("an answer").name, "granted");
 }
 
 #[test]

@@ -164,12 +164,12 @@ fn harmless(text: &str) {
 fn what_an_agent_says_cannot_order_the_terminal() {
     let sandbox = Sandbox::new();
     let refusing = agent(|wire| {
-        let _ = wire.try_send(&json!({"say": "refused", "reason": HOSTILE}));
+        let _ = wire.try_send(&json!({"refused": {"reason": HOSTILE}}));
         std::thread::spawn(move || while wire.next_message().is_some() {});
     });
     let newer = agent(|wire| {
         let mut theirs = hello(99);
-        theirs["version"] = json!(HOSTILE);
+        theirs["hello"]["version"] = json!(HOSTILE);
         let _ = wire.try_send(&theirs);
         std::thread::spawn(move || while wire.next_message().is_some() {});
     });
@@ -188,8 +188,8 @@ fn what_a_coordinator_says_is_one_line_of_the_agents_log() {
     let agent = Agent::start();
     let wire = Wire::dial(agent.host());
     wire.greet();
-    wire.send(&json!({"say": "acquire", "purpose": HOSTILE}));
-    assert_eq!(wire.receive().unwrap()["say"], "granted");
+    wire.send(&json!({"acquire": {"purpose": HOSTILE}}));
+    assert_eq!(wire.receive().unwrap().name, "granted");
     drop(wire);
     program::eventually("it says so", || agent.log().contains("all is well"));
     harmless(&agent.log());

@@ -122,7 +122,7 @@ struct NextResult {
 
 fn result_after(results: &dyn KeepResults, run: &str, last: i64) -> Result<Option<NextResult>, String> {
     let Some((number, bytes)) = results.after(run, last)? else { return Ok(None) };
-    let kept = str::from_utf8(&bytes).ok().and_then(|text| model::json::read::<KeptResult>(text).ok());
+    let kept = str::from_utf8(&bytes).ok().and_then(|text| serde_json::from_str::<KeptResult>(text).ok());
     let frame = kept.and_then(|kept| encode(&FromAgent::Result(Box::new(kept))).ok());
     Ok(Some(NextResult { number, frame }))
 }

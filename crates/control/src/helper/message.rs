@@ -1,8 +1,9 @@
 //! What an agent and its helper say to each other.
 
 use host::capture::Tap;
-use macro_rules_attribute::apply;
-use model::{Change, JournalEntry, Reverted, Setting, SettingNow, StackRule, by_kind};
+use model::{Change, JournalEntry, Reverted, Setting, SettingNow, StackRule};
+
+use serde::{Deserialize, Serialize};
 
 use crate::proto::message::{Message, Obstacle};
 
@@ -12,9 +13,8 @@ pub(super) const SESSION: u8 = b'S';
 pub(super) const SOCKET: u8 = b'D';
 
 /// A request of an agent. Each is answered in its order.
-#[apply(by_kind!)]
-#[serde(tag = "say", rename_all = "kebab-case")]
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Request {
     /// Changes settings until the session ends; answered by `Tuned`.
     Tune {
@@ -66,9 +66,8 @@ pub(crate) enum Request {
 }
 
 /// A socket option.
-#[apply(by_kind!)]
-#[serde(tag = "option", rename_all = "kebab-case")]
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum SocketOption {
     /// The congestion control.
     Congestion {
@@ -88,9 +87,8 @@ pub(crate) enum SocketOption {
 }
 
 /// An answer of a helper.
-#[apply(by_kind!)]
-#[serde(tag = "say", rename_all = "kebab-case")]
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Answer {
     /// Settings were changed.
     Tuned {

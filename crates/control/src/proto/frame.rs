@@ -74,7 +74,7 @@ impl Decoder {
         let Some(content) = rest.get(..length) else { return Ok(None) };
         let message = std::str::from_utf8(content)
             .map_err(|error| error.to_string())
-            .and_then(|text| model::json::read(text).map_err(|error| error.to_string()))
+            .and_then(|text| serde_json::from_str(text).map_err(|error| error.to_string()))
             .map_err(FrameError::Content);
         self.taken += 4 + length;
         self.last = length;

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use macro_rules_attribute::apply;
 use model::{
     Change, EndPass, EndTally, HostReading, Interval, Inventory, JournalEntry, MachineUser, Path, Reading, Reverted,
-    Role, Setting, SettingNow, Spec, Stop, Traffic, Watched, by_kind,
+    Role, Setting, SettingNow, Spec, Stop, Traffic, Watched,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -37,9 +36,8 @@ impl Message for FromWorker {
 }
 
 /// A message from a coordinator to an agent.
-#[apply(by_kind!)]
-#[serde(tag = "say", rename_all = "kebab-case")]
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ToAgent {
     /// The first message.
     Hello(Hello),
@@ -164,9 +162,8 @@ pub enum ToAgent {
 }
 
 /// A message from an agent to a coordinator.
-#[apply(by_kind!)]
-#[serde(tag = "say", rename_all = "kebab-case")]
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum FromAgent {
     /// The answer to the coordinator's hello.
     Hello(Hello),
@@ -511,9 +508,8 @@ pub struct Done {
 }
 
 /// A message from an agent to its worker process.
-#[apply(by_kind!)]
-#[serde(tag = "say", rename_all = "kebab-case")]
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ToWorker {
     /// Prepares a trial.
     Prepare(Box<Assignment>),
@@ -549,9 +545,8 @@ pub struct Assignment {
 }
 
 /// A message from a worker to its agent.
-#[apply(by_kind!)]
-#[serde(tag = "say", rename_all = "kebab-case")]
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum FromWorker {
     /// Its own listener is ready.
     Listening(WireRendezvous),
@@ -597,24 +592,24 @@ mod tests {
 
     #[test]
     fn a_grant_without_a_ticket_and_with_a_field_of_a_later_version_is_a_grant() {
-        for text in [r#"{"say": "granted"}"#, r#"{"say": "granted", "later": 1}"#] {
+        for text in [r#"{"granted": {}}"#, r#"{"granted": {"later": 1}}"#] {
             assert_eq!(parse(text), FromAgent::Granted { ticket: None });
         }
-        let acquire: ToAgent = serde_json::from_str(r#"{"say": "acquire", "purpose": "x"}"#).unwrap();
+        let acquire: ToAgent = serde_json::from_str(r#"{"acquire": {"purpose": "x"}}"#).unwrap();
         assert_eq!(acquire, ToAgent::Acquire { purpose: "x".into(), join: None });
     }
 
     #[test]
     fn an_unknown_or_missing_cause_is_the_most_general_one() {
         for cause in ["", r#", "cause": "of a later version""#] {
-            let refused = parse(&format!(r#"{{"say": "refused", "reason": "x"{cause}}}"#));
+            let refused = parse(&format!(r#"{{"refused": {{"reason": "x"{cause}}}}}"#));
             assert_eq!(refused, FromAgent::Refused { reason: "x".into(), cause: RefusalCause::Other });
-            let failed = parse(&format!(r#"{{"say": "failed", "reason": "x"{cause}}}"#));
+            let failed = parse(&format!(r#"{{"failed": {{"reason": "x"{cause}}}}}"#));
             assert_eq!(failed, FromAgent::Failed { reason: "x".into(), cause: Cause::Trial });
         }
-        let untuned = parse(r#"{"say": "untuned", "reason": "x", "obstacle": "of a later version"}"#);
+        let untuned = parse(r#"{"untuned": {"reason": "x", "obstacle": "of a later version"}}"#);
         assert_eq!(untuned, FromAgent::Untuned { reason: "x".into(), obstacle: Obstacle::Host });
-        let refused = parse(r#"{"say": "refused", "reason": "x", "cause": "token"}"#);
+        let refused = parse(r#"{"refused": {"reason": "x", "cause": "token"}}"#);
         assert_eq!(refused, FromAgent::Refused { reason: "x".into(), cause: RefusalCause::Token });
     }
 }

@@ -9,8 +9,6 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use macro_rules_attribute::apply;
-use model::by_kind;
 use serde::{Deserialize, Serialize};
 
 use super::error::TuneError;
@@ -46,9 +44,8 @@ pub(crate) struct Owner {
 }
 
 /// A step.
-#[apply(by_kind!)]
-#[serde(tag = "line", rename_all = "kebab-case")]
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 enum Line {
     /// The first step.
     Open(Owner),
@@ -208,7 +205,7 @@ impl Guard<'_> {
 impl JournalRecord {
     /// The content of a file. A truncated last line is ignored: its step was not done yet.
     fn of(text: &str) -> Option<Self> {
-        let mut lines = text.lines().map_while(|line| model::json::read::<Line>(line).ok());
+        let mut lines = text.lines().map_while(|line| serde_json::from_str::<Line>(line).ok());
         let Some(Line::Open(owner)) = lines.next() else { return None };
         let mut record = Self { owner, entries: Vec::new(), kept: false };
         lines.for_each(|line| record.take(line));

@@ -74,7 +74,7 @@ fn run(document: &Value) -> Result<Run, String> {
         return Err(refusal(schema));
     }
     // Through its text, as the store reads runs: what reads a run from a value would be in the program beside that.
-    model::json::read(&document.to_string()).map_err(|error| {
+    serde_json::from_str(&document.to_string()).map_err(|error| {
         let error = error.to_string();
         // The place is one in that text, which nobody sees.
         let reason = error.rfind(" at line ").map_or(error.as_str(), |end| &error[..end]);

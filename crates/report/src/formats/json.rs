@@ -16,6 +16,6 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
 }
 
 fn pretty<T: Serialize + ?Sized>(value: &T, view: &View<'_>) -> Result<Vec<u8>, ReportError> {
-    let text = model::json::pretty(value);
+    let text = serde_json::to_string_pretty(value);
     text.map(String::into_bytes).map_err(|source| ReportError::Json { run: stem(view.runs).to_owned(), source })
 }

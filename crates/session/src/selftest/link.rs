@@ -193,7 +193,7 @@ fn run(host: &LabHost, program: &str, args: &[&str]) -> Result<Vec<u8>, Failure>
 
 fn json(host: &LabHost, program: &str, args: &[&str]) -> Result<Value, Failure> {
     let text = run(host, program, args)?;
-    model::json::read(&String::from_utf8_lossy(&text))
+    serde_json::from_str(&String::from_utf8_lossy(&text))
         .map_err(|error| failure_of(format!("read the output of `{program} {}`", args.join(" ")), error))
 }
 

@@ -78,12 +78,12 @@ impl Crowd {
     }
 
     fn wait(&self, wire: &Wire) {
-        let asked = wire.try_send(&json!({"say": "acquire", "purpose": "nothing"}));
+        let asked = wire.try_send(&json!({"acquire": {"purpose": "nothing"}}));
         while let (Ok(()), Some(message)) = (&asked, wire.receive()) {
-            if message["say"] == "granted" {
+            if message.name == "granted" {
                 self.load.counts.add("turns of waiting clients");
                 std::thread::sleep(TURN);
-                let _ = wire.try_send(&json!({"say": "release"}));
+                let _ = wire.try_send(&json!("release"));
                 return;
             }
         }
@@ -92,7 +92,7 @@ impl Crowd {
     fn ping(&self) {
         while self.load.goes_on() {
             let wires = self.wires.lock().unwrap().clone();
-            let silent = |wire: &Wire| wire.try_send(&json!({"say": "ping"})).is_err();
+            let silent = |wire: &Wire| wire.try_send(&json!("ping")).is_err();
             let closed: Vec<bool> = wires.iter().map(silent).collect();
             let mut closed = closed.into_iter();
             // Others are only added at the end.
@@ -112,7 +112,7 @@ impl Crowd {
             let leaving = std::mem::take(&mut *self.wires.lock().unwrap());
             for (at, wire) in leaving.into_iter().enumerate() {
                 if at.is_multiple_of(2) {
-                    let _ = wire.try_send(&json!({"say": "release"}));
+                    let _ = wire.try_send(&json!("release"));
                 }
                 wire.close();
                 std::thread::sleep(Duration::from_millis(if on { 2 } else { 0 }));
@@ -126,7 +126,7 @@ impl Crowd {
 fn greeted(load: &Load) -> Option<Wire> {
     let wire = Wire::dial(&load.root);
     wire.authenticate(TOKEN);
-    (wire.receive()?["say"] == "welcome").then_some(wire)
+    (wire.receive()?.name == "welcome").then_some(wire)
 }
 
 /// One client after the other, of either agent.
@@ -149,7 +149,7 @@ fn look(load: &Load, random: &mut SplitMix64) -> Option<&'static str> {
         wire.greet();
     } else {
         wire.authenticate(TOKEN);
-        wire.receive().filter(|welcome| welcome["say"] == "welcome")?;
+        wire.receive().filter(|welcome| welcome.name == "welcome")?;
     }
     load.clients.fetch_add(1, Ordering::SeqCst);
     let asked = catch_unwind(AssertUnwindSafe(|| ask(&wire, random))).ok().flatten();
@@ -162,9 +162,9 @@ fn look(load: &Load, random: &mut SplitMix64) -> Option<&'static str> {
 
 fn ask(wire: &Wire, random: &mut SplitMix64) -> Option<&'static str> {
     let (request, what) = match random.below(4) {
-        0 => (json!({"say": "acquire", "purpose": "nothing"}), "visits to the queue"),
-        1 => (json!({"say": "watch", "interval_ns": 100_000_000}), "visits that watched"),
-        2 => (json!({"say": "nonsense", "of": random.next_u64()}), "visits with an unknown request"),
+        0 => (json!({"acquire": {"purpose": "nothing"}}), "visits to the queue"),
+        1 => (json!({"watch": {"interval_ns": 100_000_000}}), "visits that watched"),
+        2 => (json!({"nonsense": {"of": random.next_u64()}}), "visits with an unknown request"),
         _ => return Some("visits that left after the welcome"),
     };
     wire.try_send(&request).ok()?;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use engine::transport::FlowHello;
 use model::{CaptureSpec, Payload, PayloadKind, Spec, Stop};
 use program::process::Signal;
-use program::wire::Wire;
+use program::wire::{Message, Wire};
 use program::{Agent, Sandbox, check, client, eventually, skip};
 use serde_json::{Value, json};
 
@@ -23,8 +23,8 @@ fn holder(agent: &Agent) -> Wire {
 }
 
 fn acquire(wire: &Wire, purpose: &str) {
-    wire.send(&json!({"say": "acquire", "purpose": purpose}));
-    assert_eq!(wire.receive().unwrap()["say"], "granted");
+    wire.send(&json!({"acquire": {"purpose": purpose}}));
+    assert_eq!(wire.receive().unwrap().name, "granted");
 }
 
 fn spec(transport: &str, pattern: &str) -> Spec {
@@ -36,16 +36,16 @@ fn leg(spec: &Spec) -> Value {
 }
 
 /// Requests a trial and returns the first answer.
-fn prepare(wire: &Wire, role: &str, spec: &Spec, legs: &[Value], more: &Value) -> Value {
-    let mut request = json!({"say": "prepare", "trial": 0, "role": role, "spec": spec, "legs": legs});
-    request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+fn prepare(wire: &Wire, role: &str, spec: &Spec, legs: &[Value], more: &Value) -> Message {
+    let mut request = json!({"prepare": {"trial": 0, "role": role, "spec": spec, "legs": legs}});
+    request["prepare"].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     wire.send(&request);
     wire.receive().expect("an answer")
 }
 
 /// Why a request was refused.
-fn reason(answer: &Value) -> &str {
-    assert_eq!(answer["say"], "failed", "{answer}");
+fn reason(answer: &Message) -> &str {
+    assert_eq!(answer.name, "failed", "{answer}");
     answer["reason"].as_str().unwrap()
 }
 
@@ -54,10 +54,8 @@ fn rendezvous(address: SocketAddr) -> Value {
 }
 
 fn reach_token(wire: &Wire) -> Value {
-    wire.send(&json!({"say": "issue-reach-token"}));
-    let mut token = wire.receive().unwrap();
-    token.as_object_mut().unwrap().remove("say");
-    token
+    wire.send(&json!({"issue-reach-token": {}}));
+    wire.receive().unwrap().content
 }
 
 /// Whether the agent answers an unauthenticated connection.
@@ -95,11 +93,11 @@ fn surplus_data_connections_are_closed_and_block_nobody() {
     assert!(serves(&agent));
     let mut second = connect(1);
     assert!(taken(&mut second));
-    assert_eq!(wire.receive().unwrap()["say"], "armed");
+    assert_eq!(wire.receive().unwrap().name, "armed");
     surplus.extend((0..600).map(|at| connect(at % 3)));
     assert!(serves(&agent));
     assert!(!surplus.iter_mut().any(taken), "each is closed without an answer");
-    wire.send(&json!({"say": "release"}));
+    wire.send(&json!("release"));
     acquire(&wire, "the next");
     agent.signal(Signal::TERM);
     assert!(agent.wait().success());
@@ -199,8 +197,8 @@ fn no_payload_goes_to_a_host_that_did_not_answer() {
     let refused = prepare(&wire, "active", &spec, &[leg(&spec)], &json!({"rendezvous": [rendezvous(address)]}));
     assert!(reason(&refused).contains("reachability token"), "{refused}");
     // An agent runs at that address, so the address is allowed; the port belongs to another program.
-    let request = json!({"say": "prepare", "trial": 0, "role": "active", "spec": spec, "legs": [leg(&spec)],
-        "rendezvous": [rendezvous(address)], "reach_token": reach_token(&wire)});
+    let request = json!({"prepare": {"trial": 0, "role": "active", "spec": spec, "legs": [leg(&spec)],
+        "rendezvous": [rendezvous(address)], "reach_token": reach_token(&wire)}});
     wire.send(&request);
     let answer = std::thread::spawn(move || wire.receive().unwrap());
     let (mut received, mut buffer) = (Vec::new(), [0; 2_048]);
@@ -287,7 +285,7 @@ fn a_capture_holds_the_trials_own_sockets_only_and_headers_unless_payload_is_all
         let agent = Agent::with_token(&sandbox, &[&format!("--allow-capture={allowed}")]);
         let wire = Wire::dial(agent.host());
         wire.authenticate(client::TOKEN);
-        assert_eq!(wire.receive().unwrap()["say"], "welcome");
+        assert_eq!(wire.receive().unwrap().name, "welcome");
         acquire(&wire, "a test");
         let known = reach_token(&wire);
         let payload = Some(Payload { kind: PayloadKind::Pattern, ..Payload::default() });
@@ -297,12 +295,12 @@ fn a_capture_holds_the_trials_own_sockets_only_and_headers_unless_payload_is_all
         assert!(reason(&prepare(&wire, "active", &spec, &legs, &both)).contains("2 rendezvous addresses exceed"));
         let one = json!({"rendezvous": [rendezvous(far)], "reach_token": known});
         let armed = prepare(&wire, "active", &spec, &legs, &one);
-        if armed["say"] == "failed" && transport == "mptcp" {
+        if armed.name == "failed" && transport == "mptcp" {
             skip::skip(test, reason(&armed));
             continue;
         }
-        assert_eq!(armed["say"], "armed", "{armed}");
-        wire.send(&json!({"say": "start"}));
+        assert_eq!(armed.name, "armed", "{armed}");
+        wire.send(&json!("start"));
         // Connections of another program, to the same port and to another one.
         for address in [far, service] {
             let mut other = TcpStream::connect(address).unwrap();
@@ -310,7 +308,7 @@ fn a_capture_holds_the_trials_own_sockets_only_and_headers_unless_payload_is_all
         }
         let done = loop {
             let message = wire.receive().unwrap();
-            if message["say"] != "live" {
+            if message.name != "live" {
                 break message;
             }
         };

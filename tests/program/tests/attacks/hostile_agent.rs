@@ -14,13 +14,13 @@ fn agent(listening: Value) -> (String, Arc<Mutex<Vec<String>>>) {
     let seen = names.clone();
     let play = move |wire: Wire| {
         wire.send(&hello(PROTOCOL));
-        wire.send(&json!({"say": "welcome", "inventory": {}, "clock_ns": 20.0}));
+        wire.send(&json!({"welcome": {"inventory": {}, "clock_ns": 20.0}}));
         while let Some(message) = wire.receive() {
-            let name = message["say"].as_str().unwrap_or_default().to_owned();
+            let name = message.name.clone();
             match name.as_str() {
-                "acquire" => wire.send(&json!({"say": "granted"})),
-                "prepare" => wire.send(&json!({"say": "listening", "rendezvous": [listening.clone()]})),
-                "reset" => wire.send(&json!({"say": "reset"})),
+                "acquire" => wire.send(&json!({"granted": {}})),
+                "prepare" => wire.send(&json!({"listening": {"rendezvous": [listening.clone()]}})),
+                "reset" => wire.send(&json!("reset")),
                 _ => {}
             }
             seen.lock().unwrap().push(name);
@@ -56,12 +56,12 @@ fn an_agent_cannot_send_its_client_to_another_host() {
 fn answering(done: Value) -> String {
     wire::agent(move |wire: Wire| {
         wire.send(&hello(PROTOCOL));
-        wire.send(&json!({"say": "welcome", "inventory": {}, "clock_ns": 20.0}));
+        wire.send(&json!({"welcome": {"inventory": {}, "clock_ns": 20.0}}));
         while let Some(message) = wire.receive() {
-            let answer = match message["say"].as_str().unwrap_or_default() {
-                "acquire" => json!({"say": "granted"}),
-                "prepare" => json!({"say": "armed"}),
-                "reset" => json!({"say": "reset"}),
+            let answer = match message.name.as_str() {
+                "acquire" => json!({"granted": {}}),
+                "prepare" => json!("armed"),
+                "reset" => json!("reset"),
                 "start" => done.clone(),
                 _ => continue,
             };
@@ -77,10 +77,9 @@ fn answering(done: Value) -> String {
 fn a_result_with_more_than_its_trial_can_have_is_refused_and_not_stored() {
     let tally = serde_json::to_value(model::EndTally { bytes_sent: 1_000, ..model::EndTally::default() }).unwrap();
     let done = |change: &dyn Fn(&mut Value)| {
-        let mut done = json!({
-            "say": "done", "tallies": [tally], "failure": null, "elapsed_ns": 60_000_000, "host": {"cpu": null, "setup_ns": 1},
-        });
-        change(&mut done);
+        let mut done = json!({"done": {"tallies": [tally], "failure": null, "elapsed_ns": 60_000_000, "host": {"cpu": null, "setup_ns": 1},
+        }});
+        change(&mut done["done"]);
         done
     };
     let interval = json!({"start_ns": 0, "end_ns": 1, "bytes_sent": 1, "bytes_received": 0, "transactions": 0});

@@ -12,7 +12,7 @@ fn long_messages_end_a_session_and_cost_no_memory() {
         let wire = Wire::dial(agent.host());
         wire.greet();
         // The agent closes at the announced length; the rest of the message may find no reader.
-        let _ = wire.try_send(&json!({"say": "acquire", "purpose": "x".repeat(32 << 20)}));
+        let _ = wire.try_send(&json!({"acquire": {"purpose": "x".repeat(32 << 20)}}));
         assert_eq!(wire.receive(), None);
     }
     eventually("it says so", || agent.log().contains("over the limit of 1048576"));

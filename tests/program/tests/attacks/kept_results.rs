@@ -28,7 +28,7 @@ fn agent(sandbox: &Sandbox, results: u32) -> (Agent, Connection) {
 fn ask(agent: &Agent) -> Wire {
     let wire = Wire::dial(agent.host());
     wire.greet();
-    wire.send(&json!({"say": "results", "run": RUN}));
+    wire.send(&json!({"results": {"run": RUN}}));
     wire
 }
 
@@ -42,13 +42,13 @@ fn a_confined_agent_reads_results_of_any_size_and_says_which_it_cannot_read() {
     let wire = ask(&agent);
     for trial in 0..8 {
         let result = wire.receive().unwrap();
-        assert_eq!((&result["say"], &result["trial"]), (&json!("result"), &json!(trial)), "in order");
+        assert_eq!((result.name.as_str(), &result["trial"]), ("result", &json!(trial)), "in order");
     }
     let end = wire.receive().unwrap();
-    assert_eq!((&end["say"], &end["unread"]), (&json!("no-more-results"), &json!(null)));
+    assert_eq!((end.name.as_str(), &end["unread"]), ("no-more-results", &json!(null)));
     file.execute_batch("DROP TABLE result").unwrap();
     let end = ask(&agent).receive().unwrap();
-    assert_eq!(end["say"], "no-more-results");
+    assert_eq!(end.name, "no-more-results");
     assert!(end["unread"].as_str().unwrap().contains("cannot read results"), "{end}");
 }
 

@@ -59,7 +59,7 @@ fn man_in_the_middle(agent: &str, key: &Arc<Mutex<String>>) -> String {
         for (from, to) in [(client.clone(), agent.clone()), (agent, client)] {
             thread::spawn(move || {
                 while let Some(message) = from.next_message() {
-                    if to.try_send(&message).is_err() {
+                    if to.try_send(&message.value()).is_err() {
                         break;
                     }
                 }

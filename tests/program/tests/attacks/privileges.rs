@@ -12,6 +12,7 @@ use std::time::Duration;
 use lab::{CrossoverSpec, Lab};
 use program::agent::{OTHER_USER, children_called, helpers};
 use program::process::{Signal, eventually, send, within};
+use program::wire::Message;
 use program::{Agent, Running, Sandbox, binary, skip};
 use serde_json::{Value, json};
 
@@ -309,7 +310,7 @@ impl Session {
         Self(stream)
     }
 
-    fn ask(&mut self, request: &Value) -> Value {
+    fn ask(&mut self, request: &Value) -> Message {
         let bytes = serde_json::to_vec(request).unwrap();
         self.0.write_all(&u32::try_from(bytes.len()).unwrap().to_be_bytes()).unwrap();
         self.0.write_all(&bytes).unwrap();
@@ -318,8 +319,8 @@ impl Session {
             self.0.read_exact(&mut length).unwrap();
             let mut bytes = vec![0; u32::from_be_bytes(length) as usize];
             self.0.read_exact(&mut bytes).unwrap();
-            let answer: Value = serde_json::from_slice(&bytes).unwrap();
-            if answer["say"] != "ping" {
+            let answer = Message::of(serde_json::from_slice(&bytes).unwrap());
+            if answer.name != "ping" {
                 return answer;
             }
         }
@@ -341,25 +342,24 @@ fn a_helper_does_no_more_than_the_flags_of_its_agent_allow() {
     let mut refused = |request: Value, word: &str| {
         let answer = session.ask(&request);
         let reason = answer["reason"].as_str().unwrap_or_default();
-        assert!(answer["say"] == "refused" && reason.contains(word), "{request}: {answer}");
+        assert!(answer.name == "refused" && reason.contains(word), "{request}: {answer}");
     };
-    let tune =
-        |key: &str, value: &str| json!({"say": "tune", "command": "x", "settings": [{"key": key, "value": value}]});
+    let tune = |key: &str, value: &str| json!({"tune": {"command": "x", "settings": [{"key": key, "value": value}]}});
     refused(tune("sysctl.kernel.core_pattern", "|/tmp/evil"), "the kernel starts programs");
     refused(tune("sysctl.kernel.randomize_va_space", "0"), "not a network setting");
     refused(tune("sysctl.net.ipv4.../../kernel/core_pattern", "|/tmp/evil"), "");
-    refused(json!({"say": "load", "stack": "aimd", "rules": []}), "loads no TCP stacks");
+    refused(json!({"load": {"stack": "aimd", "rules": []}}), "loads no TCP stacks");
     let capture = |ports: &[u16]| {
         let wanted = json!({"protocol": 6, "ports": ports, "address": null});
-        json!({"say": "capture", "wanted": wanted, "snaplen": 65535, "interface": 1, "outgoing": false})
+        json!({"capture": {"wanted": wanted, "snaplen": 65535, "interface": 1, "outgoing": false}})
     };
     refused(capture(&[22]), "out of order");
     // Packets of a measurement have a port.
-    assert_eq!(Session::open(&socket, b'D').ask(&capture(&[]))["say"], "refused");
+    assert_eq!(Session::open(&socket, b'D').ask(&capture(&[])).name, "refused");
     // It gets records of packets, and no socket: of a packet with a long payload the first 134 bytes.
     let (listener, mut capturing) = (TcpListener::bind("127.0.0.1:0").unwrap(), Session::open(&socket, b'D'));
     let port = listener.local_addr().unwrap().port();
-    assert_eq!(capturing.ask(&capture(&[port]))["say"], "opened");
+    assert_eq!(capturing.ask(&capture(&[port])).name, "opened");
     let mut client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     client.write_all(&[7; 1_000]).unwrap();
     loop {
@@ -379,8 +379,8 @@ fn a_helper_does_no_more_than_the_flags_of_its_agent_allow() {
     garbage.0.write_all(&[0xff; 64]).unwrap();
     let mut rest = Vec::new();
     let _ = garbage.0.read_to_end(&mut rest);
-    let shown = session.ask(&json!({"say": "show", "keys": ["sysctl.net.ipv4.tcp_sack"]}));
-    assert_eq!(shown["say"], "shown", "{shown}");
+    let shown = session.ask(&json!({"show": {"keys": ["sysctl.net.ipv4.tcp_sack"]}}));
+    assert_eq!(shown.name, "shown", "{shown}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 /// A hello of another protocol, with a version as long as a line of the log may be.
 fn other_hello() -> Value {
-    json!({"say": "hello", "protocol": 0, "version": "x".repeat(440), "nonce": "00"})
+    json!({"hello": {"protocol": 0, "version": "x".repeat(440), "nonce": "00"}})
 }
 
 #[test]

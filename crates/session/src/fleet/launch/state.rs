@@ -97,7 +97,7 @@ impl State {
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => return Ok(None),
             Err(error) => return Err(Failure::output(format!("cannot read {}: {error}", file.display()))),
         };
-        let content = model::json::read(&text)
+        let content = serde_json::from_str(&text)
             .map_err(|error| Failure::output(format!("{} is damaged: {error}; remove it", file.display())))?;
         Ok(Some(Self { folder, content }))
     }
@@ -106,7 +106,7 @@ impl State {
         let file = self.folder.join(STATE);
         let write = || -> std::io::Result<()> {
             let mut new = tempfile::NamedTempFile::new_in(&self.folder)?;
-            new.write_all(model::json::pretty(&self.content)?.as_bytes())?;
+            new.write_all(serde_json::to_string_pretty(&self.content)?.as_bytes())?;
             new.persist(&file).map(drop).map_err(|error| error.error)
         };
         write().map_err(|error| Failure::output(format!("cannot write {}: {error}", file.display())))
