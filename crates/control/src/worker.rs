@@ -14,7 +14,6 @@ use engine::{EngineError, Leg, PathTimes, Signals, TrialPlan, now_ns};
 use model::{Live, Role};
 
 use crate::helper::set_option;
-use crate::proto::auth;
 use crate::proto::frame::{Decoder, encode};
 use crate::proto::message::{Assignment, FromWorker, Message, ToWorker, WireRendezvous, WorkerDone};
 
@@ -176,7 +175,7 @@ fn connect(assignment: &Assignment, plan: &TrialPlan, transport: &dyn Transport)
                 address: target.address,
                 path: target.path.clone(),
                 cookie: cookie(&target.cookie),
-                blob: auth::unhex(&target.blob).unwrap_or_default(),
+                blob: hex::decode(&target.blob).unwrap_or_default(),
                 patience: Duration::from_nanos(plan.path.patience_ns),
             }
         }
@@ -209,7 +208,7 @@ fn boot_id() -> Option<String> {
 }
 
 fn cookie(text: &str) -> Cookie {
-    auth::unhex(text).and_then(|bytes| bytes.try_into().ok()).unwrap_or_default()
+    hex::decode(text).ok().and_then(|bytes| bytes.try_into().ok()).unwrap_or_default()
 }
 
 /// Waits for all connections of this worker, from the agent's port or from its own listener, and sorts them by link.
@@ -266,7 +265,7 @@ fn rendezvous_message(rendezvous: &Rendezvous, assignment: &Assignment) -> WireR
         path: rendezvous.path.clone(),
         cookie: assignment.cookie.clone(),
         boot_id: boot_id(),
-        blob: auth::hex(&rendezvous.blob),
+        blob: hex::encode(&rendezvous.blob),
     }
 }
 

@@ -46,8 +46,7 @@ impl Payload {
     /// The payload of a file's bytes.
     #[must_use]
     pub fn of_file(name: &str, bytes: &[u8]) -> Self {
-        let content = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        Self { kind: PayloadKind::File, name: Some(name.to_owned()), content: Some(content) }
+        Self { kind: PayloadKind::File, name: Some(name.to_owned()), content: Some(hex::encode(bytes)) }
     }
 
     /// The bytes of its file; empty if it has none, or what it has are not hexadecimal digits.

@@ -1,6 +1,5 @@
 //! Results of other tools as runs in the store.
 
-use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -100,12 +99,7 @@ fn read(file: &Path, format: Option<&Format>) -> Result<Contents, String> {
     let bytes = bytes_of(file)?;
     let text = unpacked(&bytes)?;
     let reading = import::read(text.as_deref().unwrap_or(&bytes), format).map_err(|refused| refused.reason)?;
-    let sha256 = digest(&SHA256, &bytes).as_ref().iter().fold(String::new(), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    });
-    Ok(Contents { sha256, reading })
+    Ok(Contents { sha256: hex::encode(digest(&SHA256, &bytes)), reading })
 }
 
 fn bytes_of(file: &Path) -> Result<Vec<u8>, String> {

@@ -162,9 +162,9 @@ impl Wire {
     pub fn proof(&self, token: &str, side: &str, coordinator: &str, agent: &str) -> String {
         let (key, exporter) = self.0.binding();
         let mut mac = Hmac::<Sha256>::new_from_slice(token.as_bytes()).expect("any key");
-        let text = format!("throughline/1 {side} {coordinator} {agent} {} {}", hex(&key), hex(&exporter));
+        let text = format!("throughline/1 {side} {coordinator} {agent} {} {}", hex::encode(key), hex::encode(exporter));
         mac.update(text.as_bytes());
-        hex(&mac.finalize().into_bytes())
+        hex::encode(mac.finalize().into_bytes())
     }
 
     /// Logs in to an agent that has this token, and checks that the agent proves it first.
@@ -192,10 +192,6 @@ impl Wire {
 
 /// The nonce of [`hello`].
 pub const NONCE: &str = "00112233445566778899aabbccddeeff";
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
 
 /// The hello of a side with this protocol version.
 #[must_use]

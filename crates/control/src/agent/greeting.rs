@@ -2,7 +2,7 @@
 
 use super::clients::Client;
 use super::session::{EndReason, Session};
-use crate::proto::auth::{self, Token};
+use crate::proto::auth::Token;
 use crate::proto::message::{FromAgent, Hello, RefusalCause, ToAgent};
 use crate::proto::{PROTOCOL, program};
 
@@ -47,7 +47,7 @@ impl Session {
         let ToAgent::Hello(theirs) = self.wire.recv().await? else {
             return Err(self.refuse("the first message must be `hello`").await);
         };
-        let nonce = auth::hex(&engine::random::<16>().map_err(|error| error.to_string())?);
+        let nonce = hex::encode(engine::random::<16>().map_err(|error| error.to_string())?);
         let token = self.shared.options.token.clone();
         let mut ours = hello(nonce.clone(), self.shared.instance.clone());
         ours.version.clone_from(&self.shared.options.version);

@@ -48,7 +48,7 @@ use tokio::sync::Notify;
 use crate::helper::Helper;
 use crate::limits::file_limit;
 use crate::patience::{ControlPath, patience_on};
-use crate::proto::auth::{self, Binding, Token};
+use crate::proto::auth::{Binding, Token};
 use crate::proto::{CONTROL_MAGIC, PROTOCOL};
 use crate::{AgentKey, ControlError};
 use addresses::Addresses;
@@ -265,7 +265,7 @@ impl Shared {
             welcomes: SharedReading::default(),
             served: Notify::new(),
             // An agent without randomness cannot draw cookies either and refuses the first trial.
-            instance: engine::random::<8>().map(|bytes| auth::hex(&bytes)).unwrap_or_default(),
+            instance: engine::random::<8>().map(hex::encode).unwrap_or_default(),
             options,
         }
     }

@@ -11,7 +11,6 @@ use model::{Capture, CaptureSpec, IpProtocol, Role, Spec};
 
 use super::session_captures::SessionCaptures;
 use crate::helper::Helper;
-use crate::proto::auth;
 
 /// Where an agent stores captured packets.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -134,7 +133,7 @@ fn is_multipath(spec: &Spec) -> bool {
 /// A unique name for each capture: time, trial and end.
 pub(crate) fn file(folder: &Path, role: Role, trial: u32) -> PathBuf {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let mark = engine::random::<3>().map(|bytes| auth::hex(&bytes)).unwrap_or_default();
+    let mark = engine::random::<3>().map(hex::encode).unwrap_or_default();
     let end = match role {
         Role::Active => "near",
         Role::Passive => "far",

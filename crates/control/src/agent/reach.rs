@@ -20,7 +20,6 @@ use super::Shared;
 use super::addresses::Addresses;
 use super::budget::Budget;
 use super::data_acceptor::Registration;
-use crate::proto::auth;
 use crate::proto::message::{Prepare, ReachabilityToken};
 
 /// Time limit for another agent to connect and to answer on a short path: two round trips, and a lost packet.
@@ -193,7 +192,7 @@ fn is_worker_socket(path: &Path, own: &Path) -> bool {
 /// byte of it.
 fn is_known(mut host: SocketAddr, reach_token: &ReachabilityToken, limit: Duration) -> bool {
     let mut challenge = || -> Option<bool> {
-        let cookie: Cookie = auth::unhex(&reach_token.cookie)?.try_into().ok()?;
+        let cookie: Cookie = hex::decode(&reach_token.cookie).ok()?.try_into().ok()?;
         host.set_port(reach_token.port?);
         let hello = FlowHello::new(cookie, u32::MAX, u32::MAX).ok()?;
         let mut stream = TcpStream::connect_timeout(&host, limit).ok()?;
@@ -233,7 +232,7 @@ impl IssuedTokens {
             Some(at) if !shared.covers(at) => self.port_at(shared, at).await,
             _ => shared.port,
         };
-        Ok(ReachabilityToken { port, cookie: auth::hex(&cookie) })
+        Ok(ReachabilityToken { port, cookie: hex::encode(cookie) })
     }
 
     async fn port_at(&mut self, shared: &Arc<Shared>, at: IpAddr) -> Option<u16> {
@@ -304,7 +303,7 @@ mod tests {
             }
             challenges
         });
-        let reach_token = ReachabilityToken { port: Some(address.port()), cookie: auth::hex(&cookie) };
+        let reach_token = ReachabilityToken { port: Some(address.port()), cookie: hex::encode(cookie) };
         let known = |reach_token: &ReachabilityToken| is_known(address, reach_token, Duration::from_secs(5));
         assert_eq!([(); 4].map(|()| known(&reach_token)), [true, false, false, false]);
         let challenges = agent.join().unwrap();
@@ -319,7 +318,7 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
         let host = listener.local_addr().unwrap();
-        let reach_token = ReachabilityToken { port: Some(host.port()), cookie: auth::hex(&[7; 16]) };
+        let reach_token = ReachabilityToken { port: Some(host.port()), cookie: hex::encode([7; 16]) };
         let challenges = Challenges(Arc::new(Mutex::new(Budget::new(3, 0.0))));
         let [client, another] = ["192.0.2.1", "192.0.2.2"].map(|address| address.parse().unwrap());
         // Nobody answers.

@@ -24,7 +24,7 @@ use super::{AgentOptions, Shared};
 use crate::ControlError;
 use crate::helper::Client;
 use crate::patience::ControlPath;
-use crate::proto::auth::{self, Binding};
+use crate::proto::auth::Binding;
 use crate::proto::message::{
     Assignment, Cause, Done, FromAgent, FromWorker, Prepare, ToAgent, ToWorker, WireRendezvous, WorkerDone,
 };
@@ -210,7 +210,7 @@ impl Session {
                 over = until_released(&mut self.wire) => return over.map(|()| None),
             }
         }
-        let ticket = auth::hex(&engine::random::<16>().map_err(|error| error.to_string())?);
+        let ticket = hex::encode(engine::random::<16>().map_err(|error| error.to_string())?);
         let limit = Duration::from_nanos(self.shared.options.limits.hold_ns);
         Ok(Some(self.shared.holds.begin(position, ticket, limit)))
     }
@@ -386,7 +386,7 @@ impl Session {
                 listen_on: self.addresses.here,
                 scope: self.addresses.scope,
                 directory: self.shared.options.directory.clone(),
-                cookie: auth::hex(&cookie),
+                cookie: hex::encode(cookie),
                 helper: self.shared.options.helper.path().map(Path::to_owned),
             };
             if through_shared_port {
@@ -423,7 +423,7 @@ impl Session {
                 port: self.shared.port,
                 shared: true,
                 path: None,
-                cookie: auth::hex(&cookie),
+                cookie: hex::encode(cookie),
                 boot_id: None,
                 blob: String::new(),
             };

@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 
 use crate::agent::{Agent, hello};
 use crate::patience::{ControlPath, seconds};
-use crate::proto::auth::{self, Binding, Token};
+use crate::proto::auth::{Binding, Token};
 use crate::proto::frame::MAX_WELCOME;
 use crate::proto::message::{Cause, FromAgent, Hello, ReachabilityToken, RefusalCause, ToAgent};
 use crate::proto::{CONTROL_MAGIC, PROTOCOL, program};
@@ -167,7 +167,7 @@ impl End {
         binding: &Binding,
     ) -> Result<Self, ControlError> {
         let nonce =
-            auth::hex(&engine::random::<16>().map_err(|source| ControlError::io("draw a random number", source))?);
+            hex::encode(engine::random::<16>().map_err(|source| ControlError::io("draw a random number", source))?);
         let lost =
             |reason: String| ControlError::Lost { address: name.clone(), during: "during the greeting".into(), reason };
         // An agent without a token may send its welcome at once.

@@ -9,7 +9,6 @@ use ring::digest::{self, SHA256};
 use schedule::{RatePass, TestRequest};
 use serde::Serialize;
 
-use crate::proto::auth;
 use crate::proto::message::{KeptResult, ResultOf};
 
 /// How long agents keep what is stored: longer than a bus takes to write to its disk what it has acknowledged (`sync_interval` of
@@ -43,7 +42,7 @@ impl Results {
         if test.spec.no_loss || test.spec.capture.is_some() {
             return None;
         }
-        let (run, attempt) = (self.run.clone()?, auth::hex(&engine::random::<8>().ok()?));
+        let (run, attempt) = (self.run.clone()?, hex::encode(engine::random::<8>().ok()?));
         Some(ResultOf { run, test: digest_of(test)?, attempt, started_unix_ns })
     }
 
@@ -103,7 +102,7 @@ fn digest_of(test: &TestRequest) -> Option<String> {
 
 /// 128 bits of SHA-256 over the JSON of a value, in hex.
 fn digest(value: &impl Serialize) -> String {
-    auth::hex(&digest::digest(&SHA256, &serde_json::to_vec(value).unwrap_or_default()).as_ref()[..16])
+    hex::encode(&digest::digest(&SHA256, &serde_json::to_vec(value).unwrap_or_default()).as_ref()[..16])
 }
 
 #[cfg(test)]

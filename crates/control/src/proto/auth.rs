@@ -41,20 +41,20 @@ impl Token {
     /// # Errors
     /// If the kernel gives no random bits.
     pub fn fresh() -> Result<String, std::io::Error> {
-        Ok(hex(&engine::random::<32>()?))
+        Ok(hex::encode(engine::random::<32>()?))
     }
 
     /// The proof that `side` ("coordinator" or "agent") knows the token, in hex. `nonces` are the coordinator's and the agent's.
     #[must_use]
     pub fn prove(&self, side: &str, nonces: [&str; 2], binding: &Binding) -> String {
-        hex(hmac::sign(&self.key(), proved(side, nonces, binding).as_bytes()).as_ref())
+        hex::encode(hmac::sign(&self.key(), proved(side, nonces, binding).as_bytes()).as_ref())
     }
 
     /// Whether `proof` is right, compared in constant time.
     #[must_use]
     pub fn check(&self, proof: &str, side: &str, nonces: [&str; 2], binding: &Binding) -> bool {
         let text = proved(side, nonces, binding);
-        unhex(proof).is_some_and(|bytes| hmac::verify(&self.key(), text.as_bytes(), &bytes).is_ok())
+        hex::decode(proof).is_ok_and(|bytes| hmac::verify(&self.key(), text.as_bytes(), &bytes).is_ok())
     }
 
     fn key(&self) -> hmac::Key {
@@ -64,7 +64,7 @@ impl Token {
 
 /// What a proof is made over.
 fn proved(side: &str, [coordinator, agent]: [&str; 2], binding: &Binding) -> String {
-    let (key, exporter) = (hex(&binding.key.0), hex(&binding.exporter));
+    let (key, exporter) = (hex::encode(binding.key.0), hex::encode(binding.exporter));
     format!("throughline/1 {side} {coordinator} {agent} {key} {exporter}")
 }
 
@@ -82,24 +82,6 @@ impl std::fmt::Debug for Token {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Token(...)")
     }
-}
-
-/// Lower-case hexadecimal.
-#[must_use]
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Reads hexadecimal; `None` for anything else.
-#[must_use]
-pub fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digits = text.as_bytes();
-    let pairs = digits.chunks_exact(2);
-    // A sign would pass for a digit below.
-    if !pairs.remainder().is_empty() || !digits.iter().all(u8::is_ascii_hexdigit) {
-        return None;
-    }
-    pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }
 
 #[cfg(test)]
@@ -154,14 +136,6 @@ mod tests {
     fn the_mac_is_rfc_4231s() {
         // Test case 2: key "Jefe", data "what do ya want for nothing?".
         let mac = hmac::sign(&Token(b"Jefe".to_vec()).key(), b"what do ya want for nothing?");
-        assert_eq!(hex(mac.as_ref()), "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
-    }
-
-    #[test]
-    fn hex_reads_what_it_wrote() {
-        assert_eq!(unhex(&hex(&[0, 1, 254, 255])), Some(vec![0, 1, 254, 255]));
-        assert_eq!(unhex("abc"), None);
-        assert_eq!(unhex("xy"), None);
-        assert_eq!(unhex("+f"), None);
+        assert_eq!(hex::encode(mac), "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
     }
 }

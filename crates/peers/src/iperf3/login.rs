@@ -148,7 +148,7 @@ fn known(path: &Path) -> Result<Vec<(String, [u8; 32])>, InteropError> {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let user = line.split_once(',').and_then(|(name, hash)| Some((name.to_owned(), hex(hash.trim())?)));
+        let user = line.split_once(',').and_then(|(name, hash)| Some((name.to_owned(), digest_of(hash.trim())?)));
         known.push(user.ok_or_else(|| {
             file(
                 path,
@@ -162,15 +162,10 @@ fn known(path: &Path) -> Result<Vec<(String, [u8; 32])>, InteropError> {
     if known.is_empty() { Err(file(path, "has no users")) } else { Ok(known) }
 }
 
-/// 32 bytes as hexadecimal digits.
-fn hex(digits: &str) -> Option<[u8; 32]> {
+/// A digest as hexadecimal digits.
+fn digest_of(digits: &str) -> Option<[u8; 32]> {
     let mut bytes = [0; 32];
-    if digits.len() != 64 || !digits.is_ascii() {
-        return None;
-    }
-    for (at, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).ok()?;
-    }
+    hex::decode_to_slice(digits, &mut bytes).ok()?;
     Some(bytes)
 }
 

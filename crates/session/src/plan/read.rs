@@ -202,7 +202,7 @@ fn digest(source: &Source) -> String {
     for (name, value) in source.vars() {
         hash.update(format!("\0{name}={value}").as_bytes());
     }
-    hash.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(hash.finish())
 }
 
 /// The specs of the cells, several for a curve, checked as a command checks them.

@@ -33,7 +33,7 @@ pub(crate) struct LocalListener {
 impl LocalListener {
     /// Listens at a fresh path in `listen.directory`, for this user (and root) only.
     pub(crate) fn open(listen: &ListenOptions) -> Result<Self, EngineError> {
-        let tag: String = listen.cookie[..6].iter().map(|byte| format!("{byte:02x}")).collect();
+        let tag = hex::encode(&listen.cookie[..6]);
         // Several worker processes may listen for one measurement, each for its own flows.
         let path = listen.directory.join(format!("thru-{tag}-{}.sock", std::process::id()));
         let failed = |source: io::Error| EngineError::socket("listen on", path.display(), source);

@@ -170,7 +170,7 @@ async fn start(
 /// A name for the folder on a host. Another user there cannot guess it.
 fn folder_name() -> std::io::Result<String> {
     let random = engine::random::<8>()?;
-    Ok(format!("thru-agent-{}", control::proto::auth::hex(&random)))
+    Ok(format!("thru-agent-{}", hex::encode(random)))
 }
 
 /// Copies the first of the programs that runs on the host, into a new folder of that name, which it returns.

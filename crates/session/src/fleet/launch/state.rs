@@ -52,12 +52,7 @@ impl State {
     fn folder(named: &str) -> Result<PathBuf, Failure> {
         let path = if is_file(named) { fs::canonicalize(named).ok() } else { None };
         let text = path.map_or_else(|| named.to_owned(), |path| path.display().to_string());
-        let digest: String = digest::digest(&SHA256, text.as_bytes())
-            .as_ref()
-            .iter()
-            .take(8)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let digest = hex::encode(&digest::digest(&SHA256, text.as_bytes()).as_ref()[..8]);
         let base = Store::default_path()?;
         Ok(base.parent().unwrap_or(Path::new(".")).join("fleets").join(digest))
     }
