@@ -1,12 +1,18 @@
-//! OpenMetrics text over HTTP, for Prometheus and others that scrape.
+//! Metrics over HTTP, for Prometheus and others that scrape: as OpenMetrics text for those that accept it, else as the text of Prometheus.
 //!
 //! A source makes the text for each request. Anyone who reaches the port may read it.
 
+use std::borrow::Cow;
+use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
 use tokio::sync::Semaphore;
@@ -16,14 +22,16 @@ use crate::ControlError;
 
 /// The most connections at once; further ones are closed.
 const MOST_CONNECTIONS: usize = 8;
-/// Largest head of a request, bytes.
-const MOST_REQUEST: usize = 4_096;
+/// Largest head of a request, bytes: the least that hyper takes.
+const MOST_REQUEST: usize = 8_192;
 /// Time to send a request, and to take the answer.
 const LIMIT: Duration = Duration::from_secs(2);
 /// Pause after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Makes the text.
+const OPEN_METRICS: &str = "application/openmetrics-text";
+
+/// Makes the OpenMetrics text.
 pub type Source = Arc<dyn Fn() -> String + Send + Sync>;
 
 /// Gauges of one name, each with its labels.
@@ -123,67 +131,97 @@ pub(crate) async fn serve(source: Source, listener: TcpListener) {
     }
 }
 
-/// Reads one request and answers it.
-async fn answer(source: &Source, mut stream: TcpStream) {
-    let response = match timeout(LIMIT, request(&mut stream)).await {
-        Ok(Some(head)) => response(&head, || source()),
-        _ => return,
-    };
-    let _ = timeout(LIMIT, async {
-        stream.write_all(response.as_bytes()).await?;
-        stream.shutdown().await
-    })
-    .await;
-}
-
-/// The head of a request; `None` if it is too long or ends early.
-async fn request(stream: &mut TcpStream) -> Option<String> {
-    let mut head = Vec::new();
-    let mut buffer = [0; 1_024];
-    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
-        let read = stream.read(&mut buffer).await.ok().filter(|read| *read > 0)?;
-        head.extend_from_slice(&buffer[..read]);
-        if head.len() > MOST_REQUEST {
-            return None;
-        }
-    }
-    Some(String::from_utf8_lossy(&head).into_owned())
+/// Answers one request.
+async fn answer(source: &Source, stream: TcpStream) {
+    let service = service_fn(async |request| Ok::<_, Infallible>(response(&request, || source())));
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(LIMIT).max_buf_size(MOST_REQUEST).keep_alive(false);
+    let _ = timeout(2 * LIMIT, http.serve_connection(TokioIo::new(stream), service)).await;
 }
 
 /// The answer to a request: the metrics, or why there are none.
-fn response(head: &str, metrics: impl FnOnce() -> String) -> String {
-    let mut words = head.lines().next().unwrap_or_default().split(' ');
-    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let path = path.split('?').next().unwrap_or_default();
-    let (status, kind, body) = match (method, path) {
-        ("GET" | "HEAD", "/metrics") => {
-            ("200 OK", "application/openmetrics-text; version=1.0.0; charset=utf-8", metrics())
+fn response<B>(request: &Request<B>, metrics: impl FnOnce() -> String) -> Response<String> {
+    let read = matches!(*request.method(), Method::GET | Method::HEAD);
+    let (status, kind, body) = match request.uri().path() {
+        "/metrics" if read => {
+            let accepted = request.headers().get_all(ACCEPT).into_iter().filter_map(|value| value.to_str().ok());
+            if accepted.into_iter().any(|kinds| kinds.contains(OPEN_METRICS)) {
+                (StatusCode::OK, "application/openmetrics-text; version=1.0.0; charset=utf-8", metrics())
+            } else {
+                (StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", as_prometheus(&metrics()))
+            }
         }
-        ("GET" | "HEAD", _) => ("404 Not Found", "text/plain", "the metrics are at /metrics\n".to_owned()),
-        _ => ("405 Method Not Allowed\r\nAllow: GET, HEAD", "text/plain", "only GET and HEAD\n".to_owned()),
+        _ if read => (StatusCode::NOT_FOUND, "text/plain", "the metrics are at /metrics\n".to_owned()),
+        _ => (StatusCode::METHOD_NOT_ALLOWED, "text/plain", "only GET and HEAD\n".to_owned()),
     };
-    let length = body.len();
-    let shown = if method == "HEAD" { "" } else { &body };
-    format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\
-         X-Content-Type-Options: nosniff\r\n\r\n{shown}"
-    )
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+    }
+    response
+}
+
+/// OpenMetrics text in the older format of Prometheus, in which a family has the name of its samples, there is no type `info`, and nothing
+/// marks the end.
+fn as_prometheus(text: &str) -> String {
+    let kind_of = |family: &str| {
+        let kinds = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
+        kinds.into_iter().find(|(name, _)| *name == family).map(|(_, kind)| kind)
+    };
+    let line = |line| -> Option<Cow<'_, str>> {
+        let Some(said) = str::strip_prefix(line, "# ") else { return Some(line.into()) };
+        let (what, rest) = said.split_once(' ').filter(|(what, _)| matches!(*what, "HELP" | "TYPE"))?;
+        let (family, rest) = rest.split_once(' ')?;
+        let suffix = match kind_of(family) {
+            Some("counter") => "_total",
+            Some("info") => "_info",
+            _ => return Some(line.into()),
+        };
+        let rest = if what == "TYPE" && rest == "info" { "gauge" } else { rest };
+        Some(format!("# {what} {family}{suffix} {rest}").into())
+    };
+    text.lines().filter_map(line).flat_map(|line| [line, "\n".into()]).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn answered(method: Method, path: &str, accept: &str) -> Response<String> {
+        let request = Request::builder().method(method).uri(path).header(ACCEPT, accept).body(()).unwrap();
+        response(&request, || "# HELP a Things.\n# TYPE a counter\na_total 1\n# EOF\n".to_owned())
+    }
+
     #[test]
     fn only_the_metrics_are_served() {
-        let of = |head: &str| response(head, || "a 1\n".to_owned());
-        let got = of("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
-        assert!(got.starts_with("HTTP/1.1 200 OK\r\n") && got.ends_with("\r\n\r\na 1\n"), "{got}");
-        let head = of("HEAD /metrics HTTP/1.1\r\n\r\n");
-        assert!(head.contains("Content-Length: 4\r\n") && head.ends_with("\r\n\r\n"), "{head}");
-        assert!(of("GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
-        assert!(of("POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
-        assert!(of("\u{0}").starts_with("HTTP/1.1 405 "));
+        assert_eq!(answered(Method::GET, "/metrics?x=1", "").status(), StatusCode::OK);
+        assert_eq!(answered(Method::GET, "/", "").status(), StatusCode::NOT_FOUND);
+        let refused = answered(Method::POST, "/metrics", "");
+        assert_eq!(refused.status(), StatusCode::METHOD_NOT_ALLOWED);
+        assert_eq!(refused.headers()[ALLOW], "GET, HEAD");
+    }
+
+    #[test]
+    fn the_format_is_one_that_the_client_accepts() {
+        let open = answered(Method::GET, "/metrics", "text/plain;q=0.5, application/openmetrics-text;version=1.0.0");
+        assert!(open.headers()[CONTENT_TYPE].to_str().unwrap().starts_with(OPEN_METRICS));
+        assert!(open.body().ends_with("# EOF\n"));
+        let plain = answered(Method::GET, "/metrics", "*/*");
+        assert_eq!(plain.headers()[CONTENT_TYPE], "text/plain; version=0.0.4; charset=utf-8");
+        assert_eq!(plain.body(), "# HELP a_total Things.\n# TYPE a_total counter\na_total 1\n");
+    }
+
+    #[test]
+    fn prometheus_has_no_info_and_no_units() {
+        let text = "# HELP b Version.\n# TYPE b info\nb_info{v=\"1\"} 1\n# HELP c_seconds Age.\n# TYPE c_seconds gauge\n# UNIT c_seconds seconds\nc_seconds 2.0\n# EOF\n";
+        assert_eq!(
+            as_prometheus(text),
+            "# HELP b_info Version.\n# TYPE b_info gauge\nb_info{v=\"1\"} 1\n# HELP c_seconds Age.\n# TYPE c_seconds gauge\nc_seconds 2.0\n"
+        );
     }
 
     #[cfg(feature = "metrics")]
