@@ -217,18 +217,15 @@ pub(crate) fn wrapped(start: &str, entry: &str, columns: usize, text: &mut Strin
 /// `start` and `entry`, wrapped at `columns`; further lines are indented by `indent`, at least one.
 pub(crate) fn hanging(start: &str, entry: &str, indent: usize, columns: usize, text: &mut String) {
     let entry = labels::plain(entry);
-    let mut line = start.to_owned();
-    for word in entry.split_whitespace() {
-        if line.chars().count() + 1 + word.chars().count() > columns && !line.trim().is_empty() && line.trim() != "-" {
-            text.push_str(&format!("{line}\n"));
-            line = " ".repeat(indent - 1);
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    text.push_str(&format!("{line}\n"));
+    let words: Vec<&str> = entry.split_whitespace().collect();
+    let (first, further) = (if start.is_empty() { String::new() } else { format!("{start} ") }, " ".repeat(indent));
+    let lines = textwrap::Options::new(columns)
+        .initial_indent(&first)
+        .subsequent_indent(&further)
+        .break_words(false)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation);
+    text.push_str(&textwrap::fill(&words.join(" "), lines));
+    text.push('\n');
 }
 
 #[cfg(test)]
