@@ -8,7 +8,7 @@ mod results;
 mod rights;
 
 use std::any::Any;
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -19,6 +19,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use control::agent::{Lines, Machine};
+use engine::transport::at_port;
 use peers::{InteropError, Padding, PeerProtocol, Service, Users};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -98,7 +99,7 @@ pub struct PeerOptions<'a> {
     /// The limits of the programs' clients.
     pub limits: peers::Limits,
     /// Addresses of their servers; none for those of the agent.
-    pub listen: &'a [IpAddr],
+    pub listen: &'a [SocketAddr],
     /// Whether any client is accepted.
     pub open: bool,
     /// Gets each line of the log.
@@ -208,13 +209,13 @@ impl PeerServers {
     fn start(
         options: &PeerOptions<'_>,
         users: Option<&Arc<Users>>,
-        addresses: &[IpAddr],
+        addresses: &[SocketAddr],
         machine: &Machine,
         measured: Option<&UnboundedSender<()>>,
     ) -> Result<Self, Failure> {
         let mut started = Self(Vec::new());
         for peer in options.programs {
-            let own: Vec<SocketAddr> = addresses.iter().map(|address| SocketAddr::new(*address, peer.port)).collect();
+            let own: Vec<SocketAddr> = addresses.iter().map(|address| at_port(*address, peer.port)).collect();
             let count = own.len();
             let (failed, results) = channel::<Result<(), InteropError>>();
             let (name, started_listening) = (peer.name(), failed.clone());

@@ -166,11 +166,19 @@ pub fn host(text: &str) -> Result<String, String> {
     control::coordinator::check_host(text).map(|()| text.to_owned()).map_err(|error| error.to_string())
 }
 
-/// An IP address.
+/// An IP address, which may name its interface: `fe80::1%eth0`.
 pub fn address(text: &str) -> Result<IpAddr, String> {
-    text.trim()
-        .parse()
-        .map_err(|_| format!("'{text}' is not an IP address, such as 192.0.2.1 or 2001:db8::1 without a port"))
+    scoped_address(text).map(|address| address.ip())
+}
+
+/// The same, with the interface and port 0.
+pub fn scoped_address(text: &str) -> Result<SocketAddr, String> {
+    let text = text.trim();
+    let wrong = || format!("'{text}' is not an IP address, such as 192.0.2.1 or 2001:db8::1 without a port");
+    match text.split('%').next().is_some_and(|bare| bare.parse::<IpAddr>().is_ok()) {
+        true => data_address(text),
+        false => Err(wrong()),
+    }
 }
 
 /// An address for data, with or without a port (0): `192.0.2.1:7000`, `2001:db8::1`, `[fe80::1%eth0]:7000`. The interface is one of this
@@ -439,6 +447,18 @@ pub fn variables(given: &[(String, String)]) -> Result<BTreeMap<String, String>,
 mod tests {
     use super::*;
     use model::Nanos;
+
+    #[test]
+    fn an_address_may_have_an_interface_and_no_port() {
+        let read = |text: &str| scoped_address(text).map(|address| address.to_string());
+        assert_eq!(read("::"), Ok("[::]:0".into()));
+        assert_eq!(read("fe80::1%lo"), Ok("[fe80::1%1]:0".into()));
+        assert_eq!(address("fe80::1%lo"), Ok(IpAddr::from([0xfe80, 0, 0, 0, 0, 0, 0, 1])));
+        for text in ["", "b", "192.0.2.1:7000", "[::1]", "[fe80::1%lo]:7000"] {
+            let expected = format!("'{text}' is not an IP address, such as 192.0.2.1 or 2001:db8::1 without a port");
+            assert_eq!(read(text), Err(expected));
+        }
+    }
 
     #[test]
     fn a_data_address_may_have_a_port_and_an_interface() {

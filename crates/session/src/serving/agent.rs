@@ -96,12 +96,9 @@ pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
     }
     let token = setup::token(options.token_file)?;
     let bus = options.bus.map(bus_options).transpose()?;
-    let peer_addresses: Vec<IpAddr> = match options.peers.listen {
-        [] => addresses.iter().map(SocketAddr::ip).collect(),
-        listen => {
-            let listen: Vec<SocketAddr> = listen.iter().map(|ip| SocketAddr::new(*ip, 0)).collect();
-            of_both_versions(&listen, has_v6()).iter().map(SocketAddr::ip).collect()
-        }
+    let peer_addresses = match options.peers.listen {
+        [] => addresses.clone(),
+        listen => of_both_versions(&listen.iter().copied().map(with_scope).collect::<Vec<_>>(), has_v6()),
     };
     options.check_open(&addresses, &peer_addresses)?;
     options.recover()?;
@@ -192,14 +189,14 @@ impl ServeOptions<'_> {
 
     /// Refuses addresses that other hosts reach, unless clients have a token or any client is welcome. Clients of other programs have
     /// no token.
-    fn check_open(&self, own: &[SocketAddr], of_peers: &[IpAddr]) -> Result<(), Failure> {
+    fn check_open(&self, own: &[SocketAddr], of_peers: &[SocketAddr]) -> Result<(), Failure> {
         let reached = own.iter().find(|address| !address.ip().is_loopback());
         if let (Some(address), None, false) = (reached, self.token_file, self.open) {
             return Err(Failure::usage(format!(
                 "{address} can be reached from other hosts: add `token-file FILE` here and for clients, or `open` to accept any client"
             )));
         }
-        match (self.peers.programs.first(), of_peers.iter().find(|address| !address.is_loopback())) {
+        match (self.peers.programs.first(), of_peers.iter().map(SocketAddr::ip).find(|ip| !ip.is_loopback())) {
             (Some(peer), Some(address)) if !self.peers.open => Err(Failure::usage(format!(
                 "`speak {}` on {address}: clients of other programs have no token; add `speak-open` to accept any client of theirs, or `speak-listen 127.0.0.1`",
                 peer.name()
@@ -273,9 +270,11 @@ fn addresses(texts: &[String]) -> Result<Vec<SocketAddr>, Failure> {
             let bare = text.trim_start_matches('[').trim_end_matches(']');
             text.parse::<SocketAddr>()
                 .or_else(|_| bare.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, DEFAULT_PORT)))
-                .or_else(|_| data_address(text).map(|at| if at.port() == 0 { at_port(at, DEFAULT_PORT) } else { at }))
-                // A link-local address is on the link of the interface that has it.
-                .map(|at| if lacks_scope(&at) { scoped(at.ip(), at.port(), 0) } else { at })
+                .or_else(|_| match text.strip_suffix("]:0") {
+                    Some(scoped) => data_address(scoped.trim_start_matches('[')),
+                    None => data_address(text).map(|at| if at.port() == 0 { at_port(at, DEFAULT_PORT) } else { at }),
+                })
+                .map(with_scope)
                 .map_err(|_| {
                     Failure::usage(format!(
                         "`listen {text}`: write an IP address of this host, such as 10.0.0.2:7000, or :: for all"
@@ -284,6 +283,11 @@ fn addresses(texts: &[String]) -> Result<Vec<SocketAddr>, Failure> {
         })
         .collect::<Result<Vec<_>, _>>()?;
     Ok(of_both_versions(&read, has_v6()))
+}
+
+/// A link-local address is on the link of the interface that has it.
+fn with_scope(at: SocketAddr) -> SocketAddr {
+    if lacks_scope(&at) { scoped(at.ip(), at.port(), 0) } else { at }
 }
 
 /// The addresses, with both wildcards for each: all addresses of a host are those of both IP versions.
@@ -346,6 +350,8 @@ mod tests {
         assert_eq!(read("10.0.0.2:7000"), Ok(vec![SocketAddr::from(([10, 0, 0, 2], 7000))]));
         assert_eq!(read("[::1]"), Ok(vec![SocketAddr::new(Ipv6Addr::LOCALHOST.into(), DEFAULT_PORT)]));
         assert_eq!(read("[fe80::1%lo]:7000"), Ok(vec!["[fe80::1%1]:7000".parse().unwrap()]));
+        assert_eq!(read("[fe80::1%lo]:0"), Ok(vec!["[fe80::1%1]:0".parse().unwrap()]));
+        assert_eq!(read("[fe80::1%lo]"), Ok(vec![scoped([0xfe80, 0, 0, 0, 0, 0, 0, 1].into(), DEFAULT_PORT, 1)]));
         assert!(read("b").unwrap_err().starts_with("`listen b`: write an IP address"));
     }
 }

@@ -1,6 +1,6 @@
 //! `thru serve`: the agent.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use control::agent::{Captures, Limits};
 use model::{BitRate, Nanos, Spec};
 use session::Failure;
 use session::serving::{self, PeerOptions, PeerProgram, ServeOptions};
-use session::values::{above_zero, address, whole};
+use session::values::{above_zero, scoped_address, whole};
 
 use crate::flags::UsersFlags;
 use crate::registries;
@@ -130,8 +130,8 @@ pub struct ServeArgs {
     pub speak: Vec<PeerProgram>,
 
     /// Address on which other programs' clients are served, without a port. May be repeated [default: those of --listen].
-    #[arg(long, value_name = "ADDR", requires = "speak", value_parser = address)]
-    speak_listen: Vec<IpAddr>,
+    #[arg(long, value_name = "ADDR", requires = "speak", value_parser = scoped_address)]
+    speak_listen: Vec<SocketAddr>,
 
     /// Accept any client of other programs, which have no token. It does not open the agent.
     #[arg(long, requires = "speak")]
