@@ -1,5 +1,9 @@
 //! How a coordinator and agents on other hosts recognize each other.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
 use bus::Buses;
 
 use crate::proto::auth::Token;
@@ -13,6 +17,32 @@ pub struct Access {
     pub keys: Box<dyn KnownKeys>,
     /// The buses by which agents are reached.
     pub buses: Buses,
+    /// How fast hosts that are reached together have answered.
+    pub answers: Answers,
+}
+
+/// The longest time that one of several hosts took to answer a connection, once one has. The others are then not waited for as if nothing
+/// were known of the network.
+#[derive(Debug, Clone, Default)]
+pub struct Answers(Arc<AtomicU64>);
+
+impl Answers {
+    /// How often that time a silent host may take, beside some seconds: its path may be longer, and lose a request or two.
+    const TIMES: u32 = 4;
+    const MORE: Duration = Duration::from_secs(5);
+
+    pub(crate) fn heard(&self, after: Duration) {
+        let ns = u64::try_from(after.as_nanos()).unwrap_or(u64::MAX).max(1);
+        self.0.fetch_max(ns, Ordering::Relaxed);
+    }
+
+    /// How long a host may be silent, where it has `most` as long as none has answered.
+    pub(crate) fn limit(&self, most: Duration) -> Duration {
+        match self.0.load(Ordering::Relaxed) {
+            0 => most,
+            ns => most.min(Self::MORE + Duration::from_nanos(ns).saturating_mul(Self::TIMES)),
+        }
+    }
 }
 
 /// The keys by which agents are recognized.
@@ -42,7 +72,7 @@ impl Access {
     /// For one agent, whose key is known from a safe place.
     #[must_use]
     pub fn to(key: Fingerprint, token: Option<Token>, buses: Buses) -> Self {
-        Self { token, keys: Box::new(Exactly(key)), buses }
+        Self { token, keys: Box::new(Exactly(key)), buses, answers: Answers::default() }
     }
 }
 

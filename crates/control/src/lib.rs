@@ -38,7 +38,7 @@ pub mod fuzzing {
     }
 }
 
-pub use access::{Access, KnownKeys, Recognized};
+pub use access::{Access, Answers, KnownKeys, Recognized};
 pub use error::ControlError;
 pub use limits::raise_file_limit;
 pub use tls::AgentKey;

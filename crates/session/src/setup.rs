@@ -12,7 +12,7 @@ use bus::{BusAccess, Buses};
 use control::agent::{AgentOptions, Captures, Limits, Machine, Tuning, Workers};
 use control::helper::{Helper, Packets, Powers};
 use control::proto::auth::Token;
-use control::{Access, ControlError};
+use control::{Access, Answers, ControlError};
 use host::tune::Allowance;
 use store::Store;
 use tokio::runtime::{Builder, Runtime};
@@ -160,7 +160,12 @@ pub fn token(path: Option<&Path>) -> Result<Option<Token>, Failure> {
 /// # Errors
 /// The token file cannot be used.
 pub fn access(token_file: Option<&Path>) -> Result<Access, Failure> {
-    Ok(Access { token: token(token_file)?, keys: Box::new(KnownAgents::of_user()), buses: buses()? })
+    Ok(Access {
+        token: token(token_file)?,
+        keys: Box::new(KnownAgents::of_user()),
+        buses: buses()?,
+        answers: Answers::default(),
+    })
 }
 
 /// How this user proves itself to buses: `THRU_BUS_CREDS` and `THRU_BUS_CA` name the files.

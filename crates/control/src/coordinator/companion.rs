@@ -7,7 +7,7 @@ use super::dial::{self, unreachable_at};
 use super::end::Target;
 use super::reached::Reached;
 use crate::proto::message::{FromAgent, ToAgent};
-use crate::{Access, ControlError};
+use crate::{Access, Answers, ControlError};
 
 /// What the first connection to an agent knows, with which further ones join it.
 #[derive(Clone)]
@@ -24,7 +24,8 @@ pub(super) async fn connect(reached: &Reached) -> Result<End, ControlError> {
         Reached::Local(agent) => End::connect(Target::Local(agent)).await,
         Reached::Not { host, access, family } => End::connect(Target::Remote { host, access, family: *family }).await,
         Reached::Remote { host, address, key, token } => {
-            let stream = dial::connect(*address).await.map_err(|source| unreachable_at(host, source))?;
+            let stream =
+                dial::connect(*address, &Answers::default()).await.map_err(|source| unreachable_at(host, source))?;
             End::over(stream, host, &Access::to(*key, token.clone(), Buses::default())).await
         }
         Reached::OverBus { host, key, token, buses, .. } => {

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use engine::transport::{lacks_scope, scope_hint};
 use model::Family;
@@ -10,11 +10,13 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
 use super::address::{label, split};
-use crate::ControlError;
+use crate::{Answers, ControlError};
 
 /// Time limit for a connection attempt to one address: on a path with a round trip of 20 s the answer takes that long, and on one that
-/// loses much the kernel repeats the request several times meanwhile.
+/// loses much the kernel repeats the request several times meanwhile. Where other hosts have answered it is that much shorter.
 const CONNECT_LIMIT: Duration = Duration::from_secs(25);
+/// Interval between looks at whether others have answered.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How long an address may stay silent before the next one of the same name is tried as well.
 const NEXT_AFTER: Duration = Duration::from_secs(1);
 /// Bytes of a segment: those of the smallest packets that every path of IPv6 carries. What is measured may find out that a path drops
@@ -25,7 +27,7 @@ const SEGMENT: u32 = 1_220;
 ///
 /// # Errors
 /// The name does not resolve, a link-local address has no interface, or none of the addresses answers.
-pub(super) async fn dial(host: &str, family: Family) -> Result<TcpStream, ControlError> {
+pub(super) async fn dial(host: &str, family: Family, answers: &Answers) -> Result<TcpStream, ControlError> {
     let (name, port) = split(host)?;
     let resolved = tokio::net::lookup_host((name, port))
         .await
@@ -39,7 +41,7 @@ pub(super) async fn dial(host: &str, family: Family) -> Result<TcpStream, Contro
     if let Some(address) = addresses.iter().find(|address| lacks_scope(address)) {
         return Err(ControlError::NoInterface { host: name.into(), hint: scope_hint(address.ip()) });
     }
-    match first_to_answer(&addresses).await {
+    match first_to_answer(&addresses, answers).await {
         Ok(stream) => Ok(stream),
         Err(Some((address, source))) => Err(unreachable_at(&label(host, address), source)),
         Err(None) => Err(ControlError::Resolve {
@@ -51,14 +53,18 @@ pub(super) async fn dial(host: &str, family: Family) -> Result<TcpStream, Contro
 
 /// A connection to the first address that answers; the error is that of the last one that failed. An address is tried when the one before
 /// has failed or stayed silent for [`NEXT_AFTER`].
-async fn first_to_answer(addresses: &[SocketAddr]) -> Result<TcpStream, Option<(SocketAddr, io::Error)>> {
+async fn first_to_answer(
+    addresses: &[SocketAddr],
+    answers: &Answers,
+) -> Result<TcpStream, Option<(SocketAddr, io::Error)>> {
     let mut attempts = JoinSet::new();
     let mut left = addresses.iter().copied();
     let mut failure = None;
     let mut next = left.next();
     loop {
         if let Some(address) = next.take() {
-            attempts.spawn(async move { connect(address).await.map_err(|source| (address, source)) });
+            let answers = answers.clone();
+            attempts.spawn(async move { connect(address, &answers).await.map_err(|source| (address, source)) });
         }
         let silent =
             async { if left.len() == 0 { std::future::pending().await } else { tokio::time::sleep(NEXT_AFTER).await } };
@@ -76,16 +82,26 @@ async fn first_to_answer(addresses: &[SocketAddr]) -> Result<TcpStream, Option<(
     }
 }
 
-/// A connection to the agent at an address.
+/// A connection to the agent at an address; `answers` is told how long it took.
 ///
 /// # Errors
 /// The kernel's error.
-pub(super) async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
+pub(super) async fn connect(address: SocketAddr, answers: &Answers) -> io::Result<TcpStream> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     let _ = socket2::SockRef::from(&socket).set_tcp_mss(SEGMENT);
-    match tokio::time::timeout(CONNECT_LIMIT, socket.connect(address)).await {
-        Ok(connected) => connected,
-        Err(_) => Err(io::ErrorKind::TimedOut.into()),
+    let (begun, connected) = (Instant::now(), socket.connect(address));
+    tokio::pin!(connected);
+    loop {
+        let left = answers.limit(CONNECT_LIMIT).saturating_sub(begun.elapsed());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        if let Ok(connected) = tokio::time::timeout(left.min(LOOK_EVERY), &mut connected).await {
+            if connected.is_ok() {
+                answers.heard(begun.elapsed());
+            }
+            return connected;
+        }
     }
 }
 
@@ -113,17 +129,28 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let open = listener.local_addr().unwrap();
         let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let reached = first_to_answer(&[closed, open]).await.unwrap();
+        let reached = first_to_answer(&[closed, open], &Answers::default()).await.unwrap();
         assert_eq!(reached.peer_addr().unwrap(), open);
         assert!(socket2::SockRef::from(&reached).tcp_mss().unwrap() <= SEGMENT);
-        let (address, source) = first_to_answer(&[closed]).await.unwrap_err().unwrap();
+        let (address, source) = first_to_answer(&[closed], &Answers::default()).await.unwrap_err().unwrap();
         assert_eq!((address, source.kind()), (closed, io::ErrorKind::ConnectionRefused));
-        assert!(first_to_answer(&[]).await.unwrap_err().is_none());
+        assert!(first_to_answer(&[], &Answers::default()).await.unwrap_err().is_none());
+    }
+
+    #[test]
+    fn a_host_is_waited_for_as_the_others_have_answered() {
+        let answers = Answers::default();
+        assert_eq!(answers.limit(CONNECT_LIMIT), CONNECT_LIMIT);
+        answers.heard(Duration::from_secs(1));
+        answers.heard(Duration::from_millis(1));
+        assert_eq!(answers.limit(CONNECT_LIMIT), Duration::from_secs(9));
+        answers.heard(Duration::from_secs(20));
+        assert_eq!(answers.limit(CONNECT_LIMIT), CONNECT_LIMIT);
     }
 
     #[tokio::test]
     async fn a_link_local_address_needs_an_interface() {
-        let message = dial("[fe80::1]:7000", Family::Any).await.unwrap_err().to_string();
+        let message = dial("[fe80::1]:7000", Family::Any, &Answers::default()).await.unwrap_err().to_string();
         assert!(message.contains("fe80::1%"), "{message}");
     }
 

@@ -87,7 +87,9 @@ impl End {
                 Self::greet(wire, "this host".into(), reached, None, &Binding::default()).await
             }
             Target::Remote { host, access, .. } if is_bus(host) => Self::over_bus(host, access).await,
-            Target::Remote { host, access, family } => Self::over(dial(host, family).await?, host, access).await,
+            Target::Remote { host, access, family } => {
+                Self::over(dial(host, family, &access.answers).await?, host, access).await
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use bus::{Buses, Place};
 use control::coordinator::identity;
 use control::proto::fingerprint::Fingerprint;
-use control::{Access, ControlError, KnownKeys, Recognized};
+use control::{Access, Answers, ControlError, KnownKeys, Recognized};
 
 use super::hostlist::{self, MOST_HOSTS};
 use crate::agent_keys::KnownAgents;
@@ -124,7 +124,7 @@ impl FleetHost {
             Some(key) => Box::new(Pinned { host: self.name.clone(), key }),
             None => Box::new(KnownAgents::of_user()),
         };
-        Ok(Access { token, keys, buses: buses.clone() })
+        Ok(Access { token, keys, buses: buses.clone(), answers: Answers::default() })
     }
 }
 

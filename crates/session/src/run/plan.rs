@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use analysis::plan::{PlannedCell, Slot};
 use bus::BusError;
 use control::coordinator::{self, End, Fleet, Member, PlanSchedule, Target};
-use control::{Access, ControlError};
+use control::{Access, Answers, ControlError};
 use futures_util::stream::iter;
 use futures_util::{StreamExt, TryStreamExt};
 use model::{Cell, Factor, FactorKind, Inventory, Plan, PlanEnd, Run, RunHeader, Shared, Spec, Tool};
@@ -198,9 +198,14 @@ async fn reach(
         many => here.sinks.status(&format!("connecting to {} hosts", many.len())),
     }
     let token_file = here.token_file.clone();
-    let access = |name: &str| match of_fleet(name) {
-        Some(host) => host.access(token_file.as_deref(), &shared.buses),
-        None => Ok(Access { buses: shared.buses.clone(), ..setup::access(token_file.as_deref())? }),
+    let answers = Answers::default();
+    let access = |name: &str| {
+        let own = match of_fleet(name) {
+            Some(host) => host.access(token_file.as_deref(), &shared.buses),
+            None => Ok(Access { buses: shared.buses.clone(), ..setup::access(token_file.as_deref())? }),
+        };
+        // Only a mesh goes on without a host.
+        Ok::<_, Failure>(if is_mesh { Access { answers: answers.clone(), ..own? } } else { own? })
     };
     let connect = async |name: &String| {
         let (own, control) = (access(name)?, of_fleet(name).map_or(name, |host| &host.control));
