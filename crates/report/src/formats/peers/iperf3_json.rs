@@ -57,6 +57,8 @@ fn start(test: &Test<'_>) -> Value {
             "timemillisecs": header.started_unix_ns / 1_000_000,
         },
         "connecting_to": { "host": test.host(), "port": port(test) },
+        // It tells tests apart, as iperf3's random one does.
+        "cookie": format!("{}-{}", header.id, test.outcome.cell),
         "target_bitrate": rate_bps,
         "fq_rate": pacing_bps,
         "sock_bufsize": spec.near.sndbuf.or(spec.near.rcvbuf).unwrap_or(0),
@@ -414,6 +416,7 @@ mod tests {
             (said["fq_rate"].as_u64(), said["tcp_mss"].as_u64(), said.get("tcp_mss_default")),
             (Some(7), Some(1_000), None)
         );
+        assert_eq!(said["cookie"], format!("{}-0", run.header.id));
         let milliseconds = said["timestamp"]["timemillisecs"].as_u64().unwrap();
         assert_eq!(milliseconds / 1_000, said["timestamp"]["timesecs"].as_u64().unwrap());
         run.outcomes[0].spec.stop = model::Stop::TimeNs(1_200_000_000);
