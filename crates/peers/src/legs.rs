@@ -6,7 +6,42 @@ use std::time::{Duration, Instant};
 
 use engine::transport::{Link, transport};
 use engine::{EngineError, LegTally, Signals, TrialPlan};
-use model::Live;
+use model::{EndTally, Live};
+
+/// What the links moved at this end.
+pub(crate) struct Ran {
+    pub(crate) legs: LegTally,
+    pub(crate) idle: Idle,
+}
+
+/// Time in which the other end's clock may have run while this end did not move data: its threads were being set up, or taken down.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Idle {
+    pub(crate) before_ns: u64,
+    pub(crate) after_ns: u64,
+}
+
+impl Idle {
+    /// Leaves it out of the time that the other end reports for what this end sent. Of a stream `after` counts: what the socket still
+    /// has arrives then.
+    pub(crate) fn shorten(&self, far: &mut EndTally, datagrams: bool) {
+        let idle = self.before_ns + if datagrams { self.after_ns } else { 0 };
+        if far.receiving_ns <= idle {
+            return;
+        }
+        far.receiving_ns -= idle;
+        far.measured.iter_mut().for_each(|window| window.ns = window.ns.saturating_sub(idle).max(1));
+    }
+
+    /// Adds it to this end's time of receiving datagrams: those that came before it was ready waited in the socket, and all but one count.
+    /// Of a stream they are the first arrival.
+    pub(crate) fn lengthen(&self, near: &mut EndTally) {
+        if near.receiving_ns > 0 && near.datagrams.is_some() {
+            near.receiving_ns += self.before_ns;
+            near.after_first.iter_mut().for_each(|window| window.ns += self.before_ns);
+        }
+    }
+}
 
 /// Moves the data and waits for the end of all links. `live` receives what this end reports; `on_step` is called at
 /// least every `step` with the signals that end the links and the time since the start.
@@ -16,7 +51,7 @@ pub(crate) fn run(
     step: Duration,
     live: &mut dyn FnMut(Live),
     on_step: &mut dyn FnMut(&Signals, Duration),
-) -> Result<LegTally, EngineError> {
+) -> Result<Ran, EngineError> {
     run_after(|| {}, plan, links, step, live, on_step)
 }
 
@@ -28,7 +63,8 @@ pub(crate) fn run_after(
     step: Duration,
     live: &mut dyn FnMut(Live),
     on_step: &mut dyn FnMut(&Signals, Duration),
-) -> Result<LegTally, EngineError> {
+) -> Result<Ran, EngineError> {
+    let called = Instant::now();
     let carrier = transport(plan.spec.transport.as_str())?;
     let signals = Signals::new();
     let (tell, reported) = channel();
@@ -38,7 +74,7 @@ pub(crate) fn run_after(
         first();
         let _ = clock.set(Instant::now());
     });
-    std::thread::scope(|scope| {
+    let legs = std::thread::scope(|scope| {
         let flags = &signals;
         let engine = scope.spawn(move || {
             engine::run(plan, carrier, links, flags, &mut |report| {
@@ -55,5 +91,46 @@ pub(crate) fn run_after(
             on_step(&signals, started.get().map_or(Duration::ZERO, Instant::elapsed));
         }
         engine.join().unwrap_or_else(|_| Err(EngineError::Thread("the measuring thread panicked".into())))
-    })
+    })?;
+    let ready = started.get().copied().unwrap_or(called);
+    // The engine's time includes that in which its threads end.
+    let sent = legs.legs.last().map_or(0, |leg| leg.sending_ns);
+    let moved = Duration::from_nanos(if sent > 0 { sent } else { legs.elapsed_ns });
+    let after = ready.elapsed().saturating_sub(moved);
+    let idle = Idle { before_ns: ready.duration_since(called).as_nanos() as u64, after_ns: after.as_nanos() as u64 };
+    Ok(Ran { legs, idle })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::DatagramTally;
+    use model::tally::Window;
+
+    const IDLE: Idle = Idle { before_ns: 10, after_ns: 5 };
+
+    #[test]
+    fn the_other_ends_time_has_none_in_which_this_end_did_not_send() {
+        let after_shortening = |datagrams| {
+            let mut far = EndTally { receiving_ns: 1_015, ..EndTally::default() };
+            IDLE.shorten(&mut far, datagrams);
+            far.receiving_ns
+        };
+        assert_eq!((after_shortening(true), after_shortening(false)), (1_000, 1_005));
+        let mut short = EndTally { receiving_ns: 12, ..EndTally::default() };
+        IDLE.shorten(&mut short, true);
+        assert_eq!(short.receiving_ns, 12, "a time below its own idle part is left as it was reported");
+    }
+
+    #[test]
+    fn datagrams_that_waited_before_the_start_count_with_their_time() {
+        let window = Some(Window { bytes: 90, ns: 900 });
+        let stream = EndTally { bytes_received: 100, receiving_ns: 900, after_first: window, ..EndTally::default() };
+        let mut datagrams = EndTally { datagrams: Some(DatagramTally::default()), ..stream.clone() };
+        IDLE.lengthen(&mut datagrams);
+        assert_eq!(datagrams.arrivals(), Window { bytes: 90, ns: 910 });
+        let mut same = stream.clone();
+        IDLE.lengthen(&mut same);
+        assert_eq!(same.arrivals(), stream.arrivals());
+    }
 }

@@ -13,7 +13,8 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::{SendFlags, Shutdown};
 use socket2::{Domain, Socket, Type};
 
-use crate::{InteropError, legs};
+use crate::InteropError;
+use crate::legs::{self, Idle, Ran};
 
 /// Interval between checks for the end.
 pub(crate) const STEP: Duration = Duration::from_millis(20);
@@ -30,8 +31,16 @@ pub(crate) struct Work {
 /// What one end moved.
 pub(crate) struct Moved {
     pub(crate) legs: LegTally,
+    pub(crate) idle: Idle,
     /// Open until dropped; those of a sender are shut down for writing.
     pub(crate) sockets: Vec<OwnedFd>,
+}
+
+/// A rate in bit/s for a line of the log, with four digits or more: the other program's own report has as many.
+pub(crate) fn rate(bps: f64) -> String {
+    let mbps = bps / 1e6;
+    let digits = if mbps < 100.0 { 3 } else { 1 };
+    format!("{mbps:.digits$} Mbit/s")
 }
 
 /// Whether the end of `role` sends.
@@ -73,14 +82,14 @@ impl Work {
         let links = sockets.iter().flat_map(|socket| std::iter::repeat_n(socket, each));
         let links = links.map(|socket| Ok(foreign::stream(duplicate(socket)?, &self.plan.spec)));
         let links = links.collect::<Result<Vec<Link>, EngineError>>()?;
-        let legs = legs::run(&self.plan, links, STEP, live, on_step)?;
+        let Ran { legs, idle } = legs::run(&self.plan, links, STEP, live, on_step)?;
         if sends(&self.plan.spec, self.plan.role) {
             // Where it fails the connection is gone, which ends the data as well.
             for socket in &sockets {
                 let _ = rustix::net::shutdown(socket, Shutdown::Write);
             }
         }
-        Ok(Moved { legs, sockets })
+        Ok(Moved { legs, idle, sockets })
     }
 
     /// Moves datagrams over one socket. A receiver ends when `on_step` stops it.
@@ -92,8 +101,8 @@ impl Work {
         on_step: &mut dyn FnMut(&Signals, Duration),
     ) -> Result<Moved, InteropError> {
         let link = foreign::datagrams(duplicate(&socket)?, header)?;
-        let legs = legs::run(&self.plan, vec![link], DATAGRAM_STEP, live, on_step)?;
-        Ok(Moved { legs, sockets: vec![socket] })
+        let Ran { legs, idle } = legs::run(&self.plan, vec![link], DATAGRAM_STEP, live, on_step)?;
+        Ok(Moved { legs, idle, sockets: vec![socket] })
     }
 }
 

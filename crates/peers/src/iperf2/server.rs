@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use engine::transport::{foreign, udp};
 use engine::{EngineError, Signals};
+use model::tally::Window;
 use model::{Direction, Role, Spec};
 use peer_wire::Turn;
 use peer_wire::iperf2::{Counts, Datagram, HEADER_BYTES, Header, LAST_WAIT_MS, PEER, Report, Server, ServerAction};
@@ -150,9 +151,9 @@ fn stream(client_session: &mut ClientSession<'_>, admissions: &HostAdmissions) -
     if plain::sends(&spec, Role::Passive) {
         let wait = Wait { limit: CLOSE_LIMIT, during: "at the end", ..wait };
         while let Ok(Some(_)) = client_session.line.wait(&mut front, &wait) {}
-        return Ok(summary("sent", tally.bytes_sent, tally.sending_ns));
+        return Ok(summary("sent", tally.bytes_sent, tally.sends()));
     }
-    Ok(summary("received", tally.bytes_received + early, tally.receiving_ns))
+    Ok(summary("received", tally.bytes_received + early, tally.arrivals()))
 }
 
 /// Sends its amount and receives what the client sends until it ends, over one connection.
@@ -175,8 +176,8 @@ fn both_directions(
     });
     let sent = sent.map_err(|_| EngineError::Thread("the sending thread panicked".into()))??.tally();
     let received = received?.tally();
-    let sent = summary("sent", sent.bytes_sent, sent.sending_ns);
-    Ok(format!("{sent} and {}", summary("received", received.bytes_received + early, received.receiving_ns)))
+    let sent = summary("sent", sent.bytes_sent, sent.sends());
+    Ok(format!("{sent} and {}", summary("received", received.bytes_received + early, received.arrivals())))
 }
 
 /// Sends back what has been heard, and all that follows: the client times it.
@@ -197,8 +198,9 @@ fn bounce(
     Ok(format!("returned {bytes} bytes of round trips"))
 }
 
-fn summary(what: &str, bytes: u64, ns: u64) -> String {
-    format!("{what} {bytes} bytes ({:.1} Mbit/s)", bytes as f64 * 8e3 / ns.max(1) as f64)
+/// What was moved, and the rate of the window.
+fn summary(what: &str, bytes: u64, window: Window) -> String {
+    format!("{what} {bytes} bytes ({})", plain::rate(window.bytes as f64 * 8e9 / window.ns.max(1) as f64))
 }
 
 /// The socket that receives the first datagram of each sender.
@@ -276,7 +278,11 @@ fn accept_clients(service: &Service, socket: &UdpSocket, address: SocketAddr, ad
                 }
                 match datagrams(service, admission, twin.into(), counts, &report) {
                     Ok(Some(report)) => {
-                        let summary = summary("received", report.bytes, report.elapsed_us.saturating_mul(1_000));
+                        let summary = summary(
+                            "received",
+                            report.bytes,
+                            Window { bytes: report.bytes, ns: report.elapsed_us.saturating_mul(1_000) },
+                        );
                         let (lost, all) = (report.lost, report.datagrams);
                         (service.log)(&format!("{peer}: {} {summary}, {lost} of {all} datagrams lost", PEER.name));
                     }

@@ -13,6 +13,7 @@ use rustix::net::{RecvFlags, SendFlags};
 
 use super::streams::{Ran, Streams};
 use super::{Login, request, results};
+use crate::legs::Idle;
 use crate::line::{Input, Line, Wait, would_block};
 use crate::{InteropError, Sides, TrialObserver};
 
@@ -357,9 +358,17 @@ impl Test<'_> {
         let mut near = ran.legs.legs.pop().unwrap_or_default();
         near.cut_short |= self.cancelled;
         results::add_received(&mut near, &ran);
+        let has_time = peer_results.streams.iter().any(|stream| stream.end_time_s.is_some_and(|seconds| seconds > 0.0));
         let own_ns = ran.legs.elapsed_ns.saturating_sub(self.spec.warmup_ns);
         let mut far = results::far(self.spec, &peer_results, own_ns);
         results::add_warm_up(self.spec, &near, &mut far, &ran);
+        // A warm-up ends by each end's own clock.
+        let warm = self.spec.warmup_ns > 0;
+        let idle = Idle { before_ns: if warm { 0 } else { ran.idle.before_ns }, ..ran.idle };
+        idle.lengthen(&mut near);
+        if has_time {
+            idle.shorten(&mut far, self.spec.transport == "udp");
+        }
         // Without this there would be a trial without a value.
         let silent = self.spec.transport != "udp" && near.bytes_sent > 0 && far.bytes_received == 0 && !self.cancelled;
         let unreported = silent.then(|| format!("{} reports no received byte", PEER.name));

@@ -11,7 +11,7 @@ use model::{Direction, Live, Role, Spec, Stop};
 use super::header::{Header, Received, ReceiverState};
 use super::moments::Moments;
 use super::process_cpu::ProcessCpu;
-use crate::legs;
+use crate::legs::{self, Idle};
 
 /// The streams of a test at one end, in the order in which the client opens them.
 pub(super) struct Streams {
@@ -29,6 +29,7 @@ pub(super) struct Ran {
     pub(super) spec: Spec,
     pub(super) plan: TrialPlan,
     pub(super) legs: LegTally,
+    pub(super) idle: Idle,
     /// For each stream, in the order of opening: the counts from its headers at the end of the warm-up and at
     /// the end.
     pub(super) received: Vec<[Received; 2]>,
@@ -156,17 +157,18 @@ impl Streams {
             }
             live(report);
         };
-        let legs = legs::run_after(first, &plan, links, step, &mut live, &mut |signals, elapsed| {
-            if before.is_none() && elapsed >= warm_up {
-                before = Some(listen());
-            }
-            if count.as_ref().is_some_and(|count| count.is_reached(role, &spec, &sockets)) {
-                signals.stop();
-            }
-            if on_step(signals, elapsed) && by_end.is_none() {
-                by_end = Some((read(), listen()));
-            }
-        })?;
+        let legs::Ran { legs, idle } =
+            legs::run_after(first, &plan, links, step, &mut live, &mut |signals, elapsed| {
+                if before.is_none() && elapsed >= warm_up {
+                    before = Some(listen());
+                }
+                if count.as_ref().is_some_and(|count| count.is_reached(role, &spec, &sockets)) {
+                    signals.stop();
+                }
+                if on_step(signals, elapsed) && by_end.is_none() {
+                    by_end = Some((read(), listen()));
+                }
+            })?;
         let cpu_percent = process_cpu.percent();
         let (read_by_end, after) = by_end.map_or_else(|| (None, listen()), |(read, after)| (Some(read), after));
         let since = |(before, read): (&Option<u64>, Option<u64>)| Some(read?.saturating_sub((*before)?));
@@ -174,7 +176,7 @@ impl Streams {
         // A test that ended within its warm-up has nothing after it.
         let before = before.unwrap_or_else(|| after.clone());
         let received = before.into_iter().zip(after).map(|(before, after)| [before, after]).collect();
-        Ok(Ran { role, spec, plan, legs, received, read_by_end, cpu_percent, moments, sockets })
+        Ok(Ran { role, spec, plan, legs, idle, received, read_by_end, cpu_percent, moments, sockets })
     }
 }
 

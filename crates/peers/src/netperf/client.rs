@@ -14,8 +14,9 @@ use peer_wire::netperf::{Client, ClientAction, Counted, PEER};
 
 use super::unnumbered::{Unnumbered, send_end_marks};
 use super::{STEP, request, results};
+use crate::legs::{self, Ran};
 use crate::line::{Input, Line, Wait, would_block};
-use crate::{InteropError, Sides, TrialObserver, legs, uncounted};
+use crate::{InteropError, Sides, TrialObserver, uncounted};
 
 /// Time limit for a server's answer, as in netperf.
 const ANSWER_LIMIT: Duration = Duration::from_secs(120);
@@ -87,7 +88,7 @@ pub(super) fn measure(
     if let Some(error) = wrong {
         return Err(error);
     }
-    let mut ran = ran?;
+    let Ran { legs: mut ran, idle } = ran?;
     drop(data);
     let mut counted = Vec::new();
     for mut call in calls {
@@ -97,6 +98,9 @@ pub(super) fn measure(
     let mut near = ran.legs.pop().unwrap_or_default();
     near.cut_short |= cancelled;
     let mut far = results::far(spec, &counted);
+    if spec.pattern == "stream" && spec.transport != "udp" {
+        idle.shorten(&mut far, false);
+    }
     if spec.transport != "udp" && spec.pattern == "stream" && spec.direction != Direction::Send {
         // netserver's timer interrupts its last send, whose bytes it does not count.
         uncounted::add_sent(&near, &mut far, spec.block);

@@ -16,8 +16,9 @@ use super::host_cpu::HostCpu;
 use super::unnumbered::{Unnumbered, send_end_marks};
 use super::{STEP, request, results};
 use crate::acceptor::{self, ClientSession};
+use crate::legs::{self, Ran};
 use crate::line::{Input, Line, would_block};
-use crate::{InteropError, Service, legs, plain};
+use crate::{InteropError, Service, plain};
 
 /// How long a client may be silent between two tests.
 const IDLE_LIMIT: Duration = Duration::from_secs(60);
@@ -274,7 +275,8 @@ impl Session<'_, '_> {
             path: engine::PathTimes::default(),
             spec,
         };
-        let ran = legs::run(&plan, vec![link], STEP, &mut |_| {}, &mut |signals, _| {
+        let is_tcp = plan.spec.transport != "udp";
+        let Ran { legs: mut ran, idle } = legs::run(&plan, vec![link], STEP, &mut |_| {}, &mut |signals, _| {
             if ended.load(Ordering::Relaxed) {
                 signals.stop();
             }
@@ -295,6 +297,9 @@ impl Session<'_, '_> {
                 signals.abort();
             }
         })?;
+        // netserver's time runs from the connection on. Over UDP it runs from the first datagram.
+        let received = ran.legs.iter_mut().filter(|leg| is_tcp && leg.receiving_ns > 0);
+        received.for_each(|leg| leg.receiving_ns += idle.before_ns);
         // A client that closes before the server has sent everything ends the test; that is not a failure.
         gone.unwrap_or(Ok(())).map(|()| ran)
     }

@@ -12,9 +12,10 @@ use peer_wire::Turn;
 use peer_wire::netpipe::{Action, Exchange, Mode, Netpipe, PEER, Plan, Role as End};
 
 use super::options::schedule;
+use crate::legs::{self, Ran};
 use crate::line::{Input, Line, Wait};
 use crate::unsupported::uncarried;
-use crate::{Curve, InteropError, TrialObserver, legs};
+use crate::{Curve, InteropError, TrialObserver};
 
 /// Time limit for a mark of the receiver.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -241,7 +242,7 @@ impl Run {
             spec,
         };
         let link = foreign::stream(self.line.socket()?, &plan.spec);
-        let ran = legs::run(&plan, vec![link], STEP, &mut |_| {}, &mut |signals, _| {
+        let Ran { legs: ran, .. } = legs::run(&plan, vec![link], STEP, &mut |_| {}, &mut |signals, _| {
             if cancel.load(Ordering::SeqCst) {
                 signals.abort();
             }

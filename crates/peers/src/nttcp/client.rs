@@ -62,8 +62,10 @@ pub(super) fn measure(
     let mut moved = moved?;
     let peer_statistics = session.statistics(&moved)?;
     let near = session.near(&mut moved, &peer_statistics);
+    let mut far = results::far(spec, &near, &peer_statistics);
+    moved.idle.shorten(&mut far, spec.transport == "udp");
     Ok(Sides {
-        far: results::far(spec, &near, &peer_statistics),
+        far,
         near,
         failure: moved.failure(),
         elapsed_ns: moved.legs.elapsed_ns,

@@ -120,8 +120,8 @@ impl Session<'_, '_> {
         self.verbose_line(&requested, "exiting");
         self.flush()?;
         self.finish(&sockets, &requested);
-        let mbps = counted.bytes as f64 * 8e-6 / counted.real_s.max(1e-9);
-        Ok(format!("{moved} {} bytes over {} ({mbps:.1} Mbit/s)", counted.bytes, spec.transport))
+        let rate = plain::rate(counted.bytes as f64 * 8.0 / counted.real_s.max(1e-9));
+        Ok(format!("{moved} {} bytes over {} ({rate})", counted.bytes, spec.transport))
     }
 
     fn refuse(&mut self, why: &str) -> String {
@@ -220,7 +220,7 @@ impl Session<'_, '_> {
         let ns = match requested.transmits {
             true => tally.sending_ns,
             // Its time runs from the start to the end of the connection.
-            false if !requested.udp => moved.legs.elapsed_ns,
+            false if !requested.udp => moved.legs.elapsed_ns + moved.idle.before_ns,
             false => mark_times.span_ns().unwrap_or(tally.receiving_ns),
         };
         Ok((results::ours(spec, &tally, Role::Passive, ns), moved.sockets))

@@ -76,7 +76,8 @@ pub(super) fn measure(
     let theirs = session.report(&moved)?;
     let mut near = moved.tally();
     near.cut_short |= cancel.load(Ordering::SeqCst);
-    let far = results::far(spec, &near, &theirs);
+    let mut far = results::far(spec, &near, &theirs);
+    moved.idle.shorten(&mut far, spec.transport == "udp");
     if let (Some(datagrams), Some(sent), true) = (near.datagrams.as_mut(), far.datagrams, receives) {
         datagrams.missed = Some(sent.sent.saturating_sub(datagrams.received));
     }

@@ -94,7 +94,7 @@ impl Session<'_, '_> {
             self.spare_marks(&sockets);
         }
         let moved = if report.transmitted { "transmitted" } else { "received" };
-        Ok(format!("{moved} {:.0} bytes over {} ({:.1} Mbit/s)", report.bytes, spec.transport, report.bps / 1e6))
+        Ok(format!("{moved} {:.0} bytes over {} ({})", report.bytes, spec.transport, plain::rate(report.bps)))
     }
 
     fn refuse(&mut self, why: &str) -> String {
@@ -184,7 +184,7 @@ impl Session<'_, '_> {
         let ns = match transmits {
             true => tally.sending_ns,
             // Its time runs from the start to the end of the connection.
-            false if spec.transport != "udp" => moved.legs.elapsed_ns,
+            false if spec.transport != "udp" => moved.legs.elapsed_ns + moved.idle.before_ns,
             false => mark_times.span_ns().unwrap_or(tally.receiving_ns),
         };
         Ok((Report { windows, ..results::ours(spec, &tally, ns) }, moved.sockets))
