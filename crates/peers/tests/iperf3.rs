@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use common::{LIMITS, Served, everyone, one_by_one};
 use model::{Direction, Live, Spec, Stop};
-use peer_wire::iperf3::datagram::Header;
+use peer_wire::iperf3::datagram::{Header, REPLY};
 use peers::{InteropError, Server, TrialObserver, protocol};
 
 /// A server's messages: open the streams, and start.
@@ -336,6 +336,34 @@ fn both_directions_with_a_server_of_one_are_refused_with_the_reason() {
         );
         server.join().unwrap();
     }
+}
+
+#[test]
+fn both_directions_of_datagrams_with_a_server_of_one_are_refused_with_the_reason() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = UdpSocket::bind(listener.local_addr().unwrap()).unwrap();
+    let host = listener.local_addr().unwrap().to_string();
+    let server = std::thread::spawn(move || {
+        let mut control = requested(&listener);
+        // As iperf3 3.6: it answers one stream, closes its port and starts.
+        let (_, client) = port.recv_from(&mut [0; 64]).unwrap();
+        port.send_to(&REPLY, client).unwrap();
+        drop(port);
+        control.write_all(&STARTED).unwrap();
+        let _ = control.read(&mut [0]);
+    });
+    let spec = Spec {
+        direction: Direction::Both,
+        stop: Stop::TimeNs(100_000_000),
+        rate_bps: Some(1_000_000),
+        block: 1_000,
+        ..Spec::new("udp", "stream")
+    };
+    let server_of = Server { host: &host, login: None };
+    let error =
+        protocol("iperf3").unwrap().measure(&spec, &server_of, &mut Ignored, &AtomicBool::new(false)).unwrap_err();
+    assert!(matches!(error, InteropError::Unsupported { .. }) && error.to_string().contains("before 3.7"), "{error}");
+    server.join().unwrap();
 }
 
 #[test]

@@ -226,7 +226,7 @@ impl Test<'_> {
         let target = self.line.peer();
         for number in 0..streams.wanted() {
             self.poll_control()?;
-            if self.machine.is_started() && self.spec.direction == Direction::Both {
+            if self.started_in_one_direction() {
                 return Err(one_direction());
             }
             let socket = foreign::dial(self.spec, target, number as u32)?;
@@ -234,6 +234,11 @@ impl Test<'_> {
             streams.push(socket);
         }
         Ok(streams)
+    }
+
+    /// Whether the server has started before all streams of both directions were open.
+    fn started_in_one_direction(&self) -> bool {
+        self.machine.is_started() && self.spec.direction == Direction::Both
     }
 
     /// Checks for messages of the server and for cancellation while streams open.
@@ -273,6 +278,10 @@ impl Test<'_> {
             }
             match rustix::net::recv(&socket, &mut *buffer, RecvFlags::empty()) {
                 Ok((_, count)) if datagram::is_reply(&buffer[..count]) => return Ok(socket),
+                // It has started without this stream, and closed its port.
+                Err(errno) if !would_block(&errno.into()) && self.started_in_one_direction() => {
+                    return Err(one_direction());
+                }
                 Err(errno) if !would_block(&errno.into()) => {
                     // The port is not open yet, which ICMP reports at once.
                     std::thread::sleep(STEP);
@@ -281,7 +290,7 @@ impl Test<'_> {
                 _ => {}
             }
         }
-        if self.machine.is_started() && self.spec.direction == Direction::Both {
+        if self.started_in_one_direction() {
             return Err(one_direction());
         }
         Err(InteropError::Silent {
