@@ -106,12 +106,14 @@ fn high_trust_is_borne_out_by_its_interval() {
     let ab = ["ab", "--a", "--time 20ms", "--b", "--time 20ms --flows 4", "--pairs", "12", "--json", "-", agent.host()];
     assert_borne_out(&sandbox.run(&ab).doc(), 0.02);
     assert_borne_out(&sandbox.measure(&["curve", "--to", "64", "--budget", "1s", "--no-path", agent.host()]), 0.02);
-    // One transaction has no rate.
+    // One transaction has the rate of its own time, and nothing that bears it out.
     let doc = sandbox.measure(&["rr", "--count", "1", "--trials", "1", "--no-path", agent.host()]);
-    assert!(doc.outcome().estimate.is_none());
+    let estimate = doc.outcome().estimate.as_ref().expect("a rate");
+    assert!(estimate.value > 0.0 && estimate.low.is_none() && doc.has(Verdict::ResolutionLimited), "{estimate:?}");
+    assert_eq!(doc.outcome().summary.trust, Some(Trust::Low));
     assert_borne_out(&doc, 0.02);
     let shown = sandbox.run(&["show", "last"]).ok().stdout;
-    assert!(!shown.contains("trust"), "{shown}");
+    assert!(shown.contains("trust low"), "{shown}");
 }
 
 #[test]

@@ -18,7 +18,8 @@ const MIN_ROUND_TRIPS: u64 = 3;
 /// A trial's value of its pattern's headline statistic, in [`Headline::unit`]; `None` where the trial has none, such as a rate
 /// over no time.
 ///
-/// With a warm-up only the part after it counts. A transaction rate excludes the first arrival, because the time starts there.
+/// With a warm-up only the part after it counts. A transaction rate excludes the first arrival, because the time starts there;
+/// where that is the only one, the time starts with its request.
 #[must_use]
 pub fn trial_value(spec: &Spec, near: &EndTally, far: &EndTally) -> Option<f64> {
     match Headline::of(spec) {
@@ -81,7 +82,7 @@ fn sum_of_rates(parts: impl Iterator<Item = Window>) -> Option<f64> {
     sum
 }
 
-/// Round trips per second at the requesting end.
+/// Round trips per second at the requesting end; on a path so slow that one alone ended, by the time of that one.
 pub(crate) fn transactions_per_s(spec: &Spec, near: &EndTally) -> Option<f64> {
     match near.measured {
         Some(window) => {
@@ -89,6 +90,11 @@ pub(crate) fn transactions_per_s(spec: &Spec, near: &EndTally) -> Option<f64> {
         }
         None if near.receiving_ns > 0 && near.transactions > 1 => {
             Some((near.transactions - 1) as f64 * 1e9 / near.receiving_ns as f64)
+        }
+        // A single one has no time between arrivals: it took from its request on.
+        None if near.transactions == 1 => {
+            let ns = near.reported(Count::SendingNs).filter(|ns| *ns > 0)?;
+            Some(1e9 / ns as f64)
         }
         None => None,
     }
@@ -272,6 +278,17 @@ mod tests {
         assert_eq!(trial_value(&spec, &near, &EndTally::default()), Some(100.0));
         near = EndTally { transactions: 1, ..EndTally::default() };
         assert_eq!(trial_value(&spec, &near, &EndTally::default()), None);
+    }
+
+    #[test]
+    fn a_single_transaction_has_the_rate_of_its_own_time() {
+        // The only exchange of a trial of 200 ms, whose request was lost and sent again.
+        let spec = Spec { block: 1, ..Spec::new("tcp", "rr") };
+        let near = EndTally { transactions: 1, sending_ns: 250_000_000, receiving_ns: 3_446, ..EndTally::default() };
+        assert_eq!(trial_value(&spec, &near, &EndTally::default()), Some(4.0));
+        assert_eq!(verdicts(&spec, &near, &EndTally::default()), [Verdict::ResolutionLimited]);
+        let unknown = EndTally { unreported: vec![Count::SendingNs], ..near };
+        assert_eq!(trial_value(&spec, &unknown, &EndTally::default()), None);
     }
 
     #[test]
