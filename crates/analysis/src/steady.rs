@@ -34,6 +34,12 @@ const USUAL: f64 = 3.0;
 /// The window begins within this part of the settled entries, and ends within that part: one divided by these.
 const EARLY: usize = 4;
 const LATE: usize = 8;
+/// Of few entries, up to so many may be left out at the start, and half as many at the end.
+const FEW: usize = 4;
+/// A window begins elsewhere for one of so many parts of its bytes that is missing.
+const SEEN_PARTS: f64 = 200.0;
+/// An entry that lasts this many times as long as usual is of a reader that had no CPU.
+const LATE_READER: f64 = 2.0;
 /// Growth of the rate over the rest of a trial that is still level. The mean is off by half of it at the most.
 const LEVEL: f64 = 0.05;
 /// Horizon of a growth that the congestion window shows, ns, and the growth over it that matters.
@@ -291,21 +297,59 @@ fn together(parts: Vec<Part>, rtt_ns: f64) -> Vec<Part> {
     joined
 }
 
-/// What arrived from about `from_ns` to the end in whole entries, and when the first of them began. Bytes that wait behind a lost segment are
-/// read later than they arrive: the window begins and ends where few of them wait, and counts those that wait at its end instead of
-/// those that waited at its start. `None` if nothing arrived in it: the whole trial counts then.
+/// What arrived from about `from_ns` to the end in whole entries, and when the first of them began. What a reader without CPU left in the
+/// kernel, and what waits behind a lost segment, is read later than it arrives. So the window begins and ends where the least is missing
+/// of the usual rate, counts what waits behind a lost segment at its end instead of what did at its start, and does not begin in a gap
+/// ([`after_backlog`]). `None` if nothing arrived in it, or if such a gap leaves less than half of it: the whole trial counts then.
 fn window(spec: &Spec, receiver: &EndTally, from_ns: u64, held: &[(u64, u64)]) -> Option<(u64, Window)> {
-    let entries: Vec<&model::Interval> = entries(spec, receiver).filter(|entry| entry.start_ns >= from_ns).collect();
-    let waiting = |at_ns: u64| held_at(held, at_ns);
-    let (early, late) = (entries.len().div_ceil(EARLY), entries.len().div_ceil(LATE));
-    let first = (0..early).min_by_key(|at| waiting(entries[*at].start_ns))?;
-    let last = (entries.len() - late..entries.len()).rev().min_by_key(|at| waiting(entries[*at].end_ns))?;
+    let whole: Vec<&model::Interval> = entries(spec, receiver).collect();
+    let settled = whole.partition_point(|entry| entry.start_ns < from_ns);
+    let begun = after_backlog(&whole, settled);
+    let entries = whole.get(begun..).filter(|left| 2 * left.len() >= whole.len() - settled)?;
+    let missing = missing(entries);
+    // A few entries are as short as what a reader is late.
+    let part = |one: usize, most: usize| entries.len().div_ceil(one).max(entries.len().div_ceil(one / 2).min(most));
+    let (early, late) = (part(EARLY, FEW), part(LATE, FEW / 2));
+    let first = (0..early).min_by_key(|at| missing[*at][0])?;
+    let last = (entries.len() - late..entries.len()).rev().min_by_key(|at| missing[*at][1])?;
     let counted = entries.get(first..=last).filter(|counted| !counted.is_empty())?;
     let (from_ns, end_ns) = (counted[0].start_ns, counted[counted.len() - 1].end_ns);
     let read: u64 = counted.iter().map(|entry| entry.bytes_received).sum();
-    let bytes = (read + waiting(end_ns)).saturating_sub(waiting(from_ns));
+    let bytes = (read + held_at(held, end_ns)).saturating_sub(held_at(held, from_ns));
     // A reader that had no CPU at all in this time says nothing about the path.
     (bytes > 0).then_some((from_ns, Window { bytes, ns: end_ns - from_ns }))
+}
+
+/// What is missing of the usual rate at the start of each entry and at its end, in [`SEEN_PARTS`] of what that carries in all entries.
+fn missing(entries: &[&model::Interval]) -> Vec<[i64; 2]> {
+    let length = |entry: &model::Interval| (entry.end_ns - entry.start_ns) as f64;
+    let rates: Vec<f64> = entries.iter().map(|entry| entry.bytes_received as f64 / length(entry)).collect();
+    let usual = median(&rates).unwrap_or(0.0);
+    let begun = entries.first().map_or(0, |entry| entry.start_ns);
+    let all = entries.last().map_or(0.0, |entry| usual * (entry.end_ns - begun) as f64);
+    if all <= 0.0 {
+        return vec![[0; 2]; entries.len()];
+    }
+    let mut read = 0.0;
+    let mut at = |entry: &&model::Interval| {
+        let before = read;
+        read += entry.bytes_received as f64;
+        [(entry.start_ns, before), (entry.end_ns, read)]
+            .map(|(ns, read)| (((ns - begun) as f64 * usual - read) / all * SEEN_PARTS).round() as i64)
+    };
+    entries.iter().map(&mut at).collect()
+}
+
+/// The first entry from `settled` on that counts nothing which came in before it: a reader that had no CPU until then has a gap, and its
+/// next entry has the bytes of the gap too.
+fn after_backlog(entries: &[&model::Interval], settled: usize) -> usize {
+    let length = |entry: &model::Interval| entry.end_ns - entry.start_ns;
+    let usual = median(&entries.iter().map(|entry| length(entry) as f64).collect::<Vec<_>>()).unwrap_or(0.0);
+    let is_gap = |entry: &model::Interval| entry.bytes_received == 0 || length(entry) as f64 > LATE_READER * usual;
+    let Some(before) = settled.checked_sub(1).filter(|before| is_gap(entries[*before])) else { return settled };
+    let end = entries[before..].iter().position(|entry| !is_gap(entry)).map(|gap| before + gap + 1);
+    // Without an end of the gap, what arrived waits behind a lost segment.
+    end.unwrap_or(settled)
 }
 
 /// What had arrived at the receiver of a sender's data at each of the sender's readings, bytes: what was acknowledged in order, and what the

@@ -278,6 +278,27 @@ fn a_reader_that_did_not_run_after_the_start_leaves_the_whole_trial() {
 }
 
 #[test]
+fn what_came_in_before_the_window_does_not_count_in_it() {
+    let connection = path(Control::Constant, 10.0, 0.5);
+    let spec = Spec { steady: true, stop: Stop::TimeNs(1_000 * MS), ..Spec::new("tcp", "stream") };
+    let measured = |gap: std::ops::RangeInclusive<usize>| {
+        let (mut near, mut far) = connection.trial(1_000);
+        // The reader has no CPU in these entries, and reads what came in meanwhile in the next two.
+        let late: u64 = far.intervals[gap.clone()].iter_mut().map(|one| std::mem::take(&mut one.bytes_received)).sum();
+        far.intervals[gap.end() + 1].bytes_received += late * 2 / 3;
+        far.intervals[gap.end() + 2].bytes_received += late - late * 2 / 3;
+        settle(&spec, &mut near, &mut far).expect("a series");
+        (trial_value(&spec, &near, &far).unwrap() / connection.steady(), far.measured.is_some())
+    };
+    for gap in [0..=1, 1..=2, 0..=3] {
+        let (share, is_window) = measured(gap.clone());
+        assert!(is_window && (share - 1.0).abs() < 0.01, "{gap:?}: {share}");
+    }
+    let (share, is_window) = measured(0..=6);
+    assert!(!is_window && share < 1.01, "too little is left: {share}");
+}
+
+#[test]
 fn a_host_that_is_busy_at_the_end_of_a_short_path_does_not_lengthen_its_start() {
     let connection = path(Control::Constant, 10.0, 0.5);
     let spec = Spec { steady: true, stop: Stop::TimeNs(1_000 * MS), ..Spec::new("tcp", "stream") };
