@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use model::{Direction, EndTally, Observe, Spec, Stop};
+use model::{Direction, EndPass, EndTally, Observe, Observed, Spec, Stop};
 
 use crate::proto::message::{Done, FromAgent, Message, WireLeg};
 
@@ -22,8 +22,15 @@ const LEG: usize = 2 << 10;
 const HISTOGRAM: usize = 1 << 20;
 /// Bytes of what the observers read at one time, on the largest of hosts.
 const OBSERVED: usize = 16 << 10;
-/// Bytes of the time stamps of round trips, or of requests beside a load.
+/// Bytes of the time stamps of round trips, or of requests beside a load, and the fewest of one of them.
 const SAMPLES: usize = 16 << 20;
+const SAMPLE: usize = 16;
+/// Bytes of the names of all counters and levels of a host, and of the shortest value over time.
+const NAMES: usize = 1 << 20;
+const VALUE: usize = 4;
+/// Cores of the largest of hosts, and settings that a plan changes.
+const CORES: usize = 8_192;
+const SETTINGS: usize = 1_000;
 /// Most readings over time, and readings of TCP_INFO of an end.
 const READINGS: u64 = 600;
 const ALL_READINGS: usize = 5_000;
@@ -97,6 +104,21 @@ pub(super) fn check(done: &mut Done, spec: &Spec, legs: &[WireLeg], took: Durati
         most("sizes", tally.sizes.len(), sizes(spec))?;
         let readings = |tally: &EndTally| tally.flows.iter().map(|flow| flow.tcp.len()).sum();
         most("readings of TCP_INFO", readings(tally), ALL_READINGS + 16 * links(spec))?;
+        if !spec.anatomy {
+            (tally.stamps, tally.anatomy) = (None, None);
+        }
+        if let Some(stamps) = &mut tally.stamps {
+            let samples = stamps.exchanges.len() + stamps.missing.len() + stamps.stepped.len();
+            most("stamped exchanges", samples, SAMPLES / SAMPLE)?;
+            stamps.refused.iter_mut().for_each(cut);
+        }
+        if let Some(refused) = tally.anatomy.as_mut().and_then(|anatomy| anatomy.refused.as_mut()) {
+            cut(refused);
+        }
+        let requests = if spec.responsiveness { SAMPLES / SAMPLE } else { 0 };
+        most("requests beside the load", tally.probes.len(), requests)?;
+        let readings = |tally: &EndTally| tally.flows.iter().map(|flow| flow.readings.len()).sum();
+        most("readings of flows", readings(tally), ALL_READINGS + 16 * links(spec))?;
         for flow in &mut tally.flows {
             most("sizes of a flow", flow.sizes.len(), sizes(spec))?;
             let socket = &mut flow.socket;
@@ -110,10 +132,42 @@ pub(super) fn check(done: &mut Done, spec: &Spec, legs: &[WireLeg], took: Durati
     if spec.capture.is_none() {
         done.host.capture = None;
     }
-    if spec.observe == Observe::Off {
-        done.host.observed = None;
+    check_host(&mut done.host, spec, took)
+}
+
+/// Checks what an agent says of its host during a trial.
+fn check_host(host: &mut EndPass, spec: &Spec, took: Duration) -> Result<(), String> {
+    most("cores", host.cpu.as_ref().map_or(0, |cpu| cpu.cores.len()), CORES)?;
+    most("settings", host.settings.len(), SETTINGS)?;
+    for change in &mut host.settings {
+        let texts = [&mut change.key, &mut change.before, &mut change.requested, &mut change.now];
+        texts.into_iter().chain(&mut change.note).for_each(cut);
     }
-    Ok(())
+    if spec.observe == Observe::Off {
+        host.observed = None;
+    }
+    let Some(observed) = &mut host.observed else { return Ok(()) };
+    if spec.observe == Observe::Counters {
+        observed.series = None;
+    }
+    observed.missing.iter_mut().for_each(cut);
+    most("bytes of names of counters", names(observed), NAMES)?;
+    let Some(series) = &observed.series else { return Ok(()) };
+    let readings = usize::try_from(in_time(took, spec.observe_interval_ns).min(READINGS)).unwrap_or(usize::MAX);
+    most("readings of its host", series.at_ns.len(), readings)?;
+    most("quantities of its host over time", series.lines.len(), OBSERVED / VALUE)?;
+    let longest = series.lines.iter().map(|line| line.values.len()).max().unwrap_or(0);
+    most("values of a quantity over time", longest, series.at_ns.len())
+}
+
+/// The length of all names, bytes; each counts for its place in a list, too.
+fn names(observed: &Observed) -> usize {
+    let facts = observed.source_facts.iter();
+    let facts = facts.flat_map(|(name, facts)| facts.losses.iter().chain([name]));
+    let lines = observed.series.iter().flat_map(|series| &series.lines).flat_map(|line| [&line.name, &line.unit]);
+    let lists = observed.sources.iter().chain(&observed.missing).chain(facts).chain(lines);
+    let all = lists.chain(observed.counters.keys()).chain(observed.levels.keys());
+    all.map(|name| name.len() + size_of::<String>()).sum()
 }
 
 /// Sizes of datagrams.
@@ -142,7 +196,10 @@ pub(super) fn one_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use model::{FlowTally, Interval};
+    use model::{
+        AnatomyTally, Change, CoreUse, CpuUse, FlowCounts, FlowTally, Histogram, HostSeries, Interval, ProbeSample,
+        SeriesLine, Stamps,
+    };
 
     use super::*;
 
@@ -180,6 +237,59 @@ mod tests {
         assert!(done.failure.unwrap().len() < 2 * TEXT && done.host.capture.is_none());
         assert_eq!(one_line("short"), "short");
         assert!(!one_line("two\nlines\u{1b}[2J").contains(['\n', '\u{1b}']));
+    }
+
+    #[test]
+    fn a_host_has_no_more_counters_and_readings_than_one_can_have() {
+        let line = |values: usize| SeriesLine { values: vec![Some(0.5); values], ..SeriesLine::default() };
+        let series = |readings: usize, lines: Vec<SeriesLine>| {
+            let series = HostSeries { at_ns: vec![0; readings], lines };
+            let observed = Observed { series: Some(series), ..Observed::default() };
+            refused(|done| done.host.observed = Some(observed))
+        };
+        assert_eq!(series(15, vec![line(15); 1_000]), "");
+        assert!(series(500, Vec::new()).contains("500 readings of its host"));
+        assert!(series(1, vec![line(1); 5_000]).contains("5000 quantities"));
+        assert!(series(2, vec![line(2), line(3)]).contains("3 values of a quantity"));
+        let counters = |count: usize, name: &str| {
+            let counters = (0..count).map(|number| (format!("dev.{name}{number}.rx_bytes"), 1)).collect();
+            refused(|done| done.host.observed = Some(Observed { counters, ..Observed::default() }))
+        };
+        assert_eq!(counters(20_000, "eth"), "");
+        assert!(counters(50_000, "eth").contains("bytes of names of counters"));
+        assert!(counters(2, &"x".repeat(1 << 20)).contains("bytes of names of counters"));
+        let missing = vec![String::new(); 100_000];
+        let many = refused(|done| done.host.observed = Some(Observed { missing, ..Observed::default() }));
+        assert!(many.contains("bytes of names"), "{many}");
+        let cores = vec![CoreUse::default(); 10_000];
+        let many = refused(|done| done.host.cpu = Some(CpuUse { cores, ..CpuUse::default() }));
+        assert!(many.contains("10000 cores"), "{many}");
+        let text = || "x".to_owned();
+        let change =
+            Change { key: text(), before: text(), requested: text(), now: text(), host_wide: false, note: None };
+        assert!(refused(|done| done.host.settings = vec![change; 2_000]).contains("2000 settings"));
+    }
+
+    #[test]
+    fn samples_of_what_was_not_asked_for_are_left_out_or_refused() {
+        let mut done = Done { tallies: vec![EndTally::default()], ..Done::default() };
+        (done.tallies[0].stamps, done.tallies[0].anatomy) = (Some(Stamps::default()), Some(AnatomyTally::default()));
+        check(&mut done, &spec(), &legs(&spec()), Duration::from_secs(1)).unwrap();
+        assert_eq!((&done.tallies[0].stamps, &done.tallies[0].anatomy), (&None, &None));
+        let request = ProbeSample { at_ns: 1, connect_ns: 1, request_ns: 1 };
+        assert!(refused(|done| done.tallies[0].probes = vec![request]).contains("1 requests beside the load"));
+        let counts = FlowCounts { at_ns: 1, bytes_sent: 1, bytes_received: 0, datagrams: None };
+        let flow = FlowTally { readings: vec![counts; 10_000], ..FlowTally::default() };
+        assert!(refused(|done| done.tallies[0].flows = vec![flow]).contains("10000 readings of flows"));
+    }
+
+    #[test]
+    fn a_histogram_is_no_larger_than_that_of_all_times() {
+        // Every possible value of the first buckets, then many for each of the later ones.
+        let times = (0..10_000u64).chain((0..2_000_000).map(|step| 10_000 + step * 2_000_000));
+        let histogram = Histogram::from_buckets(times.map(|ns| (ns, 1)), 0);
+        let text = serde_json::to_vec(&histogram).unwrap();
+        assert!(text.len() < HISTOGRAM, "{}", text.len());
     }
 
     #[test]
