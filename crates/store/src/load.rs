@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use model::{Cell, OriginRow, Run, RunHeader, Trial};
+use model::{Cell, EndTally, OriginRow, Run, RunHeader, Shared, Trial};
 use rusqlite::Connection;
 use serde::de::DeserializeOwned;
 
@@ -51,7 +51,7 @@ pub(crate) fn load(connection: &Connection, path: &Path, found: &Found, depth: D
     }
     let mut statement = connection
         .prepare_cached(
-            "SELECT kind, body FROM entry WHERE run = ?1 AND (?2 OR kind IN ('cells', 'outcome')) ORDER BY number",
+            "SELECT kind, body FROM entry WHERE run = ?1 AND (?2 OR kind IN ('cells', 'outcome', 'outcomes')) ORDER BY number",
         )
         .map_err(failed)?;
     let mut rows = statement.query((found.number, depth == Depth::Whole)).map_err(failed)?;
@@ -65,9 +65,10 @@ pub(crate) fn load(connection: &Connection, path: &Path, found: &Found, depth: D
 /// A run that is being put together, row by row in the order they came.
 struct Assembly {
     run: Run,
-    trials: Vec<Trial>,
-    /// Whether an outcome holds the trial of the same place.
-    held: Vec<bool>,
+    /// Those that no outcome holds.
+    trials: Vec<Option<Trial>>,
+    /// The ends of the last one.
+    last: Option<[Shared<EndTally>; 2]>,
     /// The places of a cell's trials.
     of_cell: BTreeMap<u32, Vec<usize>>,
     damaged: Vec<String>,
@@ -75,13 +76,7 @@ struct Assembly {
 
 impl Assembly {
     fn new(header: RunHeader) -> Self {
-        Self {
-            run: Run::new(header),
-            trials: Vec::new(),
-            held: Vec::new(),
-            of_cell: BTreeMap::new(),
-            damaged: Vec::new(),
-        }
+        Self { run: Run::new(header), trials: Vec::new(), last: None, of_cell: BTreeMap::new(), damaged: Vec::new() }
     }
 
     fn add(&mut self, kind: &str, body: &str) {
@@ -102,14 +97,11 @@ impl Assembly {
             }
             "trial" => {
                 let trial: Option<Trial> = self.decode(kind, body);
-                if let Some(mut trial) = trial {
-                    if let Some(before) = self.trials.last() {
-                        trial.share(before);
-                    }
-                    self.of_cell.entry(trial.cell).or_default().push(self.trials.len());
-                    self.trials.push(trial);
-                    self.held.push(false);
-                }
+                self.add_trials(trial);
+            }
+            "trials" => {
+                let trials: Option<Vec<Trial>> = self.decode(kind, body);
+                self.add_trials(trials.into_iter().flatten());
             }
             "retest" => {
                 let retest = self.decode(kind, body);
@@ -121,9 +113,11 @@ impl Assembly {
             }
             "outcome" => {
                 let outcome: Option<StoredOutcome> = self.decode(kind, body);
-                if let Some(outcome) = outcome {
-                    self.outcome(outcome);
-                }
+                outcome.into_iter().for_each(|outcome| self.outcome(outcome));
+            }
+            "outcomes" => {
+                let outcomes: Option<Vec<StoredOutcome>> = self.decode(kind, body);
+                outcomes.into_iter().flatten().for_each(|outcome| self.outcome(outcome));
             }
             "finding" => {
                 let finding = self.decode(kind, body);
@@ -133,6 +127,19 @@ impl Assembly {
             other => {
                 self.damaged.push(format!("a row of the unknown kind '{other}'; a newer program may have written it"));
             }
+        }
+    }
+
+    /// Adds trials. Equal counts are in memory once.
+    fn add_trials(&mut self, trials: impl IntoIterator<Item = Trial>) {
+        for mut trial in trials {
+            if let Some([near, far]) = &self.last {
+                trial.near.share(near);
+                trial.far.share(far);
+            }
+            self.last = Some([trial.near.clone(), trial.far.clone()]);
+            self.of_cell.entry(trial.cell).or_default().push(self.trials.len());
+            self.trials.push(Some(trial));
         }
     }
 
@@ -149,10 +156,10 @@ impl Assembly {
     /// Adds an outcome. The trials so far of its cell are its own, and are put into it where it was stored without.
     fn outcome(&mut self, stored: StoredOutcome) {
         let cell = stored.cell;
-        let own = self.of_cell.get(&cell).map_or(&[][..], Vec::as_slice);
-        own.iter().for_each(|at| self.held[*at] = true);
+        let places = self.of_cell.remove(&cell).unwrap_or_default();
+        let own: Vec<Trial> = places.into_iter().filter_map(|at| self.trials[at].take()).collect();
         let planned = Cell::find(&self.run.header.cells, cell).map(|cell| &cell.spec);
-        match stored.outcome(planned, || own.iter().map(|at| self.trials[*at].clone()).collect()) {
+        match stored.outcome(planned, || own) {
             Some(mut outcome) => {
                 planned.into_iter().for_each(|spec| outcome.spec.share(spec));
                 self.run.outcomes.push(outcome);
@@ -172,7 +179,6 @@ impl Assembly {
     }
 
     fn finish(self) -> Loaded {
-        let left = self.trials.into_iter().zip(self.held).filter(|(_, held)| !held);
-        Loaded { run: self.run, orphans: left.map(|(trial, _)| trial).collect(), damaged: self.damaged }
+        Loaded { run: self.run, orphans: self.trials.into_iter().flatten().collect(), damaged: self.damaged }
     }
 }

@@ -153,14 +153,23 @@ impl Recorder {
         self.begin(&run.header)?;
         run.passes.iter().try_for_each(|pass| self.append("pass", pass))?;
         let mut cells = BTreeSet::new();
+        let (mut trials, mut outcomes) = (Together::new("trials"), Together::new("outcomes"));
         for outcome in &run.outcomes {
             // A cell has one outcome, with its trials. What a document has otherwise is kept as it is.
             let is_only = cells.insert(outcome.cell) && outcome.trials.iter().all(|trial| trial.cell == outcome.cell);
             if is_only {
-                outcome.trials.iter().try_for_each(|trial| self.append("trial", trial))?;
+                outcome.trials.iter().try_for_each(|trial| trials.add(trial))?;
             }
-            self.append_outcome(outcome, is_only)?;
+            outcomes.add(&self.row_of(outcome, is_only)?)?;
+            self.current_mut("outcome")?.headline.outcome(outcome);
+            if trials.is_full() || outcomes.is_full() {
+                // An outcome is behind its trials.
+                self.append_together(&mut trials)?;
+                self.append_together(&mut outcomes)?;
+            }
         }
+        self.append_together(&mut trials)?;
+        self.append_together(&mut outcomes)?;
         run.retests.iter().try_for_each(|retest| self.append("retest", retest))?;
         for finding in &run.findings {
             self.append("finding", finding)?;
@@ -186,19 +195,25 @@ impl Recorder {
         let Some(number) = number else { return Err(StoreError::Gone { id: id.to_owned(), path: path.clone() }) };
         let mut current = Current { resumed: true, ..Current::new(number, id) };
         change
-            .execute("DELETE FROM entry WHERE run = ?1 AND kind IN ('outcome', 'finding')", [number])
+            .execute("DELETE FROM entry WHERE run = ?1 AND kind IN ('outcome', 'outcomes', 'finding')", [number])
             .and_then(|_| {
                 let clear = "UPDATE run SET how = NULL, ending = NULL, headline = NULL, trust = NULL, directions = NULL WHERE number = ?1";
                 change.execute(clear, [number])
             })
             .and_then(|_| {
-                let mut stored =
-                    change.prepare("SELECT body FROM entry WHERE run = ?1 AND kind = 'trial' ORDER BY number")?;
+                let mut stored = change.prepare(
+                    "SELECT body FROM entry WHERE run = ?1 AND kind IN ('trial', 'trials') ORDER BY number",
+                )?;
                 let mut rows = stored.query([number])?;
                 while let Some(row) = rows.next()? {
                     let body = row.get_ref(0)?.as_str()?;
                     if let Ok(trial) = serde_json::from_str::<Trial>(body) {
                         current.trials.entry(trial.cell).or_default().push(digest(body));
+                        continue;
+                    }
+                    for trial in serde_json::from_str::<Vec<Trial>>(body).unwrap_or_default() {
+                        let body = serde_json::to_string(&trial).unwrap_or_default();
+                        current.trials.entry(trial.cell).or_default().push(digest(&body));
                     }
                 }
                 Ok(())
@@ -276,14 +291,26 @@ impl Recorder {
         let own = outcome.trials.iter().map(|trial| encode("trial", trial).map(|body| digest(&body)));
         let own = own.collect::<Result<Vec<u64>, _>>()?;
         let stored = self.current("outcome")?.trials.get(&outcome.cell).map_or(&[][..], Vec::as_slice) == own;
-        self.append_outcome(outcome, stored)
+        let body = encode("outcome", &self.row_of(outcome, stored)?)?;
+        self.append_body("outcome", &body)?;
+        let run = self.current_mut("outcome")?;
+        run.headline.outcome(outcome);
+        if stored {
+            // They are this outcome's: another one of the cell has its own.
+            run.trials.remove(&outcome.cell);
+        }
+        Ok(())
     }
 
-    fn append_outcome(&mut self, outcome: &Outcome, stored: bool) -> Result<(), StoreError> {
-        let planned = self.current("outcome")?.specs.get(&outcome.cell).cloned();
-        self.append("outcome", &OutcomeRow::new(outcome, planned.as_ref(), stored))?;
-        self.current_mut("outcome")?.headline.outcome(outcome);
-        Ok(())
+    fn row_of<'o>(&self, outcome: &'o Outcome, stored: bool) -> Result<OutcomeRow<'o>, StoreError> {
+        Ok(OutcomeRow::new(outcome, self.current("outcome")?.specs.get(&outcome.cell), stored))
+    }
+
+    fn append_together(&mut self, items: &mut Together) -> Result<(), StoreError> {
+        match items.take() {
+            Some(body) => self.append_body(items.kind, &body),
+            None => Ok(()),
+        }
     }
 
     fn end(&mut self, ending: &Ending) -> Result<(), StoreError> {
@@ -352,6 +379,37 @@ impl Recorder {
 impl EventSink for Recorder {
     fn event(&mut self, event: &Event) -> Result<(), SinkError> {
         self.record(event).map_err(|error| SinkError(error.to_string()))
+    }
+}
+
+/// Items that are in a row together: the row of each would take longer than the item.
+struct Together {
+    kind: &'static str,
+    body: String,
+}
+
+impl Together {
+    /// Bytes after which a row is full.
+    const FULL: usize = 1 << 18;
+
+    fn new(kind: &'static str) -> Self {
+        Self { kind, body: String::new() }
+    }
+
+    fn add<T: Serialize + ?Sized>(&mut self, item: &T) -> Result<(), StoreError> {
+        self.body.push(if self.body.is_empty() { '[' } else { ',' });
+        self.body.push_str(&encode(self.kind, item)?);
+        Ok(())
+    }
+
+    fn is_full(&self) -> bool {
+        self.body.len() >= Self::FULL
+    }
+
+    /// The row so far; `None` without items.
+    fn take(&mut self) -> Option<String> {
+        let body = std::mem::take(&mut self.body);
+        (!body.is_empty()).then(|| body + "]")
     }
 }
 

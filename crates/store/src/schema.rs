@@ -38,7 +38,8 @@ const LADDER: &[&str] = &["
     CREATE TABLE entry (
         number INTEGER PRIMARY KEY,                        -- order of arrival
         run    INTEGER NOT NULL REFERENCES run (number) ON DELETE CASCADE,
-        kind   TEXT NOT NULL,                              -- cells, origin, trial, retest, pass, outcome, finding, advice
+        kind   TEXT NOT NULL,                              -- cells, origin, trial, trials, retest, pass, outcome,
+                                                           -- outcomes, finding, advice
         body   TEXT NOT NULL
     ) STRICT;
     CREATE INDEX entry_by_run ON entry (run);
