@@ -128,9 +128,19 @@ fn timed(line: &str) -> Option<(u64, Vec<&str>)> {
     Some((at, words))
 }
 
-/// The table that a line begins: it has names only.
-fn head(line: &str) -> Option<(u64, Table<'_>)> {
-    let (at, mut heads) = timed(line)?;
+/// The words of a line of averages, which begins with a word of the user's language: `Average:`.
+fn averaged(line: &str) -> Option<Vec<&str>> {
+    let (first, rest) = line.trim_start().split_once(char::is_whitespace)?;
+    let is_word = first.strip_suffix(':').is_some_and(|word| word.chars().all(|c| c.is_alphabetic() || c == '.'));
+    is_word.then(|| rest.split_whitespace().collect())
+}
+
+/// The table that a line begins: it has names only. One of averages has no time.
+fn head(line: &str) -> Option<(Option<u64>, Table<'_>)> {
+    let (at, mut heads) = match timed(line) {
+        Some((at, heads)) => (Some(at), heads),
+        None => (None, averaged(line)?),
+    };
     let named = |word: &&str| word.contains(['/', '%', '-']) || word.starts_with(|c: char| c.is_ascii_alphabetic());
     if heads.len() < 2 || heads.iter().any(|word| number(word).is_some()) || !heads.iter().all(named) {
         return None;
@@ -177,6 +187,8 @@ struct Listing {
     rows: usize,
     last_line: u32,
     averaged: bool,
+    /// The averages, with their lines.
+    averages: BTreeMap<String, (usize, &'static str, f64, u32)>,
     note: Option<String>,
 }
 
@@ -198,15 +210,19 @@ fn read(text: &str) -> Reading {
             std::mem::take(&mut listing).close(&mut reading);
             (listing.host, table) = (host, None);
         } else if let Some((began, mut begun)) = head(line) {
-            begun.last = listing.since(began);
+            begun.last = began.map_or(0, |at| listing.since(at));
+            listing.averaged |= began.is_none();
             let unknown = begun.heads.iter().filter(|head| begun.column(head).is_none());
             listing.unknown.extend(unknown.map(|head| (*head).to_owned()));
             table = Some(begun);
         } else if line.trim().is_empty() {
             table = None;
         } else if let Some(open) = &mut table {
-            if line.split_whitespace().next().is_some_and(|first| first.ends_with(':')) {
+            if let Some(words) = averaged(line) {
                 listing.averaged = true;
+                if let Err(reason) = listing.average(open, at, words) {
+                    reading.refuse(at, format!("{reason}: '{}'", line.trim()));
+                }
             } else if !line.starts_with(|c: char| c.is_ascii_digit()) {
                 // No time: a line of something else.
                 table = None;
@@ -233,35 +249,40 @@ impl Listing {
     /// Takes a row.
     fn row(&mut self, table: &mut Table<'_>, line: u32, text: &str) -> Result<(), String> {
         self.last_line = line;
-        let (at, mut words) = timed(text).ok_or("a row without a time")?;
+        let (at, words) = timed(text).ok_or("a row without a time")?;
         let at = self.since(at);
         if at < table.last {
             return Err("its time is before that of the row above".into());
         }
-        let of = if table.of == Of::Host { "" } else { words.first().copied().ok_or("a row without a name")? };
-        if table.of != Of::Host {
-            words.remove(0);
-        }
-        if words.len() != table.heads.len() {
-            return Err(format!("{} numbers, the table has {}", words.len(), table.heads.len()));
-        }
-        let mut values = Vec::new();
-        for (head, word) in table.heads.iter().zip(&words) {
-            let Some((_, name, unit, factor)) = table.column(head) else { continue };
-            let value = number(word).ok_or_else(|| format!("'{word}' is not a number"))?;
-            values.push((series_name(table.of, of, name), *unit, value * factor));
-        }
-        if table.of == Of::Core && table.heads.contains(&"%idle") {
-            let shares = table.heads.iter().zip(&words).filter(|(head, _)| head.starts_with('%'));
-            let percent: f64 = shares.filter_map(|(_, word)| number(word)).sum();
-            // A core that is offline has no shares.
-            if percent != 0.0 && (percent - 100.0).abs() > ROUNDING_PERCENT {
-                return Err(format!("the shares of the time add up to {percent:.2} %"));
-            }
-        }
-        self.insert(at, values)?;
+        self.insert(at, values(table, words)?)?;
         table.last = at;
         Ok(())
+    }
+
+    /// Takes a row of averages.
+    fn average(&mut self, table: &Table<'_>, line: u32, words: Vec<&str>) -> Result<(), String> {
+        for (name, unit, value) in values(table, words)? {
+            let next = self.averages.len();
+            self.averages.entry(name).or_insert((next, unit, value, line));
+        }
+        Ok(())
+    }
+
+    /// The first average that is not between the values of its series, with its line.
+    fn wrong_average(&self) -> Option<(u32, String)> {
+        let times = self.series.values().flat_map(|(_, _, values)| values.keys()).collect::<BTreeSet<_>>().len();
+        let is_within = |name: &str, value: f64| {
+            // An interface that came or went has an average of another time.
+            let series = self.series.get(name).filter(|(_, _, values)| values.len() == times);
+            let Some((_, unit, values)) = series else { return true };
+            let [low, high] = [f64::min, f64::max].map(|of| values.values().copied().reduce(of).unwrap_or(value));
+            // Both are rounded.
+            let rounding = if *unit == "ratio" { 0.01 } else { 0.01 * high.max(1.0) };
+            (low - rounding..=high + rounding).contains(&value)
+        };
+        let wrong = self.averages.iter().filter(|(name, (_, _, value, _))| !is_within(name, *value));
+        let (name, (.., line)) = wrong.min_by_key(|(_, (.., line))| *line)?;
+        Some((*line, format!("the average of {name} is not between its values")))
     }
 
     /// Takes the values of a row by their series.
@@ -281,7 +302,16 @@ impl Listing {
     }
 
     /// Ends it.
-    fn close(self, reading: &mut Reading) {
+    fn close(mut self, reading: &mut Reading) {
+        if let Some((line, reason)) = self.wrong_average() {
+            return reading.refuse(line, reason);
+        }
+        if self.series.is_empty() && !self.averages.is_empty() {
+            for (name, (order, unit, value, _)) in std::mem::take(&mut self.averages) {
+                self.series.insert(name, (order, unit, BTreeMap::from([(0, value)])));
+            }
+            self.note = Some("averages alone: over how long is not in the text".into());
+        }
         let times: BTreeSet<u64> = self.series.values().flat_map(|(_, _, values)| values.keys().copied()).collect();
         if times.is_empty() {
             if !self.unknown.is_empty() {
@@ -323,6 +353,32 @@ impl Listing {
             ..Imported::default()
         });
     }
+}
+
+/// The values of a row behind its time, by their series.
+fn values(table: &Table<'_>, mut words: Vec<&str>) -> Result<Vec<(String, &'static str, f64)>, String> {
+    let of = if table.of == Of::Host { "" } else { words.first().copied().ok_or("a row without a name")? };
+    if table.of != Of::Host {
+        words.remove(0);
+    }
+    if words.len() != table.heads.len() {
+        return Err(format!("{} numbers, the table has {}", words.len(), table.heads.len()));
+    }
+    let mut values = Vec::new();
+    for (head, word) in table.heads.iter().zip(&words) {
+        let Some((_, name, unit, factor)) = table.column(head) else { continue };
+        let value = number(word).ok_or_else(|| format!("'{word}' is not a number"))?;
+        values.push((series_name(table.of, of, name), *unit, value * factor));
+    }
+    if table.of == Of::Core && table.heads.contains(&"%idle") {
+        let shares = table.heads.iter().zip(&words).filter(|(head, _)| head.starts_with('%'));
+        let percent: f64 = shares.filter_map(|(_, word)| number(word)).sum();
+        // A core that is offline has no shares.
+        if percent != 0.0 && (percent - 100.0).abs() > ROUNDING_PERCENT {
+            return Err(format!("the shares of the time add up to {percent:.2} %"));
+        }
+    }
+    Ok(values)
 }
 
 fn series_name(of: Of, which: &str, name: &str) -> String {
