@@ -24,6 +24,9 @@ fn detect(text: &str) -> Confidence {
     if bare_rows(text).is_some() { Confidence::Possible } else { Confidence::No }
 }
 
+/// The first words of the tables that -v 2 adds.
+const DETAILS: [&str; 2] = ["Alignment", "Maximum"];
+
 /// The numbers of a line that consists of numbers, as [`crate::text::numbers`] reads it; -1, which netperf prints for what it does
 /// not know, is not a number.
 fn numbers(line: &str) -> Option<Vec<f64>> {
@@ -39,7 +42,7 @@ type Numbers<'a> = (u32, &'a str, Vec<f64>);
 /// The rows of a text that has nothing else (-P 0), with their lines, and what their columns say of the test.
 fn bare_rows(text: &str) -> Option<(Title, Vec<Numbers<'_>>)> {
     let mut rows = Vec::new();
-    for (at, line) in lines(text).filter(|(_, line)| !line.trim().is_empty()) {
+    for (at, line) in without_details(text).filter(|(_, line)| !line.trim().is_empty()) {
         rows.push((at, line, numbers(line)?));
     }
     // The remote end's socket sizes follow in a line of their own after round trips.
@@ -133,7 +136,19 @@ fn unit(word: &str) -> Option<f64> {
 
 /// A line of the warning that the results vary (-I).
 fn is_warning(line: &str) -> bool {
-    line.starts_with("!!!")
+    line.trim_start().starts_with("!!!")
+}
+
+/// The lines without the tables that -v 2 adds below a result: alignment, calls, and the segment size. Each ends with its numbers.
+fn without_details(text: &str) -> impl Iterator<Item = (u32, &str)> {
+    let mut within = false;
+    lines(text).filter(move |(_, line)| {
+        within |= DETAILS.iter().any(|word| line.trim_start().starts_with(word));
+        within &= Title::of(line).is_none();
+        let is_detail = within;
+        within &= numbers(line).is_none();
+        !is_detail
+    })
 }
 
 /// Whether the line after a title is one of a classic test: its own head, numbers (-P 0), or an error.
@@ -154,16 +169,14 @@ fn read(text: &str) -> Reading {
     let (mut count, mut latest) = (0, 0);
     // Between a title and the line after it, and the width of the interval that its warning has.
     let (mut begun, mut unsure): (bool, Option<String>) = (false, None);
-    // In the tables that -v 2 adds below a result: alignment, calls, and the segment size.
-    let mut detailed = false;
     if let Some((title, rows)) = bare_rows(text) {
         of_bare_rows(&title, &rows, &mut reading);
         return reading;
     }
-    for (number_of_line, line) in lines(text) {
+    for (number_of_line, line) in without_details(text) {
         if let Some(title) = Title::of(line) {
             Omni::close(omni.take(), &mut reading);
-            (begun, unsure, detailed) = (true, None, false);
+            (begun, unsure) = (true, None);
             if !["tcp", "udp"].contains(&title.transport) {
                 reading.refuse(
                     number_of_line,
@@ -208,10 +221,6 @@ fn read(text: &str) -> Reading {
         }
         if let Some(scale) = line.split_whitespace().find_map(unit) {
             *units = scale;
-            continue;
-        }
-        detailed |= DETAILS.iter().any(|word| line.trim_start().starts_with(word));
-        if detailed {
             continue;
         }
         let Some(all) = numbers(line) else {
@@ -266,9 +275,6 @@ fn read(text: &str) -> Reading {
     }
     reading
 }
-
-/// The first words of the tables that -v 2 adds.
-const DETAILS: [&str; 2] = ["Alignment", "Maximum"];
 
 /// Rows without a head: the number of columns tells the test, and the units are netperf's own.
 fn of_bare_rows(title: &Title, rows: &[Numbers<'_>], reading: &mut Reading) {
@@ -479,6 +485,7 @@ fn row(
         }
         // The second line of a request/response row: the remote end's socket sizes.
         ("rr" | "crr", _, [_, _]) => Ok(None),
+        (_, _, [_]) => Err("a number without its unit (-v 0)".into()),
         _ => Err(format!("{} columns, unlike any table of this test", all.len())),
     }
 }
