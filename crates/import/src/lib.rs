@@ -62,6 +62,8 @@ pub fn read(bytes: &[u8], only: Option<&Format>) -> Result<Reading, Refused> {
         });
     }
     all.refused.sort_by_key(|refused| refused.line);
+    // What is broken may be of each of the formats.
+    all.refused.dedup();
     if all.imported.is_empty() && all.refused.is_empty() {
         return Err(Refused { line: 0, reason: "no measurement found".into() });
     }

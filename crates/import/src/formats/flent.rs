@@ -7,7 +7,7 @@ use model::{Count, Direction, Factor, FactorKind, Interval, Plan, RttTally, Spec
 use serde_json::Value;
 
 use super::Format;
-use crate::json::{documents, may_have_documents};
+use crate::json::{Shape, documents, may_have_documents};
 use crate::listing::{Confidence, Imported, Reading, Row};
 use crate::text::{MAX_ROWS, ns, rate_unit, time_unit};
 
@@ -23,12 +23,13 @@ fn detect(text: &str) -> Confidence {
     if shaped && text.contains("\"metadata\"") { Confidence::Certain } else { Confidence::No }
 }
 
+/// The documents of flent.
+const SHAPE: Shape = Shape::of(|document| ["results", "x_values"].iter().any(|key| document.get(*key).is_some()));
+
 fn read(text: &str) -> Reading {
     let mut reading = Reading::default();
-    for (line, found) in documents(text) {
+    for (line, found) in documents(text, SHAPE) {
         match found {
-            // Documents of other programs are theirs.
-            Ok(document) if document.get("results").is_none() && document.get("x_values").is_none() => {}
             Ok(document) => of_document(&document, line, &mut reading),
             Err((at, reason)) => reading.refuse(at, reason),
         }

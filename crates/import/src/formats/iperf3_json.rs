@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use self::ways::{Way, ways};
 use super::Format;
-use crate::json::{documents, may_have_documents};
+use crate::json::{Shape, documents, may_have_documents};
 use crate::listing::{Confidence, Imported, Reading, Row};
 use crate::text::{MAX_NUMBER, block, lines, ns};
 
@@ -30,11 +30,20 @@ fn detect(text: &str) -> Confidence {
     }
 }
 
+/// The documents and events of iperf3. 3.7 to 3.9 write the sums of `--bidir` twice under one name.
+const SHAPE: Shape = Shape {
+    is_own: |document| ["event", "start", "end", "error"].iter().any(|key| document.get(*key).is_some()),
+    may_repeat: |document, key| {
+        let sums = ["intervals[].sum", "end.sum", "end.sum_sent", "end.sum_received"];
+        sums.contains(&key) && sends_and_receives(&document["end"])
+    },
+};
+
 fn read(text: &str) -> Reading {
     let mut reading = Reading::default();
     let mut tests = Tests::default();
     let mut streamed: Option<(u32, Value)> = None;
-    for (line, found) in documents(text) {
+    for (line, found) in documents(text, SHAPE) {
         match found {
             Ok(document) => match event(document, line, &mut streamed) {
                 Ok(Some((begun, document))) => tests.take(&document, begun, &mut reading),
@@ -70,11 +79,8 @@ struct Test {
 }
 
 impl Tests {
-    /// Takes a document. One that is not of iperf3 is passed over.
+    /// Takes a document.
     fn take(&mut self, document: &Value, line: u32, reading: &mut Reading) {
-        if ["start", "end", "error"].iter().all(|key| document.get(*key).is_none()) {
-            return;
-        }
         let imported = match of_document(document, line) {
             Ok(imported) => imported,
             Err(reason) => return reading.refuse(line, reason),

@@ -9,7 +9,7 @@ use model::{Hop, Path};
 use serde_json::Value;
 
 use super::Format;
-use crate::json::{documents, may_have_documents};
+use crate::json::{Shape, documents, may_have_documents};
 use crate::listing::{Confidence, Imported, Reading};
 use crate::text::{lines, ns, number};
 
@@ -56,11 +56,9 @@ type Report<'a> = (u32, usize, Vec<(Hop, &'a str)>);
 fn read(text: &str) -> Reading {
     let mut reading = Reading::default();
     if is_json(text) {
-        for (line, found) in documents(text) {
+        for (line, found) in documents(text, SHAPE) {
             match found {
-                // Documents of other programs are theirs.
-                Ok(document) if document["report"]["hubs"].is_array() => of_document(&document, line, &mut reading),
-                Ok(_) => {}
+                Ok(document) => of_document(&document, line, &mut reading),
                 Err((at, reason)) => reading.refuse(at, reason),
             }
         }
@@ -150,6 +148,9 @@ fn close_table(table: Option<Table<'_>>, reading: &mut Reading) {
 fn is_json(text: &str) -> bool {
     may_have_documents(text) && text.contains("\"report\"") && text.contains("\"hubs\"")
 }
+
+/// The documents of mtr.
+const SHAPE: Shape = Shape::of(|document| document["report"]["hubs"].is_array());
 
 fn of_document(document: &Value, line: u32, reading: &mut Reading) {
     let report = &document["report"];

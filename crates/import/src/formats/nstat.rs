@@ -10,7 +10,7 @@ use model::{EndPass, Observed, Pass};
 use serde_json::Value;
 
 use super::Format;
-use crate::json::{documents, may_have_documents};
+use crate::json::{Shape, documents, may_have_documents};
 use crate::listing::{Confidence, Imported, Reading};
 use crate::text::lines;
 
@@ -66,8 +66,11 @@ fn entry(line: &str) -> Result<(String, i64), String> {
     Ok((counter, increase))
 }
 
+/// The documents of nstat.
+const SHAPE: Shape = Shape::of(|document| document["kernel"].is_object());
+
 fn detect(text: &str) -> Confidence {
-    if is_json(text) && documents(text).any(|(_, found)| found.is_ok_and(|document| document["kernel"].is_object())) {
+    if is_json(text) && documents(text, SHAPE).next().is_some() {
         return Confidence::Certain;
     }
     let mut after = lines(text).skip_while(|(_, line)| !is_head(line)).skip(1);
@@ -84,13 +87,10 @@ fn is_json(text: &str) -> bool {
 fn read(text: &str) -> Reading {
     let mut reading = Reading::default();
     if is_json(text) {
-        for (line, found) in documents(text) {
+        for (line, found) in documents(text, SHAPE) {
             match found {
-                // Documents of other programs are theirs.
                 Ok(document) => {
-                    if let Some(counters) = document["kernel"].as_object() {
-                        of_document(counters, line, &mut reading);
-                    }
+                    document["kernel"].as_object().into_iter().for_each(|all| of_document(all, line, &mut reading));
                 }
                 Err((at, reason)) => reading.refuse(at, reason),
             }

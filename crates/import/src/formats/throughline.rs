@@ -6,7 +6,7 @@ use model::Run;
 use serde_json::Value;
 
 use super::Format;
-use crate::json::{documents, may_have_documents};
+use crate::json::{Shape, documents, may_have_documents, whole};
 use crate::listing::{Confidence, Imported, Reading};
 
 /// Runs of this program.
@@ -30,23 +30,25 @@ fn detect(text: &str) -> Confidence {
     }
 }
 
+/// The documents of this program.
+const SHAPE: Shape = Shape::of(|document| document["schema"].is_string());
+
 fn read(text: &str) -> Reading {
     let mut reading = Reading::default();
     let mut known = BTreeMap::new();
-    match serde_json::from_str(text) {
+    match whole(text) {
         Ok(Value::Array(all)) => all.iter().for_each(|document| take(document, 1, &mut known, &mut reading)),
         Ok(document) => take(&document, 1, &mut known, &mut reading),
         // Several documents, or other lines around them.
-        Err(error) => {
-            for (line, found) in documents(text) {
+        Err((at, reason)) => {
+            for (line, found) in documents(text, SHAPE) {
                 match found {
-                    Ok(document) if document["schema"].is_string() => take(&document, line, &mut known, &mut reading),
-                    Ok(_) => {}
+                    Ok(document) => take(&document, line, &mut known, &mut reading),
                     Err((at, reason)) => reading.refuse(at, reason),
                 }
             }
             if reading == Reading::default() {
-                reading.refuse(u32::try_from(error.line()).unwrap_or(0), format!("not valid JSON: {error}"));
+                reading.refuse(at, reason);
             }
         }
     }

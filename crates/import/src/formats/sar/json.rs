@@ -6,7 +6,7 @@ use model::Inventory;
 use serde_json::{Map, Value};
 
 use super::{DAY_S, Listing, Of, ROUNDING_PERCENT, columns, series_name, timed};
-use crate::json::{documents, may_have_documents};
+use crate::json::{Shape, documents, may_have_documents};
 use crate::listing::Reading;
 use crate::text::MAX_NUMBER;
 
@@ -14,9 +14,12 @@ pub(super) fn is_json(text: &str) -> bool {
     may_have_documents(text) && text.contains("\"sysstat\"") && text.contains("\"statistics\"")
 }
 
-/// Adds the hosts of all documents. Those of other programs are passed over.
+/// The documents of sadf and mpstat.
+const SHAPE: Shape = Shape::of(|document| document["sysstat"]["hosts"].is_array());
+
+/// Adds the hosts of all documents.
 pub(super) fn read(text: &str, reading: &mut Reading) {
-    for (line, found) in documents(text) {
+    for (line, found) in documents(text, SHAPE) {
         match found {
             Ok(document) => {
                 for host in document["sysstat"]["hosts"].as_array().into_iter().flatten() {
