@@ -5,11 +5,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use analysis::Context;
 use model::{
-    Cell, Count, Ending, Finding, FindingKind, Origin, OriginLine, OriginRow, Outcome, Run, RunHeader, Spec, Stopping,
-    Tool, Trial,
+    Cell, Count, Direction, EndTally, Ending, Finding, FindingKind, Ledger, Origin, OriginLine, OriginRow, Outcome,
+    Run, RunHeader, Shared, Spec, Stopping, Summary, Tool, Trial,
 };
 
-use crate::listing::{Imported, Refused, Row};
+use crate::listing::{CARRIED, Imported, Refused, Row};
 
 /// The file of a listing, and the id and name of its run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -26,6 +26,14 @@ pub struct Source {
     pub sha256: String,
     /// The time of the import, ns since the Unix epoch: the run's start if the file has no time.
     pub imported_unix_ns: u64,
+}
+
+/// What a row states of its trial beside the value, bit/s.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct Stated {
+    sender_bps: Option<f64>,
+    /// By the outbound direction and the return, of a test in both.
+    carried: [Option<f64>; 2],
 }
 
 /// Makes a run of a listing: rows of the same spec and levels are the trials of one cell, analysed like measured ones. Most files have
@@ -57,7 +65,7 @@ pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run
     // Cells by a number that equal ones have in common: comparing each row with each cell would take minutes for a large table.
     let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
     let mut trials: Vec<Vec<Trial>> = Vec::new();
-    let mut senders: Vec<Vec<f64>> = Vec::new();
+    let mut stated: Vec<Vec<Stated>> = Vec::new();
     let mut origins: Vec<OriginRow> = Vec::with_capacity(rows.len());
     let mut remark_lines: BTreeMap<String, Vec<(u32, u32)>> = BTreeMap::new();
     for row in rows {
@@ -69,7 +77,7 @@ pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run
             cells.push(Cell { id, spec, levels });
             // Most have one.
             trials.push(Vec::with_capacity(1));
-            senders.push(Vec::new());
+            stated.push(Vec::new());
             alike.push(cells.len() - 1);
             cells.len() - 1
         });
@@ -78,7 +86,14 @@ pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run
         (trial.cell, trial.pass) = (cell, number);
         balance(&cells[index].spec, &mut trial);
         own.push(trial);
-        senders[index].extend(figures.get("sender_rate_bps"));
+        let printed = Stated {
+            sender_bps: figures.get("sender_rate_bps").copied(),
+            carried: CARRIED.map(|name| figures.get(name).copied()),
+        };
+        if printed != Stated::default() || !stated[index].is_empty() {
+            stated[index].resize(own.len() - 1, Stated::default());
+            stated[index].push(printed);
+        }
         for remark in &remarks {
             remark_lines.entry(remark.clone()).or_default().push((line, cell));
         }
@@ -88,10 +103,11 @@ pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run
     let outcomes: Vec<Outcome> = cells
         .iter()
         .zip(trials)
-        .zip(senders)
-        .map(|((cell, own), senders)| outcome(cell, own, &senders, &rule, curve))
+        .zip(stated)
+        .map(|((cell, own), stated)| outcome(cell, own, &stated, &rule, curve))
         .collect();
-    let mut findings: Vec<Finding> = notes.into_iter().map(|statement| note(statement, Vec::new())).collect();
+    let mut findings: Vec<Finding> =
+        notes.into_iter().map(|statement| note(statement, Vec::new())).collect();
     findings.extend(remark_lines.into_iter().map(|(remark, rows)| {
         let mut lines: Vec<u32> = rows.iter().map(|(line, _)| *line).collect();
         lines.dedup();
@@ -188,7 +204,7 @@ fn kept(mut run: Run, source: &Source, refused: &[Refused]) -> Run {
 
 /// The outcome of a cell. The tallies of most files have no counts, so the rates of the summary are those of the estimate, and the
 /// printed ones of the senders.
-fn outcome(cell: &Cell, trials: Vec<Trial>, senders: &[f64], rule: &Stopping, curve: bool) -> Outcome {
+fn outcome(cell: &Cell, trials: Vec<Trial>, stated: &[Stated], rule: &Stopping, curve: bool) -> Outcome {
     // What measured did not stop at our target, so its interval cannot have missed that.
     let rule = Stopping { min_trials: rule.max_trials, ..rule.clone() };
     let mut outcome = analysis::outcome(cell, trials, &rule, Context { curve, ..Context::default() });
@@ -201,15 +217,52 @@ fn outcome(cell: &Cell, trials: Vec<Trial>, senders: &[f64], rule: &Stopping, cu
         "pingpong" => summary.rtt_p50_ns = summary.rtt_p50_ns.or(value),
         _ => {
             summary.goodput_bps = value;
+            let senders: Vec<f64> = stated.iter().filter_map(|one| one.sender_bps).collect();
             let printed = (!senders.is_empty()).then(|| senders.iter().sum::<f64>() / senders.len() as f64);
-            summary.sender_bps = printed.or(summary.sender_bps);
+            // What one end sent is not what both did.
+            let whole = cell.spec.direction != Direction::Both
+                || outcome.trials.iter().all(|trial| [&trial.near, &trial.far].into_iter().all(sent));
+            summary.sender_bps = printed.or(summary.sender_bps.filter(|_| whole));
         }
     }
+    each_direction(&mut outcome, cell, stated, &rule);
+    let summary = &mut outcome.summary;
     if cell.spec.transport == "icmp" {
         // An echo has no payload, so it has no rate.
         summary.netpipe_bps = None;
     }
     outcome
+}
+
+fn sent(end: &Shared<EndTally>) -> bool {
+    end.reported(Count::BytesSent).is_some()
+}
+
+/// Gives each direction of a cell of `both` the value that the rows state. Its verdicts are those of the rows, as those of a row in one
+/// direction are.
+fn each_direction(outcome: &mut Outcome, cell: &Cell, stated: &[Stated], rule: &Stopping) {
+    if cell.spec.direction != Direction::Both || stated.iter().all(|one| one.carried == [None; 2]) {
+        return;
+    }
+    let of = |direction: Direction, at: usize| {
+        let cell = Cell { spec: Spec { direction, ..Spec::clone(&cell.spec) }.into(), ..cell.clone() };
+        let trials = outcome.trials.iter().zip(stated).map(|(trial, stated)| Trial {
+            near: EndTally::unreported().into(),
+            far: EndTally::unreported().into(),
+            ledger: Ledger::default(),
+            value: stated.carried[at],
+            ..trial.clone()
+        });
+        analysis::outcome(&cell, trials.collect(), rule, Context::default())
+    };
+    let both = [(Direction::Send, 0), (Direction::Reverse, 1)].map(|(direction, at)| of(direction, at));
+    let summary = &mut outcome.summary;
+    for (known, own) in [&mut summary.outbound, &mut summary.return_trip].into_iter().zip(both) {
+        let Summary { ci95_low, ci95_high, trials, verdicts, trust, .. } = own.summary;
+        let known_else = known.take().map_or_else(Summary::default, |known| *known);
+        let goodput_bps = own.estimate.map(|estimate| estimate.value);
+        *known = Some(Box::new(Summary { goodput_bps, ci95_low, ci95_high, trials, verdicts, trust, ..known_else }));
+    }
 }
 
 /// Fills in the ledger if the text reports both ends' bytes.

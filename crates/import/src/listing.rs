@@ -78,6 +78,9 @@ pub struct Imported {
     pub run: Option<Box<Run>>,
 }
 
+/// The figures of each direction of a test in both, outbound first, bit/s.
+pub(crate) const CARRIED: [&str; 2] = ["outbound_bps", "reverse_bps"];
+
 /// `block` in [`Imported::assumed`] if a text does not report it.
 pub(crate) fn unless_reported(block: Option<u64>) -> Vec<&'static str> {
     if block.is_some() { Vec::new() } else { vec!["block"] }
@@ -120,6 +123,11 @@ impl Row {
         };
         let (levels, figures) = (BTreeMap::new(), BTreeMap::new());
         Self { spec: spec.into(), levels, trial, line, text: text.trim_end().to_owned(), figures, remarks: Vec::new() }
+    }
+
+    /// What the direction from this end, or the one to it, carried in a test of both. Without it that direction has no value.
+    pub(crate) fn carried(&mut self, outbound: bool, bps: f64) {
+        self.figure(CARRIED[usize::from(!outbound)], bps);
     }
 
     /// Adds a figure.

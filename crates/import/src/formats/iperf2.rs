@@ -110,7 +110,7 @@ const WHOLE: f64 = 0.9;
 /// Connections that were measured together, and their lines.
 #[derive(Default)]
 struct Group<'a> {
-    peer: Option<String>,
+    peers: BTreeSet<String>,
     lines: Vec<(u32, &'a str, Line<'a>)>,
     /// The server's reports to a client, by connection.
     reported: Vec<(u32, &'a str, Line<'a>)>,
@@ -147,7 +147,7 @@ fn read(text: &str) -> Reading {
             }
             setting.note(&connected);
             group.opened.extend(connected.number.map(|number| (at, number)));
-            group.peer = Some(connected.peer.to_owned());
+            group.peers.insert(connected.peer.to_owned());
             group.bounces = connected.bounces.or(group.bounces);
             group.sockets.extend(connected.ends);
         } else if let Some(rest) =
@@ -372,7 +372,8 @@ fn imported(kind: &str, mut row: Row, group: &Group<'_>, setting: &Setting) -> I
         tool: "iperf".into(),
         version: Some("2.x".into()),
         kind: kind.into(),
-        target: setting.target.clone().or(group.peer.clone()),
+        // A server may have had clients on several hosts at once.
+        target: setting.target.clone().or_else(|| group.peers.first().filter(|_| group.peers.len() == 1).cloned()),
         rows: vec![row],
         assumed: unless_reported(group.bounces.map(|[request, _]| request).or(setting.block)),
         unknown: group.unknown.iter().cloned().collect(),
@@ -396,6 +397,7 @@ fn both(flows: &[Stated<'_, '_>], setting: &Setting, at: u32, text: &str) -> Row
     row.trial.near.report(Count::ReceivingNs, span(true));
     row.figure("outbound_sender_rate_bps", rate(false));
     row.figure("reverse_receiver_rate_bps", rate(true));
+    [true, false].into_iter().for_each(|outbound| row.carried(outbound, rate(!outbound)));
     row.remarks.push("outbound it is the sender's rate, not the receiver's".into());
     flag_rounding(&mut row, flows.iter().map(|(.., line)| line.errors[1]).sum());
     row

@@ -309,6 +309,8 @@ fn both(outbound: &[Lines<'_>], back: &[Lines<'_>]) -> Option<Imported> {
     near.report(Count::ReceivingNs, span(&here));
     row.figure("outbound_sender_rate_bps", bps(&there));
     row.figure("reverse_receiver_rate_bps", bps(&here));
+    row.carried(true, bps(&there));
+    row.carried(false, bps(&here));
     row.remarks.push("outbound it is the sender's rate, not the receiver's".into());
     if outbound.iter().chain(back).any(|lines| lines.len() > 1) {
         row.remarks.push("the intervals of both directions are not imported".into());

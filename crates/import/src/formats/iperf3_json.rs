@@ -195,6 +195,9 @@ fn of_document(document: &Value, line: u32) -> Result<Imported, String> {
     let mut row = Row::new(spec.clone(), received.as_ref().map_or(0.0, |all| all.iter().sum()), line, &version);
     for way in &ways {
         tally(&mut row, way);
+        if let Some(received) = way.received.filter(|_| ways.len() > 1 && !lost_everything(way)) {
+            row.carried(way.outbound, received.bps);
+        }
     }
     if received.is_none() {
         row.trial.value = None;

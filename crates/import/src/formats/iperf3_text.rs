@@ -433,12 +433,16 @@ impl<'a> Session<'a> {
             {
                 return Err(format!("{:.0} bytes received of {:.0} sent", received.bytes, sent.bytes));
             }
-            uncounted |= self.datagrams && received.is_none();
+            let not_counted = self.datagrams && received.is_none();
             // A receiver of nothing beside a sender of something: its results were not fetched. Datagrams may all be lost.
-            unheard |= sent.zip(received).is_some_and(|(sent, received)| {
+            let not_heard = sent.zip(received).is_some_and(|(sent, received)| {
                 let counted = received.lost.is_some_and(|(lost, all)| all > 0 && lost == all);
                 sent.bytes > 0.0 && received.bytes == 0.0 && !counted
             });
+            (uncounted, unheard) = (uncounted || not_counted, unheard || not_heard);
+            if direction == Direction::Both && !not_counted && !not_heard {
+                row.carried(*sends, total.bps);
+            }
             let prefix = match (directions.len() > 1, sends) {
                 (false, _) => "",
                 (true, true) => "outbound_",
@@ -496,7 +500,8 @@ impl<'a> Session<'a> {
             receiver.report(Count::ReceivingNs, ns(received.seconds));
         }
         let lost = received.filter(|_| self.datagrams).and_then(|received| self.shorter.or(received.lost));
-        let unknown = lost.is_some_and(|(_, all)| all == 0) && received.is_some_and(|received| received.bytes > 0.0);
+        let some = |total: Option<Total>| total.is_some_and(|total| total.bytes > 0.0);
+        let unknown = lost.is_some_and(|(_, all)| all == 0) && (some(sent) || some(received));
         if let Some((lost, all)) = lost.filter(|_| !unknown) {
             check_loss((lost, all))?;
             sender.datagrams = Some(DatagramTally { sent: all, ..sender.datagrams.unwrap_or_default() });
@@ -534,7 +539,7 @@ impl<'a> Session<'a> {
         match received {
             None => row.remarks.push("the receiver's line is missing: a sender's rate, not a receiver's".into()),
             Some(received) if self.datagrams && lost.is_none() => row.remarks.push(received.no_loss.into()),
-            Some(_) if unknown => {
+            Some(_) if unknown && some(received) => {
                 row.remarks.push("bytes arrived in 0 datagrams: how many were lost is not known".into());
             }
             Some(_) => {}

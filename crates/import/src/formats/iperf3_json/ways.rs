@@ -154,9 +154,12 @@ impl Way {
             self.jitter_ms = None;
             self.remarks.push(format!("a jitter of {jitter} ms is longer than the test: it is not imported"));
         }
-        if self.datagrams == Some((0, 0)) && self.received.is_some_and(|sum| sum.bytes > 0) {
+        let some = |sum: Option<Sum>| sum.is_some_and(|sum| sum.bytes > 0);
+        if self.datagrams == Some((0, 0)) && (some(self.sent) || some(self.received)) {
             self.datagrams = None;
-            self.remarks.push("bytes arrived in 0 datagrams: how many were lost is not known".into());
+            if some(self.received) {
+                self.remarks.push("bytes arrived in 0 datagrams: how many were lost is not known".into());
+            }
         }
         let names = [format!("sum_received{}", self.suffix), "sum".to_owned()];
         let printed = names
