@@ -179,7 +179,6 @@ fn of_table(table: &Table<'_>, rate: bool, scale: f64, reading: &mut Reading) {
             let mut row = Row::new(spec.clone(), value * scale, *at, &format!("{level}, {other}: {cell}"));
             row.levels.insert(down.clone(), level.to_owned());
             row.levels.insert(across.clone(), (*other).to_owned());
-            row.figure(if rate { "rate_bps" } else { "round_trip_ns" }, value * scale);
             if resolution(cell) > COARSE {
                 row.flag(Verdict::ResolutionLimited, "the value has too few digits for an accuracy of 5 %");
             }
