@@ -25,7 +25,7 @@ const MAX_LISTINGS: usize = 1_000;
 /// # Errors
 /// [`Refused`] with line 0 if no format is detected, with the names of all formats.
 pub fn read(bytes: &[u8], only: Option<&Format>) -> Result<Reading, Refused> {
-    let text = text::decoded(bytes);
+    let text = text::without_interrupts(text::decoded(bytes));
     let chosen: Vec<&Format> = match only {
         Some(format) => vec![format],
         None => {

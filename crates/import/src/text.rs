@@ -16,6 +16,11 @@ pub(crate) fn decoded(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
+/// The text without the `^C` that a terminal shows before the line at which somebody ended a program.
+pub(crate) fn without_interrupts(text: Cow<'_, str>) -> Cow<'_, str> {
+    if text.contains("^C") { text.replace("\n^C", "\n").into() } else { text }
+}
+
 /// The lines of a text with their numbers from 1.
 pub(crate) fn lines(text: &str) -> impl Iterator<Item = (u32, &str)> {
     (1..).zip(text.lines())
