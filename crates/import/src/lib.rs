@@ -44,6 +44,11 @@ pub fn read(bytes: &[u8], only: Option<&Format>) -> Result<Reading, Refused> {
         }
     };
     if chosen.is_empty() {
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        if lines.clone().next().is_some() && lines.clone().all(|line| text::number(line).is_some()) {
+            let reason = "numbers alone: neither what they measure nor their unit is in the text".into();
+            return Err(Refused { line: 0, reason });
+        }
         let names = FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
         return Err(Refused { line: 0, reason: format!("the format was not recognised; supported formats: {names}") });
     }
