@@ -53,6 +53,7 @@ pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run
         plan,
         rows,
         notes,
+        copies,
         assumed,
         unknown,
         run,
@@ -107,7 +108,7 @@ pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run
         .map(|((cell, own), stated)| outcome(cell, own, &stated, &rule, curve))
         .collect();
     let mut findings: Vec<Finding> =
-        notes.into_iter().map(|statement| note(statement, Vec::new())).collect();
+        notes.into_iter().chain(copies).map(|statement| note(statement, Vec::new())).collect();
     findings.extend(remark_lines.into_iter().map(|(remark, rows)| {
         let mut lines: Vec<u32> = rows.iter().map(|(line, _)| *line).collect();
         lines.dedup();

@@ -45,7 +45,7 @@ fn a_document_of_iperf3_and_its_events_are_one_measurement() {
     whole["intervals"].as_array().unwrap().iter().for_each(|one| streamed.push_str(&event("interval", one)));
     streamed.push_str(&event("end", &whole["end"]));
     let full = only(&format!("{streamed}{whole:#}\n"));
-    assert!(full.notes.iter().any(|note| note.contains("the same test again")), "{:?}", full.notes);
+    assert!(full.copies.iter().any(|note| note.contains("the same test again")), "{:?}", full.copies);
     let other = recorded("iperf321_tcp_R.json");
     assert_eq!(of(&format!("{whole}\n{other}\n{whole}\n")).imported.len(), 2);
 }
@@ -60,7 +60,7 @@ fn both_ends_documents_of_a_test_are_the_clients_measurement() {
     for text in [format!("{client}\n{server}"), format!("{server}\n{client}")] {
         let one = only(&text);
         assert_eq!((one.rows[0].spec.direction, one.target.as_deref()), (Direction::Send, Some("127.0.0.1")));
-        assert!(one.notes.iter().any(|note| note.contains("its server's document")), "{:?}", one.notes);
+        assert!(one.copies.iter().any(|note| note.contains("its server's document")), "{:?}", one.copies);
     }
     // The same cookie with other figures is no copy.
     let mut other = client.clone();
@@ -185,7 +185,7 @@ fn the_servers_output_is_no_second_test() {
     // The ports tell a copy from another test with the same figures.
     let text = recorded("iperf312_server_output.txt");
     let twice = only(&format!("{text}\n{text}"));
-    assert!(twice.notes[0].contains("again in line"), "{:?}", twice.notes);
+    assert!(twice.copies[0].contains("again in line"), "{:?}", twice.copies);
     assert_eq!(of(&format!("{text}\n{}", text.replace("44698", "44700"))).imported.len(), 2);
 }
 

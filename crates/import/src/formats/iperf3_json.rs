@@ -94,17 +94,17 @@ impl Tests {
         let earlier = &mut reading.imported[known.at];
         match (known.by_server, by_server) {
             (false, true) => {
-                earlier.notes.push(format!("line {line} has its server's document of the same test: not imported"));
+                earlier.copies.push(format!("line {line} has its server's document of the same test: not imported"));
             }
             // The client's document has the figures of both ends.
             (true, false) => {
-                let notes =
+                let copies =
                     vec![format!("line {} has its server's document of the same test: not imported", known.line)];
-                *earlier = Imported { notes, ..imported };
+                *earlier = Imported { copies, ..imported };
                 (known.line, known.by_server) = (line, by_server);
             }
             _ if earlier.rows.iter().map(|row| &row.figures).eq(imported.rows.iter().map(|row| &row.figures)) => {
-                earlier.notes.push(format!("line {line} has the same test again: it is imported once"));
+                earlier.copies.push(format!("line {line} has the same test again: it is imported once"));
             }
             _ => {
                 let first = known.line;
