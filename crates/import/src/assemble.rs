@@ -53,6 +53,7 @@ pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run
         plan,
         rows,
         notes,
+        by_server: _,
         copies,
         assumed,
         unknown,

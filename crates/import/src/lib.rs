@@ -8,6 +8,7 @@ mod assemble;
 mod formats;
 mod json;
 mod listing;
+mod loops;
 mod repeats;
 mod sketch;
 mod text;
@@ -59,6 +60,7 @@ pub fn read(bytes: &[u8], only: Option<&Format>) -> Result<Reading, Refused> {
         all.refused.extend(reading.refused);
     }
     repeats::leave_out(&mut all.imported);
+    all.imported = loops::joined(all.imported);
     if all.imported.len() > MAX_LISTINGS {
         all.imported.truncate(MAX_LISTINGS);
         all.refused.push(Refused {

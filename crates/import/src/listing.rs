@@ -70,6 +70,8 @@ pub struct Imported {
     pub rows: Vec<Row>,
     /// Remarks on the whole listing.
     pub notes: Vec<String>,
+    /// Whether a server printed it, whose tests are those of any client.
+    pub by_server: bool,
     /// Remarks on what repeats its measurements, and is left out.
     pub copies: Vec<String>,
     /// Fields of the rows' specs that the text does not report, and that have a default.

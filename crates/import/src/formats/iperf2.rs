@@ -377,6 +377,7 @@ fn imported(kind: &str, mut row: Row, group: &Group<'_>, setting: &Setting) -> I
         rows: vec![row],
         assumed: unless_reported(group.bounces.map(|[request, _]| request).or(setting.block)),
         unknown: group.unknown.iter().cloned().collect(),
+        by_server: setting.server,
         ..Imported::default()
     }
 }

@@ -241,6 +241,7 @@ fn of_document(document: &Value, line: u32) -> Result<Imported, String> {
         measured_unix_ns: count(&start["timestamp"], "timesecs").and_then(|s| s.checked_mul(1_000_000_000)),
         rows: vec![row],
         unknown: unknown(document),
+        by_server,
         ..Imported::default()
     };
     let system = string(start, "system_info").unwrap_or_default();

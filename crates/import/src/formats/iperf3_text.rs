@@ -197,6 +197,7 @@ fn close(session: Option<Session<'_>>, at: u32, version: &Option<String>, host: 
         target: session.target.clone(),
         rows: vec![row],
         assumed: unless_reported(session.block),
+        by_server: session.server,
         unknown: session.has_theirs.then(|| "Server output".to_owned()).into_iter().collect(),
         ..Imported::default()
     };
