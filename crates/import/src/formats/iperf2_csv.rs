@@ -47,6 +47,7 @@ impl Line {
         let [stamp, near, port, far, far_port, flow, interval, bytes, bps, more @ ..] = columns.as_slice() else {
             return None;
         };
+        let stamp = &without_zone(stamp);
         let digits = stamp.get(..14).is_some_and(|stamp| stamp.bytes().all(|byte| byte.is_ascii_digit()));
         let (start, end) = interval.split_once('-')?;
         let numbered = |host: &str, port: &str| host.parse::<IpAddr>().is_ok() && port.parse::<u16>().is_ok();
@@ -58,6 +59,9 @@ impl Line {
             let (true, true, Ok(flow)) = (digits, ports, flow) else {
                 return Err("its time, an address or the number of its connection is none".into());
             };
+            if ![0, 5].contains(&more.len()) {
+                return Err(format!("{} columns, of 9 or 14", 9 + more.len()));
+            }
             let figure = |word: &str| number(word).ok_or_else(|| format!("'{word}' is not a number"));
             let (start_s, end_s, bps) = (figure(start)?, figure(end)?, figure(bps)?);
             let bytes = whole(figure(bytes)?).ok_or("the count of bytes is not an integer")?;
@@ -102,6 +106,15 @@ impl Line {
     fn seconds(&self) -> f64 {
         self.end_s - self.start_s
     }
+}
+
+/// iperf 2's port.
+const PORT: &str = "5001";
+
+/// A time without its zone, with which -e begins: `+0000:20261128090010.123456`.
+fn without_zone(stamp: &str) -> &str {
+    let zone = stamp.split_once(':').filter(|(zone, _)| zone.len() == 5 && zone.starts_with(['+', '-']));
+    zone.map_or(stamp, |(_, rest)| rest)
 }
 
 /// The fewest columns of a line that is cut.
@@ -152,15 +165,16 @@ fn read(text: &str) -> Reading {
             _ => groups.push(vec![connection]),
         }
     }
+    let accepted = accepted(&groups);
     let starts: Vec<u32> = groups.iter().map(|group| group[0][0].0).collect();
     for (index, group) in groups.into_iter().enumerate() {
         let until = starts.get(index + 1).copied().unwrap_or(u32::MAX);
         let own = sums.iter().filter(|(at, ..)| (starts[index]..until).contains(at)).cloned().collect();
-        close(&group, own, &mut reading);
+        close(&group, own, &accepted, &mut reading);
     }
     if let (Some(last), false) = (reading.imported.last_mut(), repeated.is_empty()) {
         let lines = repeated.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-        last.notes.push(format!("copies of earlier lines are counted once: {lines}"));
+        last.copies.push(format!("copies of earlier lines are counted once: {lines}"));
     }
     reading
 }
@@ -170,8 +184,44 @@ fn read(text: &str) -> Reading {
 fn belongs(group: &[Lines<'_>], connection: &Lines<'_>) -> bool {
     let numbered =
         |other: &Lines<'_>| other.first().map(|(.., line)| line.flow) != connection.first().map(|(.., line)| line.flow);
+    // Without times a test in both directions (-d) looks like one direction after the other (-r).
+    let either = |other: &Lines<'_>| {
+        let called =
+            |one: &Lines<'_>, other: &Lines<'_>| head(one).zip(head(other)).is_some_and(|(a, b)| calls_back(a, b));
+        (called(other, connection) || called(connection, other))
+            && other.iter().chain(connection).any(|(.., line)| line.printed_s().is_none())
+    };
     group.iter().any(|other| returns(other, connection))
-        || group.iter().all(numbered) && group.iter().any(|other| together(other, connection))
+        || group.iter().all(numbered)
+            && !group.iter().any(either)
+            && group.iter().any(|other| together(other, connection))
+}
+
+fn head<'l>(lines: &'l Lines<'_>) -> Option<&'l Line> {
+    lines.first().map(|(.., line)| line)
+}
+
+/// Whether this end accepted the second connection, after the other end had accepted the first (-d, -r).
+fn calls_back(first: &Line, second: &Line) -> bool {
+    let ports = [&first.far.1, &second.near.1, &first.near.1, &second.far.1];
+    [&first.near.0, &first.far.0] == [&second.near.0, &second.far.0] && ports[0] == ports[1] && ports[2] != ports[3]
+}
+
+/// The connections that this end accepted, by their addresses: on iperf's port, on one that others have in common, or on that to which it
+/// connected itself.
+fn accepted(groups: &[Vec<Lines<'_>>]) -> BTreeSet<(Address, Address)> {
+    let all: Vec<&Line> = groups.iter().flatten().filter_map(head).collect();
+    let mut peers: BTreeMap<&Address, BTreeSet<&Address>> = BTreeMap::new();
+    for line in &all {
+        peers.entry(&line.near).or_default().insert(&line.far);
+    }
+    let called: BTreeSet<[&String; 3]> = all.iter().map(|line| [&line.near.0, &line.far.0, &line.far.1]).collect();
+    let is_accepted = |line: &&&Line| {
+        let own = line.near.1 == PORT && line.far.1 != PORT;
+        let common = peers.get(&line.near).is_some_and(|peers| peers.len() > 1);
+        own || common || called.contains(&[&line.near.0, &line.far.0, &line.near.1])
+    };
+    all.iter().filter(is_accepted).map(|line| (line.near.clone(), line.far.clone())).collect()
 }
 
 /// Whether the second is the return direction of the first, on the same connection (--full-duplex). The other end's address may be missing.
@@ -211,12 +261,25 @@ fn longest<'a>(lines: &Lines<'a>) -> Option<(u32, &'a str, Line)> {
     lines.iter().all(|(.., one)| covers(one) || *one == longest.2).then(|| longest.clone())
 }
 
-fn close(group: &[Lines<'_>], sums: Lines<'_>, reading: &mut Reading) {
+fn close(group: &[Lines<'_>], sums: Lines<'_>, accepted: &BTreeSet<(Address, Address)>, reading: &mut Reading) {
     if let Some((at, ..)) = group.iter().filter(|lines| longest(lines).is_none()).find_map(|lines| lines.last()) {
         return reading.refuse(*at, "a connection has no line of the whole test: it did not complete");
     }
-    let (back, group): (Vec<Lines<'_>>, Vec<Lines<'_>>) =
-        group.iter().cloned().partition(|one| group.iter().any(|other| returns(other, one) && is_before(other, one)));
+    let is_back = |one: &Lines<'_>| {
+        let called = |other: &Lines<'_>| head(other).zip(head(one)).is_some_and(|(first, one)| calls_back(first, one));
+        group.iter().any(|other| returns(other, one) && is_before(other, one) || called(other))
+    };
+    let (mut back, group): (Vec<Lines<'_>>, Vec<Lines<'_>>) = group.iter().cloned().partition(is_back);
+    let reports = match reports(&group, &back) {
+        Ok(reports) => reports,
+        Err(reason) => {
+            let at = back.first().and_then(|lines| lines.first()).map_or(0, |(at, ..)| *at);
+            return reading.refuse(at, reason);
+        }
+    };
+    if !reports.is_empty() {
+        back.clear();
+    }
     if !back.is_empty() {
         reading.imported.extend(both(&group, &back));
         return;
@@ -235,29 +298,52 @@ fn close(group: &[Lines<'_>], sums: Lines<'_>, reading: &mut Reading) {
         summed.iter().chain(if summed.is_some() { &[][..] } else { &totals }).map(|(.., line)| line).collect();
     let bytes = all.iter().map(|line| line.bytes).fold(0, u64::saturating_add);
     let bps = all.iter().map(|line| line.bps).sum();
+    let receives = group.iter().filter_map(head).all(|line| accepted.contains(&(line.near.clone(), line.far.clone())));
     // The series of several connections is in the sums.
     let series = if flows > 1 { sums } else { group.into_iter().next().unwrap_or_default() };
-    let transport = if total.datagrams { "udp" } else { "tcp" };
+    let transport = if total.datagrams || !reports.is_empty() { "udp" } else { "tcp" };
     let mut spec = Spec { stop: Stop::TimeNs(ns(total.seconds()).max(1)), ..Spec::new(transport, "stream") };
     spec.flows = u32::try_from(flows).unwrap_or(u32::MAX).clamp(1, Spec::MAX_FLOWS);
+    spec.direction = if receives { Direction::Reverse } else { Direction::Send };
     let mut row = Row::new(spec, bps, at, text);
-    row.remarks.push("the CSV does not say which end printed it: it is read as the sender's".into());
-    row.trial.near.report(Count::BytesSent, bytes);
-    row.trial.near.report(Count::SendingNs, ns(total.seconds()));
-    row.figure("sender_rate_bps", bps);
+    let length = ns(total.seconds());
     row.figure("bytes", bytes as f64);
-    if let Some((lost, all)) = total.lost.zip(total.all).filter(|_| total.datagrams) {
-        row.trial.near.datagrams = Some(DatagramTally { sent: all, ..DatagramTally::default() });
-        let reordered = total.reordered.unwrap_or(0);
+    if receives {
+        row.remarks
+            .push("the CSV does not say which end printed it: it has a server's port, so it is the receiver's".into());
+        row.trial.near.report(Count::BytesReceived, bytes);
+        row.trial.near.report(Count::ReceivingNs, length);
+        row.figure("receiver_rate_bps", bps);
+    } else {
+        row.trial.near.report(Count::BytesSent, bytes);
+        row.trial.near.report(Count::SendingNs, length);
+        row.figure("sender_rate_bps", bps);
+    }
+    if reports.is_empty() && !receives {
+        row.remarks.push("the CSV does not say which end printed it: it is read as the sender's".into());
+    } else if !reports.is_empty() {
+        let rate = reports.iter().map(|line| line.bps).sum::<f64>();
+        row.trial.value = Some(rate);
+        row.figure("receiver_rate_bps", rate);
+        let received = reports.iter().map(|line| line.bytes).fold(0, u64::saturating_add);
+        row.trial.far.report(Count::BytesReceived, received);
+        let longest = reports.iter().map(|line| ns(line.seconds())).max();
+        longest.into_iter().for_each(|ns| row.trial.far.report(Count::ReceivingNs, ns));
+    }
+    let counted: Vec<&Line> = if reports.is_empty() { all } else { reports.iter().collect() };
+    if let Some([lost, all, reordered]) = datagrams(&counted) {
+        let (near, far) = (&mut row.trial.near, &mut row.trial.far);
+        let (sender, receiver) = if receives { (far, near) } else { (near, far) };
+        sender.datagrams = Some(DatagramTally { sent: all, ..DatagramTally::default() });
         let received = all.saturating_sub(lost);
-        row.trial.far.datagrams = Some(DatagramTally { received, reordered, ..DatagramTally::default() });
+        receiver.datagrams = Some(DatagramTally { received, reordered, ..DatagramTally::default() });
         row.figure("lost_packets", lost as f64);
         row.figure("packets", all as f64);
         if lost > 0 {
             row.flag(Verdict::Loss, format!("{lost} of {all} datagrams were lost"));
         }
     }
-    if let Some(jitter) = total.jitter_ns {
+    if let Some(jitter) = counted.iter().filter_map(|line| line.jitter_ns).reduce(f64::max) {
         row.figure("jitter_ns", jitter);
     }
     let parts = series.iter().map(|(.., line)| line).filter(|line| **line != total);
@@ -265,17 +351,52 @@ fn close(group: &[Lines<'_>], sums: Lines<'_>, reading: &mut Reading) {
         .map(|line| Interval {
             start_ns: ns(line.start_s),
             end_ns: ns(line.end_s),
-            bytes_sent: line.bytes,
+            bytes_sent: if receives { 0 } else { line.bytes },
+            bytes_received: if receives { line.bytes } else { 0 },
             ..Interval::default()
         })
         .collect();
     reading.imported.push(measurement(&total, row));
 }
 
+/// Datagrams lost, all, and reordered, over all lines; `None` unless each has them.
+fn datagrams(lines: &[&Line]) -> Option<[u64; 3]> {
+    let of = |line: &&Line| Some([line.lost?, line.all?, line.reordered.unwrap_or(0)]);
+    let all = lines.iter().map(of).collect::<Option<Vec<_>>>().filter(|all| !all.is_empty())?;
+    Some(std::array::from_fn(|at| all.iter().map(|counts| counts[at]).fold(0, u64::saturating_add)))
+}
+
+/// A client's copy of its server's reports over UDP: lines of a receiver from the other end, which count all that the client sent. Without
+/// one of each connection there are none.
+///
+/// # Errors
+/// A receiver's lines that are of both kinds.
+fn reports(group: &[Lines<'_>], back: &[Lines<'_>]) -> Result<Vec<Line>, String> {
+    let is_report = |one: &Lines<'_>| {
+        let Some((.., report)) = longest(one).filter(|(.., line)| line.datagrams) else { return false };
+        let sender = group.iter().filter(|other| returns(other, one)).find_map(longest);
+        let sent = sender.filter(|(.., line)| !line.datagrams).map(|(.., line)| line.bytes);
+        let arrived = report.all.zip(report.lost).map(|(all, lost)| (all, all.saturating_sub(lost)));
+        sent.zip(arrived).is_some_and(|(sent, (all, arrived))| {
+            // The size of a datagram is that of those which arrived.
+            let counted = u128::from(report.bytes) * u128::from(all);
+            let own = u128::from(sent) * u128::from(arrived);
+            counted.abs_diff(own) <= own / 50 && (arrived > 0 || report.bytes == 0)
+        })
+    };
+    let all: Vec<Line> = back.iter().filter(|one| is_report(one)).filter_map(longest).map(|(.., line)| line).collect();
+    match all.len() {
+        0 => Ok(Vec::new()),
+        some if some == back.len() && some == group.len() => Ok(all),
+        some => Err(format!("{some} of {} lines of a receiver are reports of the {} senders", back.len(), group.len())),
+    }
+}
+
 fn measurement(total: &Line, row: Row) -> Imported {
     Imported {
         tool: "iperf".into(),
         version: Some("2.x".into()),
+        by_server: row.spec.direction == Direction::Reverse,
         kind: "stream".into(),
         target: Some(total.far.0.clone()),
         rows: vec![row],
