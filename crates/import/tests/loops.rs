@@ -93,6 +93,20 @@ fn each_direction_of_a_test_in_both_has_its_value() {
     }
 }
 
+#[test]
+fn datagrams_in_both_directions_have_the_rate_of_their_receivers() {
+    let text = "Server listening on UDP port 5001\nClient connecting to 192.0.2.2, UDP port 5001\nSending 1470 byte datagrams\n\
+                [  4] local 192.0.2.1 port 37755 connected with 192.0.2.2 port 5001\n\
+                [  3] local 192.0.2.1 port 5001 connected with 192.0.2.2 port 48126\n\
+                [  4]  0.0-10.0 sec  5.96 MBytes  5.00 Mbits/sec\n\
+                [  3]  0.0-10.0 sec  5.96 MBytes  5.00 Mbits/sec   0.005 ms    0/ 4253 (0%)\n";
+    let report = "[  4] Server Report:\n[  4]  0.0-10.0 sec  4.96 MBytes  4.16 Mbits/sec   0.013 ms  713/ 4253 (17%)\n";
+    let run = run(only(&format!("{text}{report}")));
+    assert_eq!(directions(&run), [(Direction::Send, 4.16e6), (Direction::Reverse, 5e6)]);
+    assert_eq!(run.outcomes[0].summary.packets_lost, Some(713));
+    assert_eq!(values(&only(text)), Vec::<f64>::new(), "what was sent is not what arrived");
+}
+
 const CLIENT: &str = "20261128090010,192.0.2.1,59714,192.0.2.2,5001,4,0.0-10.0,11796480,9437184\n";
 
 #[test]

@@ -286,7 +286,7 @@ fn take(group: &Group<'_>, totals: Totals<'_, '_>, setting: &Setting, reading: &
     }
     let receives = flows.first().is_some_and(|(.., line)| setting.receives(line));
     let row = if flows.iter().any(|(.., line)| setting.receives(line) != receives) {
-        Ok(both(&flows, setting, *at, text))
+        both(group, &flows, setting, *at, text)
     } else {
         one_way(group, setting, &flows, sum, receives)
     };
@@ -382,8 +382,11 @@ fn imported(kind: &str, mut row: Row, group: &Group<'_>, setting: &Setting) -> I
     }
 }
 
-/// Both directions over the same connections (--full-duplex): each end counted what it sent, and what it received.
-fn both(flows: &[Stated<'_, '_>], setting: &Setting, at: u32, text: &str) -> Row {
+/// Both directions over the same connections (--full-duplex) or two (-d): each end counted what it sent, and what it received.
+///
+/// # Errors
+/// Counts that contradict each other.
+fn both(group: &Group<'_>, flows: &[Stated<'_, '_>], setting: &Setting, at: u32, text: &str) -> Result<Row, String> {
     let of =
         |receives: bool| flows.iter().map(|(.., line)| line).filter(move |line| setting.receives(line) == receives);
     let rate = |receives: bool| of(receives).map(|line| line.bps).sum::<f64>();
@@ -398,10 +401,49 @@ fn both(flows: &[Stated<'_, '_>], setting: &Setting, at: u32, text: &str) -> Row
     row.trial.near.report(Count::ReceivingNs, span(true));
     row.figure("outbound_sender_rate_bps", rate(false));
     row.figure("reverse_receiver_rate_bps", rate(true));
-    [true, false].into_iter().for_each(|outbound| row.carried(outbound, rate(!outbound)));
-    row.remarks.push("outbound it is the sender's rate, not the receiver's".into());
+    row.carried(false, rate(true));
+    if !setting.datagrams {
+        row.carried(true, rate(false));
+        row.remarks.push("outbound it is the sender's rate, not the receiver's".into());
+    } else if group.reported.len() == of(false).count() {
+        let arrived = group.reported.iter().map(|(.., line)| line.bps).sum::<f64>();
+        row.trial.value = Some(arrived + rate(true));
+        row.carried(true, arrived);
+        let reported: Vec<&Line<'_>> = group.reported.iter().map(|(.., line)| line).collect();
+        for (outbound, lines) in [(true, reported), (false, of(true).collect())] {
+            lost_of_way(&mut row, outbound, &lines)?;
+        }
+    } else {
+        // What was sent says nothing of the datagrams that arrived.
+        row.trial.value = None;
+        row.flag(Verdict::ByteCountMismatch, "the server's report is missing, so there is no goodput");
+    }
     flag_rounding(&mut row, flows.iter().map(|(.., line)| line.errors[1]).sum());
-    row
+    Ok(row)
+}
+
+/// Datagrams of one of both directions, as the lines of its receiver have them.
+///
+/// # Errors
+/// More lost than sent.
+fn lost_of_way(row: &mut Row, outbound: bool, lines: &[&Line<'_>]) -> Result<(), String> {
+    let Some(counts) = lines.iter().map(|line| line.lost()).collect::<Option<Vec<(u64, u64)>>>() else { return Ok(()) };
+    let (mut lost, mut all) = (0_u64, 0_u64);
+    for count in counts {
+        check_loss(count)?;
+        (lost, all) = (lost.saturating_add(count.0), all.saturating_add(count.1));
+    }
+    let (near, far) = (&mut row.trial.near, &mut row.trial.far);
+    let (sender, receiver) = if outbound { (near, far) } else { (far, near) };
+    sender.datagrams.get_or_insert_default().sent = all;
+    receiver.datagrams.get_or_insert_default().received = all.saturating_sub(lost);
+    let way = if outbound { "outbound" } else { "reverse" };
+    row.figure(&format!("{way}_packets"), all as f64);
+    row.figure(&format!("{way}_lost_packets"), lost as f64);
+    if lost > 0 {
+        row.flag(Verdict::Loss, format!("{lost} of {all} datagrams were lost ({way})"));
+    }
+    Ok(())
 }
 
 /// Datagrams as the receiving end reported them.
