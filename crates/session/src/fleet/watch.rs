@@ -335,7 +335,14 @@ fn judge_again(alerts: &mut Alerts, Loaded { run, orphans, .. }: &Loaded) {
     begun.begin(&run.header);
     let trials = run.outcomes.iter().flat_map(|outcome| &outcome.trials);
     trials.chain(orphans).for_each(|trial| begun.trial(trial));
-    alerts.cut_off();
+    // A pass with all its outcomes was judged as a whole, and tested again what stood out. An interrupted one ends with outcomes of what
+    // there was.
+    let has_outcomes = run.outcomes.len() == run.header.cells.len() && orphans.is_empty();
+    if (has_outcomes && run.ending.is_none()) || !run.retests.is_empty() {
+        alerts.pass(&MeshPass::of(&run.header, &run.outcomes));
+    } else {
+        alerts.cut_off();
+    }
 }
 
 /// The passes of a series and its alerts.
@@ -569,6 +576,28 @@ mod tests {
         let (said, is_judged) = raised(&events);
         assert_eq!((said.len(), is_judged), (1, true), "{said:?}");
         assert!(said[0].starts_with("8: c has no value"), "{said:?}");
+    }
+
+    #[test]
+    fn a_host_without_a_value_is_told_once_though_its_pass_was_killed_while_it_was_tested_again() {
+        let events = measured(600.0);
+        let Event::Run(header) = &events[0] else { panic!("a run") };
+        let outcomes: Vec<model::Outcome> = outcomes(&events)
+            .into_iter()
+            .filter_map(|event| if let Event::Outcome(outcome) = event { Some(outcome) } else { None })
+            .collect();
+        let raised = |change: &dyn Fn(&mut Loaded)| {
+            let run = Run { outcomes: outcomes.clone(), ..Run::new(header.clone()) };
+            let mut loaded = Loaded { run, orphans: Vec::new(), damaged: Vec::new() };
+            change(&mut loaded);
+            let mut alerts = Alerts::new("w", Vec::new(), 1);
+            judge_again(&mut alerts, &loaded);
+            alerts.raised().map(|alert| alert.from.clone()).collect::<Vec<String>>()
+        };
+        assert_eq!(raised(&|_| {}), ["c"], "it was told when the rounds were over");
+        assert_eq!(raised(&|loaded| loaded.run.outcomes.truncate(1)), [""; 0], "killed in a round");
+        let interrupted = model::Ending { how: "interrupted".into(), ..model::Ending::default() };
+        assert_eq!(raised(&|loaded| loaded.run.ending = Some(interrupted.clone())), [""; 0]);
     }
 
     #[test]
