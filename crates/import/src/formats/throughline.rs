@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::Run;
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::Format;
@@ -75,13 +76,7 @@ fn run(document: &Value) -> Result<Run, String> {
     if schema != Run::SCHEMA {
         return Err(refusal(schema));
     }
-    // Through its text, as the store reads runs: what reads a run from a value would be in the program beside that.
-    serde_json::from_str(&document.to_string()).map_err(|error| {
-        let error = error.to_string();
-        // The place is one in that text, which nobody sees.
-        let reason = error.rfind(" at line ").map_or(error.as_str(), |end| &error[..end]);
-        format!("not a document of {}: {reason}", Run::SCHEMA)
-    })
+    Run::deserialize(document).map_err(|error| format!("not a document of {}: {error}", Run::SCHEMA))
 }
 
 /// Why a document of another schema is refused, and the remedy.
