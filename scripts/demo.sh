@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
 . scripts/lib.sh
 
-# took PHASE: tells how long the phase lasted that ends now.
+# took PHASE: notes how long the phase lasted that ends now.
 began=$SECONDS
 times=
 took() {

@@ -34,11 +34,11 @@ const USUAL: f64 = 3.0;
 /// The window begins within this part of the settled entries, and ends within that part: one divided by these.
 const EARLY: usize = 4;
 const LATE: usize = 8;
-/// Of few entries, up to so many may be left out at the start, and half as many at the end.
+/// With few entries, up to this many may be left out at the start, and half as many at the end.
 const FEW: usize = 4;
-/// A window begins elsewhere for one of so many parts of its bytes that is missing.
+/// Differences below this part of all bytes, one divided by it, do not move the ends of a window.
 const SEEN_PARTS: f64 = 200.0;
-/// An entry that lasts this many times as long as usual is of a reader that had no CPU.
+/// If an entry lasts this many times as long as usual, its reader had no CPU.
 const LATE_READER: f64 = 2.0;
 /// Growth of the rate over the rest of a trial that is still level. The mean is off by half of it at the most.
 const LEVEL: f64 = 0.05;
@@ -298,16 +298,16 @@ fn together(parts: Vec<Part>, rtt_ns: f64) -> Vec<Part> {
 }
 
 /// What arrived from about `from_ns` to the end in whole entries, and when the first of them began. What a reader without CPU left in the
-/// kernel, and what waits behind a lost segment, is read later than it arrives. So the window begins and ends where the least is missing
-/// of the usual rate, counts what waits behind a lost segment at its end instead of what did at its start, and does not begin in a gap
-/// ([`after_backlog`]). `None` if nothing arrived in it, or if such a gap leaves less than half of it: the whole trial counts then.
+/// kernel, and what waits behind a lost segment, is read later than it arrives. So the window begins and ends where reading is least behind
+/// the usual rate, and does not begin in a gap ([`after_backlog`]). What waits behind a lost segment at its end counts, and what waited at
+/// its start does not. `None` if nothing arrived in it, or if such a gap leaves less than half of it: the whole trial counts then.
 fn window(spec: &Spec, receiver: &EndTally, from_ns: u64, held: &[(u64, u64)]) -> Option<(u64, Window)> {
     let whole: Vec<&model::Interval> = entries(spec, receiver).collect();
     let settled = whole.partition_point(|entry| entry.start_ns < from_ns);
     let begun = after_backlog(&whole, settled);
     let entries = whole.get(begun..).filter(|left| 2 * left.len() >= whole.len() - settled)?;
     let missing = missing(entries);
-    // A few entries are as short as what a reader is late.
+    // With few entries, one lasts no longer than a reader may be late.
     let part = |one: usize, most: usize| entries.len().div_ceil(one).max(entries.len().div_ceil(one / 2).min(most));
     let (early, late) = (part(EARLY, FEW), part(LATE, FEW / 2));
     let first = (0..early).min_by_key(|at| missing[*at][0])?;
@@ -320,7 +320,7 @@ fn window(spec: &Spec, receiver: &EndTally, from_ns: u64, held: &[(u64, u64)]) -
     (bytes > 0).then_some((from_ns, Window { bytes, ns: end_ns - from_ns }))
 }
 
-/// What is missing of the usual rate at the start of each entry and at its end, in [`SEEN_PARTS`] of what that carries in all entries.
+/// How far the bytes read are behind the usual rate at the start and at the end of each entry, in parts of all bytes ([`SEEN_PARTS`]).
 fn missing(entries: &[&model::Interval]) -> Vec<[i64; 2]> {
     let length = |entry: &model::Interval| (entry.end_ns - entry.start_ns) as f64;
     let rates: Vec<f64> = entries.iter().map(|entry| entry.bytes_received as f64 / length(entry)).collect();
@@ -340,8 +340,8 @@ fn missing(entries: &[&model::Interval]) -> Vec<[i64; 2]> {
     entries.iter().map(&mut at).collect()
 }
 
-/// The first entry from `settled` on that counts nothing which came in before it: a reader that had no CPU until then has a gap, and its
-/// next entry has the bytes of the gap too.
+/// The first entry from `settled` on without bytes that arrived before it. A reader that had no CPU leaves a gap, and the next entry has the
+/// bytes of the gap, too.
 fn after_backlog(entries: &[&model::Interval], settled: usize) -> usize {
     let length = |entry: &model::Interval| entry.end_ns - entry.start_ns;
     let usual = median(&entries.iter().map(|entry| length(entry) as f64).collect::<Vec<_>>()).unwrap_or(0.0);

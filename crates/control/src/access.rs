@@ -21,13 +21,12 @@ pub struct Access {
     pub answers: Answers,
 }
 
-/// The longest time that one of several hosts took to answer a connection, once one has. The others are then not waited for as if nothing
-/// were known of the network.
+/// The longest time that any of several hosts has taken to answer a connection. It limits how long the silent ones are waited for.
 #[derive(Debug, Clone, Default)]
 pub struct Answers(Arc<AtomicU64>);
 
 impl Answers {
-    /// How often that time a silent host may take, beside some seconds: its path may be longer, and lose a request or two.
+    /// A silent host may take this many times as long, and some seconds more: its path may be longer, and lose a request or two.
     const TIMES: u32 = 4;
     const MORE: Duration = Duration::from_secs(5);
 
@@ -36,7 +35,7 @@ impl Answers {
         self.0.fetch_max(ns, Ordering::Relaxed);
     }
 
-    /// How long a host may be silent, where it has `most` as long as none has answered.
+    /// How long a host may be silent: `most` until another one has answered.
     pub(crate) fn limit(&self, most: Duration) -> Duration {
         match self.0.load(Ordering::Relaxed) {
             0 => most,

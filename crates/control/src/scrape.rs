@@ -165,8 +165,8 @@ fn response<B>(request: &Request<B>, metrics: impl FnOnce() -> String) -> Respon
     response
 }
 
-/// OpenMetrics text in the older format of Prometheus, in which a family has the name of its samples, there is no type `info`, and nothing
-/// marks the end.
+/// Converts OpenMetrics text to the older text format of Prometheus. There a family has the same name as its samples, the type `info` does
+/// not exist, and the text has no end mark.
 fn as_prometheus(text: &str) -> String {
     let kind_of = |family: &str| {
         let kinds = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));

@@ -15,7 +15,7 @@ pub(crate) type Found = (u32, Result<Value, (u32, String)>);
 pub(crate) struct Shape {
     /// Whether a document is of the format; those of other programs are passed over.
     pub(crate) is_own: fn(&Value) -> bool,
-    /// Whether a document of the format may have a key twice, with different values. Of a repeated key the last value is kept.
+    /// Whether a document of the format may have a key twice, with different values. The last value is kept.
     pub(crate) may_repeat: fn(&Value, &str) -> bool,
 }
 

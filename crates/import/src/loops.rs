@@ -8,8 +8,8 @@ use crate::listing::{Imported, Row};
 
 /// Times within this share of each other are those of one request.
 const SAME_TIME: f64 = 0.02;
-/// What is not in a text may differ where rates differ by more than this factor: those of streams that send as fast as they can, and
-/// those of datagrams, which have a rate.
+/// Rates that differ by more than this factor may be those of tests with different options: of streams, which send as fast as they can,
+/// and of datagrams, which are paced.
 const ALIKE: [f64; 2] = [2.0, 1.05];
 /// More listings than this are not compared with each other.
 const MOST: usize = 10_000;
@@ -71,7 +71,7 @@ fn is_same(a: &Imported, b: &Imported) -> bool {
         && Spec { stop: other.stop, ..one.clone() } == *other
 }
 
-/// Whether no rate tells of a request that the text does not have: without the size of its messages it has none of the options either.
+/// Whether the rates are so close that the tests had the same options. A text without the size of messages does not show any of them.
 fn are_alike(group: &[Imported]) -> bool {
     let Some(first) = group.first().filter(|first| first.assumed.contains(&"block")) else { return true };
     let most = ALIKE[usize::from(spec_of(first).is_some_and(|spec| spec.transport == "udp"))];

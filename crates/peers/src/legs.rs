@@ -22,8 +22,8 @@ pub(crate) struct Idle {
 }
 
 impl Idle {
-    /// Leaves it out of the time that the other end reports for what this end sent. Of a stream `after` counts: what the socket still
-    /// has arrives then.
+    /// Subtracts it from the time that the other end reports for what this end sent. With a stream, `after_ns` stays in that time: what is
+    /// left in the socket arrives then.
     pub(crate) fn shorten(&self, far: &mut EndTally, datagrams: bool) {
         let idle = self.before_ns + if datagrams { self.after_ns } else { 0 };
         if far.receiving_ns <= idle {
@@ -33,8 +33,8 @@ impl Idle {
         far.measured.iter_mut().for_each(|window| window.ns = window.ns.saturating_sub(idle).max(1));
     }
 
-    /// Adds it to this end's time of receiving datagrams: those that came before it was ready waited in the socket, and all but one count.
-    /// Of a stream they are the first arrival.
+    /// Adds it to the time in which this end received datagrams: those that came before it was ready waited in the socket, and all but one
+    /// of them count. With a stream, all that waited is the first arrival, which does not count.
     pub(crate) fn lengthen(&self, near: &mut EndTally) {
         if near.receiving_ns > 0 && near.datagrams.is_some() {
             near.receiving_ns += self.before_ns;

@@ -13,9 +13,9 @@ use super::address::{label, split};
 use crate::{Answers, ControlError};
 
 /// Time limit for a connection attempt to one address: on a path with a round trip of 20 s the answer takes that long, and on one that
-/// loses much the kernel repeats the request several times meanwhile. Where other hosts have answered it is that much shorter.
+/// loses much the kernel repeats the request several times meanwhile. [`Answers`] of other hosts shorten it.
 const CONNECT_LIMIT: Duration = Duration::from_secs(25);
-/// Interval between looks at whether others have answered.
+/// How often a connection attempt checks whether other hosts have answered.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How long an address may stay silent before the next one of the same name is tried as well.
 const NEXT_AFTER: Duration = Duration::from_secs(1);
@@ -82,7 +82,7 @@ async fn first_to_answer(
     }
 }
 
-/// A connection to the agent at an address; `answers` is told how long it took.
+/// A connection to the agent at an address. The time that it took is added to `answers`.
 ///
 /// # Errors
 /// The kernel's error.

@@ -278,7 +278,7 @@ impl End {
     pub async fn users(&mut self) -> Result<(Vec<MachineUser>, u32), ControlError> {
         self.send(&ToAgent::AskUsers).await?;
         loop {
-            if let FromAgent::Users { users, waiting } = self.recv("while it told who measures there").await? {
+            if let FromAgent::Users { users, waiting } = self.recv("while it listed who measures there").await? {
                 return Ok((users, waiting));
             }
         }
@@ -418,7 +418,7 @@ fn distrust(theirs: &Hello, token: Option<&Token>, nonce: &str, binding: &Bindin
     }
 }
 
-/// The error for an agent with this hello, if the two programs have not the same protocol.
+/// The error for an agent with this hello, if the two programs speak different protocols.
 fn incompatible(theirs: &Hello, address: &str) -> Option<ControlError> {
     (theirs.protocol != PROTOCOL).then(|| ControlError::Version {
         older: if theirs.protocol > PROTOCOL { "this host" } else { "that host" },
@@ -433,7 +433,7 @@ fn silent(address: String, waited: Duration) -> ControlError {
     ControlError::NoGreeting { address, what: format!("nothing came from it for {}", seconds(waited)) }
 }
 
-/// The error for a service with which there was no TLS handshake: no agent. Where the connection broke it may be an agent on a bad path.
+/// The error for a service that made no TLS handshake. It is not an agent, or, if the connection broke, an agent on a bad path.
 fn without_tls(name: String, error: &std::io::Error, path: &ControlPath) -> ControlError {
     match error.kind() {
         std::io::ErrorKind::InvalidData => ControlError::NoAgent { address: name },

@@ -2,7 +2,6 @@
 
 use host::capture::Tap;
 use model::{Change, JournalEntry, Reverted, Setting, SettingNow, StackRule};
-
 use serde::{Deserialize, Serialize};
 
 use crate::proto::message::{Message, Obstacle};
