@@ -29,16 +29,21 @@ impl Point {
         let level = median_estimate(&parts.level, confidence)?;
         // The level is a logarithm.
         let factor = level.median.exp();
-        let value = own.median * factor;
+        let adjusted = own.median * factor;
         // The two parts are independent, so their relative distances add up as squares.
         let reach = |own_end: f64, level_end: f64| (own_end / own.median - 1.0).hypot(level_end.exp() / factor - 1.0);
+        let total = Interval {
+            low: adjusted * (1.0 - reach(own.interval.low, level.interval.low)),
+            high: adjusted * (1.0 + reach(own.interval.high, level.interval.high)),
+        };
+        let (value, total) = within_legs(adjusted, total, values)?;
         Some(Self {
             value,
-            total: Interval {
-                low: value * (1.0 - reach(own.interval.low, level.interval.low)),
-                high: value * (1.0 + reach(own.interval.high, level.interval.high)),
-            },
-            own: Some(Interval { low: own.interval.low * factor, high: own.interval.high * factor }),
+            total,
+            own: Some(Interval {
+                low: (own.interval.low * factor).min(value),
+                high: (own.interval.high * factor).max(value),
+            }),
             effective_n: own.effective_n,
         })
     }
@@ -47,6 +52,20 @@ impl Point {
     fn reach(&self) -> f64 {
         self.total.reach_from(self.value)
     }
+}
+
+/// Keeps an adjusted value within what was measured. A size whose passes were all slower (or faster) than most passes of the run is
+/// adjusted to a level at which it was never measured: sizes near it may have slowed down more than it did. Its value is then the
+/// leg nearest to the adjusted value, and its interval reaches from the adjusted value to the median of the legs, so that it counts
+/// as uncertain until it is measured in other passes. `None` without legs.
+fn within_legs(adjusted: f64, total: Interval, legs: &[f64]) -> Option<(f64, Interval)> {
+    let least = legs.iter().copied().reduce(f64::min)?;
+    let most = legs.iter().copied().reduce(f64::max)?;
+    if (least..=most).contains(&adjusted) {
+        return Some((adjusted, total));
+    }
+    let centre = median(legs)?;
+    Some((adjusted.clamp(least, most), Interval { low: total.low.min(centre), high: total.high.max(centre) }))
 }
 
 /// The stop rule of points: a curve analyses all of them after these numbers of passes, which are those of other trials but not
@@ -175,10 +194,27 @@ mod tests {
     }
 
     #[test]
+    fn a_size_of_slow_passes_only_is_not_stated_faster_than_it_was_measured() {
+        // Its legs are of the slow passes, which took its neighbours five times as long and itself twice as long.
+        let (noise, _) = noisy(12, 0.01, 0.0, 7);
+        let legs: Vec<f64> = noise.iter().map(|value| 2.0 * value).collect();
+        let own = legs.iter().map(|value| value / 5.0).collect();
+        let level = (0..24).map(|pass| if pass % 3 == 0 { 5f64.ln() } else { 0.0 }).collect();
+        let parts = Parts { own, level, correlation: 0.0 };
+        let [total, _] = of(&legs, Some(&parts));
+        let total = total.unwrap();
+        let (least, centre) = (legs.iter().copied().fold(f64::MAX, f64::min), median(&legs).unwrap());
+        assert_eq!(total.value, least, "the nearest leg: {total:?}");
+        assert!(total.low.unwrap() < 500.0 && total.high.unwrap() >= centre, "{total:?}");
+        assert!(!is_converged(&legs, Some(&parts), &analyses(&Stopping::default())), "it is measured again");
+    }
+
+    #[test]
     fn a_level_that_drifts_all_the_time_is_bounded_by_its_range() {
         let (_, mut parts) = noisy(12, 0.001, 0.0, 6);
         parts.level = (0..12).map(|pass| 0.01 * f64::from(pass)).collect();
-        let [total, _] = of(&parts.own.clone(), Some(&parts));
+        let values: Vec<f64> = parts.own.iter().zip(&parts.level).map(|(own, level)| own * level.exp()).collect();
+        let [total, _] = of(&values, Some(&parts));
         assert!((0.05..0.06).contains(&half_width(total.as_ref())), "{total:?}");
     }
 }
