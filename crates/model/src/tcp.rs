@@ -99,4 +99,7 @@ pub struct TcpSample {
     /// Received segments that were out of order (`tcpi_rcv_ooopack`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub out_of_order: Option<u64>,
+    /// Times at which TCP saw that its segments had arrived out of order (`tcpi_reord_seen`, Linux 4.19 and later).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reordering_seen: Option<u64>,
 }

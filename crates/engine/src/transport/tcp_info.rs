@@ -151,6 +151,7 @@ impl TcpInfo {
             // tcpi_segs_in counts all segments; both are words that wrap around.
             acks_received: self.u32(140).zip(self.u32(152)).map(|(all, data)| u64::from(all.wrapping_sub(data))),
             out_of_order: count(224),
+            reordering_seen: count(220),
         }
     }
 

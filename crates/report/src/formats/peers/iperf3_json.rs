@@ -154,7 +154,11 @@ fn at_end(tcp: TcpAtEnd) -> Map<String, Value> {
         "rtt": tcp.rtt_ns / 1000,
         "rttvar": tcp.rttvar_ns / 1000,
     }));
-    let known = [("snd_wnd", tcp.window_bytes), ("pmtu", tcp.pmtu)];
+    let known = [
+        ("snd_wnd", tcp.window_bytes.map(u64::from)),
+        ("pmtu", tcp.pmtu.map(u64::from)),
+        ("reorder", tcp.reordering_seen),
+    ];
     object.extend(known.into_iter().filter_map(|(key, value)| Some((key.into(), json!(value?)))));
     object
 }
@@ -217,6 +221,7 @@ fn end(test: &Test<'_>, directions: &[DirectionResult]) -> Value {
                     // Bytes and µs, as iperf3 has them.
                     let (min_ns, max_ns) = share.tcp.rtt_ns;
                     sender.extend(share.tcp.window_bytes.map(|bytes| ("max_snd_wnd".to_owned(), json!(bytes))));
+                    sender.extend(share.tcp.reordering_seen.map(|times| ("reorder".to_owned(), json!(times))));
                     sender.extend(object(json!({
                         "max_snd_cwnd": share.tcp.cwnd_bytes,
                         "max_rtt": max_ns / 1000,
@@ -433,6 +438,7 @@ mod tests {
             cwnd,
             mss: 1448,
             peer_window_bytes: Some(cwnd * 3_000),
+            reordering_seen: Some(at_ns / 50),
             ..model::TcpSample::default()
         };
         flows[0].socket.pmtu = Some(1_500);
@@ -442,13 +448,14 @@ mod tests {
         let document: Value = serde_json::from_str(&rendered("iperf3-json", &run)).unwrap();
         let senders: Vec<&Value> =
             document["end"]["streams"].as_array().unwrap().iter().map(|stream| &stream["sender"]).collect();
-        let keys = ["min_rtt", "mean_rtt", "max_rtt", "max_snd_cwnd", "max_snd_wnd"];
-        assert_eq!(keys.map(|key| senders[0][key].as_u64()), [30, 60, 90, 28_960, 60_000].map(Some));
-        assert_eq!(keys.map(|key| senders[1].get(key)), [None; 5]);
+        let keys = ["min_rtt", "mean_rtt", "max_rtt", "max_snd_cwnd", "max_snd_wnd", "reorder"];
+        assert_eq!(keys.map(|key| senders[0][key].as_u64()), [30, 60, 90, 28_960, 60_000, 4].map(Some));
+        assert_eq!(keys.map(|key| senders[1].get(key)), [None; 6]);
         run.outcomes[0].trials[0].near.flows.pop();
         run.outcomes[0].spec.flows = 1;
         let document: Value = serde_json::from_str(&rendered("iperf3-json", &run)).unwrap();
         let stream = &document["intervals"][0]["streams"][0];
-        assert_eq!(["snd_wnd", "pmtu", "rtt"].map(|key| stream[key].as_u64()), [30_000, 1_500, 90].map(Some));
+        let of = |keys: [&str; 4]| keys.map(|key| stream[key].as_u64());
+        assert_eq!(of(["snd_wnd", "pmtu", "rtt", "reorder"]), [30_000, 1_500, 90, 4].map(Some));
     }
 }

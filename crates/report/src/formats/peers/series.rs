@@ -53,6 +53,8 @@ pub(super) struct TcpAtEnd {
     pub(super) rttvar_ns: u64,
     /// Path MTU of the socket, bytes, as it was at the end of the trial.
     pub(super) pmtu: Option<u32>,
+    /// Times at which TCP has seen reordering so far.
+    pub(super) reordering_seen: Option<u64>,
 }
 
 /// Datagrams of an interval at their receiver.
@@ -188,6 +190,7 @@ fn at_end(flow: &FlowTally, sample: &TcpSample, before: &mut u64) -> TcpAtEnd {
         rtt_ns: sample.rtt_ns,
         rttvar_ns: sample.rttvar_ns,
         pmtu: flow.socket.pmtu,
+        reordering_seen: sample.reordering_seen,
     }
 }
 

@@ -65,6 +65,8 @@ pub(super) struct TcpRange {
     pub(super) cwnd_bytes: u64,
     /// Largest window of the other end, bytes; `None` if the kernel does not report it.
     pub(super) window_bytes: Option<u32>,
+    /// Times at which TCP saw reordering, of the trial with most; `None` if the kernel does not report it.
+    pub(super) reordering_seen: Option<u64>,
     /// Shortest and longest smoothed RTT, ns.
     pub(super) rtt_ns: (u64, u64),
     /// The sum of the smoothed RTTs, ns, and the number of readings.
@@ -78,6 +80,7 @@ impl TcpRange {
             self.join(Self {
                 cwnd_bytes: u64::from(sample.cwnd) * u64::from(sample.mss),
                 window_bytes: sample.peer_window_bytes,
+                reordering_seen: sample.reordering_seen,
                 rtt_ns: (sample.rtt_ns, sample.rtt_ns),
                 sums: (sample.rtt_ns, 1),
             });
@@ -88,6 +91,7 @@ impl TcpRange {
     pub(super) fn join(&mut self, other: Self) {
         self.cwnd_bytes = self.cwnd_bytes.max(other.cwnd_bytes);
         self.window_bytes = self.window_bytes.max(other.window_bytes);
+        self.reordering_seen = self.reordering_seen.max(other.reordering_seen);
         self.rtt_ns = match (self.sums.1, other.sums.1) {
             (_, 0) => self.rtt_ns,
             (0, _) => other.rtt_ns,
