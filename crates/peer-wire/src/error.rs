@@ -6,7 +6,7 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{peer}, {step}: {what}")]
 pub struct SpeakError {
-    /// The peer's program, as in the registry of [`crate::PEERS`].
+    /// The peer's program, by the name of its [`crate::Peer`].
     pub peer: &'static str,
     /// The step of the session, as "while reading the parameters".
     pub step: &'static str,

@@ -15,11 +15,9 @@ pub mod netpipe;
 pub mod nttcp;
 pub mod nuttcp;
 mod peer;
-mod registry;
 pub mod stamp;
 mod turn;
 
 pub use error::SpeakError;
 pub use peer::Peer;
-pub use registry::{PEERS, peer};
 pub use turn::Turn;

@@ -19,7 +19,7 @@ pub use schedule::{Exchange, Mode, Plan};
 use crate::framing::Fixed;
 use crate::{Peer, SpeakError, Turn};
 
-/// NetPIPE in the registry.
+/// NetPIPE and the port of its server.
 pub const PEER: Peer = Peer { name: "netpipe", port: 5002 };
 
 /// The first bytes of a connection, and of each synchronisation after them.

@@ -3,7 +3,7 @@
 
 use crate::{Peer, SpeakError};
 
-/// STAMP in the registry; the port is UDP's.
+/// STAMP and its port, which is UDP's.
 pub const PEER: Peer = Peer { name: "stamp", port: 862 };
 
 /// Bytes of a STAMP datagram without extensions or padding, in both directions.

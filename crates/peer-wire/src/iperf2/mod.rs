@@ -19,7 +19,7 @@ pub use server::{Action as ServerAction, Server};
 
 use crate::{Peer, SpeakError};
 
-/// iperf 2 in the registry.
+/// iperf 2 and the port of its server.
 pub const PEER: Peer = Peer { name: "iperf2", port: 5001 };
 
 /// Time after which a client sends its last datagram again, if no report has come, in milliseconds.

@@ -37,7 +37,7 @@ pub use server::{Action as ServerAction, REFUSAL, Server};
 
 use crate::{Peer, SpeakError};
 
-/// iperf3 in the registry.
+/// iperf3 and the port of its server.
 pub const PEER: Peer = Peer { name: "iperf3", port: 5201 };
 
 /// Bytes of the control connection (`iperf_api.h`).

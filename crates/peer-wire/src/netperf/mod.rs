@@ -21,7 +21,7 @@ pub use server::{Action as ServerAction, NOT_SUPPORTED, Server};
 
 use crate::{Peer, SpeakError};
 
-/// netperf in the registry.
+/// netperf and the port of its server.
 pub const PEER: Peer = Peer { name: "netperf", port: 12_865 };
 
 /// Types of blocks (`netsh.h` and `netlib.h`).

@@ -27,7 +27,7 @@ pub use statistics::{DEFAULT_FORMAT, Format, SEPARATED_FORMAT, Statistics};
 
 use crate::{Peer, SpeakError};
 
-/// nttcp in the registry: its service, to which inetd listened.
+/// nttcp and the port of its service, to which inetd listened.
 pub const PEER: Peer = Peer { name: "nttcp", port: 5037 };
 
 /// The first port that a receiver tries for its data socket.

@@ -27,7 +27,7 @@ pub use server::{Action as ServerAction, Server};
 
 use crate::{Peer, SpeakError};
 
-/// nuttcp in the registry.
+/// nuttcp and the port of its server.
 pub const PEER: Peer = Peer { name: "nuttcp", port: 5000 };
 
 /// The version that we send.
