@@ -43,7 +43,7 @@ pub(crate) fn kinds(outcome: &Outcome) -> Option<String> {
 pub(crate) fn name_of(run: &Run, outcome: &Outcome) -> Option<String> {
     match sides::side(run, outcome) {
         Some(side) => Some(side.to_owned()),
-        None => (sides::shown(run).len() > 1).then(|| cell_name(run, outcome)),
+        None => sides::are_several(run).then(|| cell_name(run, outcome)),
     }
 }
 

@@ -30,7 +30,16 @@ fn of_search(run: &Run, advice: &Advice, outcome: &Outcome) -> Option<&'static s
 
 /// The outcomes shown to people: all, but of a search only the first and the best.
 pub(crate) fn shown(run: &Run) -> Vec<&Outcome> {
-    run.outcomes.iter().filter(|outcome| run.advice.is_none() || side(run, outcome).is_some()).collect()
+    each(run).collect()
+}
+
+/// Whether more than one outcome is shown to people.
+pub(crate) fn are_several(run: &Run) -> bool {
+    each(run).nth(1).is_some()
+}
+
+fn each(run: &Run) -> impl Iterator<Item = &Outcome> {
+    run.outcomes.iter().filter(|outcome| run.advice.is_none() || side(run, outcome).is_some())
 }
 
 /// The side with the flags that differ from the other side, as typed: `B --cc bbr`. A side without such flags is its letter
