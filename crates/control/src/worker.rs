@@ -260,6 +260,7 @@ fn rendezvous_message(rendezvous: &Rendezvous, assignment: &Assignment) -> WireR
     let port = rendezvous.address.map(|address| address.port());
     WireRendezvous {
         address: None,
+        name: None,
         port,
         shared: false,
         path: rendezvous.path.clone(),

@@ -279,3 +279,38 @@ fn mistakes_are_reported_before_anything_is_made() {
     let ready = place.sandbox.run(&["lab", "list", "--ready"]).ok().stdout;
     assert!(ready.lines().count() >= 7 && ready.contains("sunnyvale-geneva"), "{ready}");
 }
+
+/// Three hosts, each with a link to the other two, which forward nothing.
+const TRIANGLE: &str = r#"
+[[host]]
+name = "c"
+[[host]]
+name = "a"
+[[host]]
+name = "b"
+[[link]]
+between = ["c", "a"]
+[[link]]
+between = ["c", "b"]
+[[link]]
+between = ["a", "b"]
+"#;
+
+#[test]
+fn a_near_end_finds_a_host_by_its_name_where_its_coordinator_has_another_address_of_it() {
+    if !possible("a_near_end_finds_a_host_by_its_name_where_its_coordinator_has_another_address_of_it") {
+        return;
+    }
+    let place = TestHosts::new("triangle");
+    let file = place.file(TRIANGLE);
+    // What c calls b is an address that a does not reach at all.
+    let script = "b=$(getent hosts b | cut -d' ' -f1); ip netns exec $THRU_LAB-a ip route replace blackhole $b; echo $b >&2; \
+                  exec \"$0\" rr b --from a --count 20 --trials 1 --no-path --no-store --quiet --json -";
+    let thru = binary::thru().display().to_string();
+    let args = ["lab", "run", &file, "--name", &place.name, "--quiet", "--on", "c", "--", "sh", "-c", script, &thru];
+    let ended = place.sandbox.run(&args).ok();
+    let coordinators = ended.stderr.lines().next().unwrap().to_owned();
+    let doc = ended.doc();
+    let peer = doc.run.outcomes[0].trials[0].near.flows[0].socket.peer.clone().unwrap();
+    assert!(!coordinators.is_empty() && !peer.starts_with(&coordinators), "{peer} is what c calls b: {coordinators}");
+}

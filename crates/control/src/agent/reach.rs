@@ -2,7 +2,7 @@
 //! measurement. That agent proves itself with a reachability token: it answers a challenge that only it can answer, and the
 //! coordinator chooses no byte of the challenge. See ADR 0031.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -10,7 +10,7 @@ use std::path::{Component, Path};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use engine::transport::{Cookie, FlowHello, HELLO_BYTES, REACH_PROOF_BYTES, Transport, transport};
+use engine::transport::{Cookie, FlowHello, HELLO_BYTES, REACH_PROOF_BYTES, Transport, at_port, transport};
 use model::Role;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -28,6 +28,8 @@ const PROOF_LIMIT: Duration = Duration::from_secs(5);
 const MAX_EXTRA_ADDRESSES: usize = 8;
 /// Most connections to one of them that are answered at the same time.
 const MAX_CHALLENGES: usize = 16;
+/// Most addresses of a name that are tried.
+const MOST_OF_A_NAME: usize = 4;
 
 /// Challenges that may fail for one client: so many at once, and so many in a second after that. By the time that a refusal takes,
 /// a client that names hosts and ports at random would learn what is there.
@@ -36,12 +38,30 @@ const FAILURES_PER_SECOND: f64 = 0.1;
 
 /// Hosts whose agents have proved themselves while a coordinator has the machine: each is challenged once.
 #[derive(Default)]
-pub(super) struct ProvenHosts(HashSet<SocketAddr>);
+pub(super) struct ProvenHosts {
+    /// Where each host was found, by the address that the coordinator gave.
+    places: HashMap<SocketAddr, SocketAddr>,
+}
+
+/// Who challenges, and how.
+struct Challenger {
+    coordinator: IpAddr,
+    addresses: Addresses,
+    reach_token: Option<ReachabilityToken>,
+    challenges: Challenges,
+    limit: Duration,
+}
 
 impl ProvenHosts {
-    /// Why this agent refuses to connect to the addresses of `prepare`, if it does. The text does not depend on what is at an
-    /// address. A coordinator in this process is the user and is not restricted.
-    pub(super) async fn refuse(&mut self, prepare: &Prepare, addresses: Addresses, shared: &Shared) -> Option<String> {
+    /// Why this agent refuses to connect to the addresses of `prepare`, if it does; where a host is at another address for this agent,
+    /// `prepare` has that one afterwards. The text does not depend on what is at an address. A coordinator in this process is the user
+    /// and is not restricted.
+    pub(super) async fn refuse(
+        &mut self,
+        prepare: &mut Prepare,
+        addresses: Addresses,
+        shared: &Shared,
+    ) -> Option<String> {
         let coordinator = addresses.peer?;
         if prepare.role == Role::Passive || prepare.rendezvous.is_empty() {
             return None;
@@ -59,13 +79,20 @@ impl ProvenHosts {
             let name = transport.name();
             return Some(format!("an agent on another host cannot be the active end of {name}: leave `from` out"));
         }
-        for target in &prepare.rendezvous {
+        let challenger = Challenger {
+            coordinator,
+            addresses,
+            reach_token: prepare.reach_token.clone(),
+            challenges: shared.challenges.clone(),
+            limit: PROOF_LIMIT + Duration::from_nanos(prepare.path.patience_ns),
+        };
+        for target in &mut prepare.rendezvous {
             let proven = match (transport.facts().one_host, &target.path, target.address) {
                 (true, Some(path), _) => is_worker_socket(path, &shared.options.directory),
-                (false, _, Some(address)) if may_be_named(address.ip(), addresses.here) => {
-                    let challenges = shared.challenges.clone();
-                    let limit = PROOF_LIMIT + Duration::from_nanos(prepare.path.patience_ns);
-                    self.is_proven(address, prepare.reach_token.as_ref(), coordinator, challenges, limit).await
+                (false, _, Some(address)) => {
+                    let place = self.place(address, target.name.as_deref(), &challenger).await;
+                    target.address = place.or(target.address);
+                    place.is_some()
                 }
                 _ => false,
             };
@@ -76,25 +103,57 @@ impl ProvenHosts {
         None
     }
 
-    async fn is_proven(
-        &mut self,
-        mut host: SocketAddr,
-        reach_token: Option<&ReachabilityToken>,
-        coordinator: IpAddr,
-        challenges: Challenges,
-        limit: Duration,
-    ) -> bool {
-        host.set_port(0);
-        if self.0.contains(&host) {
-            return true;
+    /// Where the host proves itself: at the coordinator's address, or at one that its name has for this host. A host with several
+    /// networks may be known to the coordinator by one that this host is not on.
+    async fn place(&mut self, address: SocketAddr, name: Option<&str>, challenger: &Challenger) -> Option<SocketAddr> {
+        let at = |host: &SocketAddr| at_port(*host, address.port());
+        let key = at_port(address, 0);
+        if let Some(place) = self.places.get(&key) {
+            return Some(at(place));
         }
-        let Some(reach_token) = reach_token.cloned() else { return false };
+        let mut found = challenger.proves(key).await.then_some(key);
+        if let (None, Some(name)) = (found, name) {
+            for other in challenger.addresses_of(name, key).await {
+                if challenger.proves(other).await {
+                    challenger.give_back();
+                    found = Some(other);
+                    break;
+                }
+            }
+        }
+        let place = found?;
+        self.places.insert(key, place);
+        Some(at(&place))
+    }
+}
+
+impl Challenger {
+    /// Whether an agent of the measurement is at `host`.
+    async fn proves(&self, host: SocketAddr) -> bool {
+        if !may_be_named(host.ip(), self.addresses.here) {
+            return false;
+        }
+        let Some(reach_token) = self.reach_token.clone() else { return false };
+        let (challenges, coordinator, limit) = (self.challenges.clone(), self.coordinator, self.limit);
         let challenge = move || challenges.is_known(coordinator, host, &reach_token, limit);
-        let known = tokio::task::spawn_blocking(challenge).await.unwrap_or(false);
-        if known {
-            self.0.insert(host);
+        tokio::task::spawn_blocking(challenge).await.unwrap_or(false)
+    }
+
+    /// Further addresses of a host by its name, of the family of the one that is known. To ask for a name counts as a challenge that
+    /// failed, so that a client has few names looked up.
+    async fn addresses_of(&self, name: &str, known: SocketAddr) -> Vec<SocketAddr> {
+        if !self.challenges.spend(self.coordinator) {
+            return Vec::new();
         }
-        known
+        let found = tokio::time::timeout(self.limit, tokio::net::lookup_host((name, 0))).await;
+        let Ok(Ok(found)) = found else { return Vec::new() };
+        let like = |other: &SocketAddr| *other != known && other.is_ipv4() == known.is_ipv4();
+        found.filter(like).take(MOST_OF_A_NAME).collect()
+    }
+
+    /// A name led to an agent of the measurement: neither the address before nor the look-up counts as failed.
+    fn give_back(&self) {
+        (0..2).for_each(|_| self.challenges.give_back(self.coordinator));
     }
 }
 
@@ -109,6 +168,16 @@ impl Default for Challenges {
 }
 
 impl Challenges {
+    /// Whether `coordinator` may have something tried that may fail; it counts as failed.
+    fn spend(&self, coordinator: IpAddr) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).spend(coordinator, Instant::now())
+    }
+
+    /// What was tried last for `coordinator` does not count.
+    fn give_back(&self, coordinator: IpAddr) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).give_back(coordinator);
+    }
+
     /// Whether an agent at `host` knows the token. Without a connection it is false if too many challenges for `coordinator` failed.
     pub(super) fn is_known(
         &self,
@@ -117,13 +186,12 @@ impl Challenges {
         reach_token: &ReachabilityToken,
         limit: Duration,
     ) -> bool {
-        let failures = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !failures().spend(coordinator, Instant::now()) {
+        if !self.spend(coordinator) {
             return false;
         }
         let known = is_known(host, reach_token, limit);
         if known {
-            failures().give_back(coordinator);
+            self.give_back(coordinator);
         }
         known
     }
@@ -311,6 +379,40 @@ mod tests {
         assert_ne!(challenges[0][8..], challenges[1][8..]);
         assert!(!known(&ReachabilityToken { port: None, ..reach_token.clone() }));
         assert!(!known(&ReachabilityToken { cookie: "no hex".into(), ..reach_token }), "no connection is made");
+    }
+
+    #[tokio::test]
+    async fn a_host_is_found_by_its_name_where_it_is_not_at_the_coordinators_address() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let (here, cookie) = (listener.local_addr().unwrap(), [5; 16]);
+        let agent = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut hello = [0; 32];
+            stream.read_exact(&mut hello).unwrap();
+            stream.write_all(&FlowHello::decode(&hello, [&cookie]).unwrap().reach_proof()).unwrap();
+        });
+        let challenges = Challenges(Arc::new(Mutex::new(Budget::new(4, 0.0))));
+        let challenger = |challenges: &Challenges| Challenger {
+            coordinator: "192.0.2.1".parse().unwrap(),
+            addresses: Addresses { here: Some(here.ip()), ..Addresses::default() },
+            reach_token: Some(ReachabilityToken { port: Some(here.port()), cookie: hex::encode(cookie) }),
+            challenges: challenges.clone(),
+            limit: Duration::from_secs(5),
+        };
+        // Nobody listens at the address that the coordinator gave.
+        let given: SocketAddr = "127.0.0.9:7000".parse().unwrap();
+        let mut hosts = ProvenHosts::default();
+        assert_eq!(hosts.place(given, Some("localhost"), &challenger(&challenges)).await, Some(at_port(here, 7000)));
+        agent.join().unwrap();
+        // It is asked once; other ports are of the same host.
+        assert_eq!(hosts.place(at_port(given, 7001), None, &challenger(&challenges)).await, Some(at_port(here, 7001)));
+        // Neither the address nor the look-up counted. Those that lead to nobody do, and then no name is looked up.
+        let other: SocketAddr = "127.0.0.8:7000".parse().unwrap();
+        for _ in 0..2 {
+            assert_eq!(hosts.place(other, Some("name.invalid"), &challenger(&challenges)).await, None);
+        }
+        assert!(!challenges.spend("192.0.2.1".parse().unwrap()));
+        assert!(challenger(&challenges).addresses_of("localhost", other).await.is_empty());
     }
 
     #[test]

@@ -335,7 +335,7 @@ impl Session {
             return Err((Cause::Setup, reason));
         }
         self.localize(&mut prepare);
-        if let Some(reason) = proven.refuse(&prepare, self.addresses, &self.shared).await {
+        if let Some(reason) = proven.refuse(&mut prepare, self.addresses, &self.shared).await {
             return Err((Cause::Limits, reason));
         }
         self.provide_stack(&mut prepare).await?;
@@ -420,6 +420,7 @@ impl Session {
         if through_shared_port {
             let shared_port = WireRendezvous {
                 address: None,
+                name: None,
                 port: self.shared.port,
                 shared: true,
                 path: None,

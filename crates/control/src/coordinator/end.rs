@@ -19,7 +19,7 @@ use crate::proto::{CONTROL_MAGIC, PROTOCOL, program};
 use crate::wire::Wire;
 use crate::{Access, ControlError, Recognized, tls};
 
-use super::address::{identity, label};
+use super::address::{identity, label, split};
 use super::bounds;
 use super::dial::{dial, unreachable_at};
 use super::reached::Reached;
@@ -353,6 +353,15 @@ impl End {
             return Err(ControlError::NoInterface { host, hint: scope_hint(address.ip()) });
         }
         Ok(address)
+    }
+
+    /// The name by which the user reached the agent, for a near end that does not reach its address. `None` for an address, and where the
+    /// user gave one for data.
+    pub(crate) fn name_for_others(&self, far: &EndOptions) -> Option<String> {
+        let Reached::Remote { host, .. } = &self.reached else { return None };
+        let (name, _) = split(host).ok()?;
+        let given = far.data_at.is_some() || far.data_addr.is_some();
+        (!given && name.parse::<IpAddr>().is_err()).then(|| name.to_owned())
     }
 
     /// What the connection shows of the path.

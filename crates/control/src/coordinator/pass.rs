@@ -121,7 +121,7 @@ impl Pair {
                 let addressed = |target: WireRendezvous| {
                     let address =
                         target.port.map(|port| far.data_address(&spec.far, port, target.shared)).transpose()?;
-                    Ok(WireRendezvous { address, ..target })
+                    Ok(WireRendezvous { address, name: far.name_for_others(&spec.far), ..target })
                 };
                 rendezvous = listening.into_iter().map(addressed).collect::<Result<Vec<_>, ControlError>>()?;
                 // The agent's port answers the near agent's challenge under the number under which data reach it.

@@ -475,6 +475,9 @@ impl WireLeg {
 pub struct WireRendezvous {
     /// Address and port, which the coordinator fills in; it ignores an address from an agent.
     pub address: Option<SocketAddr>,
+    /// The name that the coordinator found the address by: the active end looks it up itself if it does not reach that address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// The port, if the address is that of the control connection.
     pub port: Option<u16>,
     /// Whether that is the agent's port, which the control connection reached, perhaps by another number (a forwarded port).
