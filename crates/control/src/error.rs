@@ -98,6 +98,14 @@ pub enum ControlError {
         /// Its reason, with its remedy.
         reason: String,
     },
+    /// The agent does not connect to the other end, which has not proved that it takes part.
+    #[error("{address} refuses: {reason}")]
+    Unproven {
+        /// Host and port.
+        address: String,
+        /// Its reason, with its remedy.
+        reason: String,
+    },
     /// The connection to an agent was lost.
     #[error("lost the connection to the agent at {address} {during}: {reason}; finished trials are kept")]
     Lost {

@@ -163,7 +163,8 @@ impl From<ControlError> for Failure {
             ControlError::Version { .. }
             | ControlError::Token { .. }
             | ControlError::Key { .. }
-            | ControlError::Refused { .. } => 4,
+            | ControlError::Refused { .. }
+            | ControlError::Unproven { .. } => 4,
             ControlError::Lost { .. } | ControlError::Trial { .. } | ControlError::Foreign(_) => 5,
             ControlError::Setup { .. } | ControlError::Links(_) => 7,
             ControlError::Unmet { .. } => UNMET,

@@ -314,3 +314,39 @@ fn a_near_end_finds_a_host_by_its_name_where_its_coordinator_has_another_address
     let peer = doc.run.outcomes[0].trials[0].near.flows[0].socket.peer.clone().unwrap();
     assert!(!coordinators.is_empty() && !peer.starts_with(&coordinators), "{peer} is what c calls b: {coordinators}");
 }
+
+/// Three pairs in steps of one; that of a and b is in the first step.
+const PAIRS: &str = r#"
+name = "pairs"
+from = ["a", "c"]
+to = ["a", "b"]
+pairs = ["c a", "c b", "a b"]
+order = "as-written"
+[base]
+pattern = "rr"
+time = "100ms"
+[repeat]
+min = 1
+max = 1
+"#;
+
+#[test]
+fn hosts_that_do_not_reach_each_other_cost_only_their_own_tests() {
+    if !possible("hosts_that_do_not_reach_each_other_cost_only_their_own_tests") {
+        return;
+    }
+    let place = TestHosts::new("apart");
+    let file = place.file(TRIANGLE);
+    fs::write(place.sandbox.path("pairs.toml"), PAIRS).unwrap();
+    let script = "for b in $(ip netns exec $THRU_LAB-b ip -4 -o addr show scope global | awk '{print $4}' | cut -d/ -f1); \
+                  do ip netns exec $THRU_LAB-a ip route replace blackhole $b; done; \
+                  exec \"$0\" run pairs.toml --no-store --quiet --json pairs.json";
+    let thru = binary::thru().display().to_string();
+    let args = ["lab", "run", &file, "--name", &place.name, "--quiet", "--on", "c", "--", "sh", "-c", script, &thru];
+    place.sandbox.run(&args).ended_with(5);
+    let doc = Doc::try_parse(&fs::read_to_string(place.sandbox.path("pairs.json")).unwrap()).unwrap();
+    let measured: Vec<u32> = doc.run.outcomes.iter().map(|outcome| outcome.cell).collect();
+    assert_eq!(measured, [0, 1], "{:?}", doc.run.findings);
+    let said = doc.run.findings.iter().any(|finding| finding.statement.contains("proved a reachability token"));
+    assert!(said, "{:?}", doc.run.findings);
+}

@@ -20,7 +20,7 @@ use super::Shared;
 use super::addresses::Addresses;
 use super::budget::Budget;
 use super::data_acceptor::Registration;
-use crate::proto::message::{Prepare, ReachabilityToken};
+use crate::proto::message::{Cause, Prepare, ReachabilityToken};
 
 /// Time limit for another agent to connect and to answer on a short path: two round trips, and a lost packet.
 const PROOF_LIMIT: Duration = Duration::from_secs(5);
@@ -61,7 +61,7 @@ impl ProvenHosts {
         prepare: &mut Prepare,
         addresses: Addresses,
         shared: &Shared,
-    ) -> Option<String> {
+    ) -> Option<(Cause, String)> {
         let coordinator = addresses.peer?;
         if prepare.role == Role::Passive || prepare.rendezvous.is_empty() {
             return None;
@@ -73,11 +73,13 @@ impl ProvenHosts {
         }
         let (count, processes) = (prepare.rendezvous.len(), prepare.spec.processes);
         if count > processes as usize {
-            return Some(format!("{count} rendezvous addresses exceed the number of worker processes ({processes})"));
+            let reason = format!("{count} rendezvous addresses exceed the number of worker processes ({processes})");
+            return Some((Cause::Limits, reason));
         }
         if !transport.meets_in_sight() {
             let name = transport.name();
-            return Some(format!("an agent on another host cannot be the active end of {name}: leave `from` out"));
+            let reason = format!("an agent on another host cannot be the active end of {name}: leave `from` out");
+            return Some((Cause::Limits, reason));
         }
         let challenger = Challenger {
             coordinator,
@@ -97,7 +99,7 @@ impl ProvenHosts {
                 _ => false,
             };
             if !proven {
-                return Some(refusal(transport, target.address));
+                return Some((Cause::Unproven, refusal(transport, target.address)));
             }
         }
         None

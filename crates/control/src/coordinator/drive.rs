@@ -270,7 +270,9 @@ fn kind(error: &ControlError) -> FailureKind {
     match error {
         ControlError::Setup { .. } | ControlError::Refused { .. } | ControlError::Engine(_) => FailureKind::Setup,
         ControlError::Tune { .. } | ControlError::Trial { .. } => FailureKind::Trial,
-        ControlError::Lost { .. }
+        // It may have ended while it was asked for the proof.
+        ControlError::Unproven { .. }
+        | ControlError::Lost { .. }
         | ControlError::Unreachable { .. }
         | ControlError::NoAgent { .. }
         | ControlError::NoGreeting { .. } => FailureKind::Host,

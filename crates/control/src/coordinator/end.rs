@@ -388,6 +388,7 @@ impl End {
                     let (address, reason) = (self.name.clone(), bounds::one_line(&reason));
                     return Err(match cause {
                         Cause::Limits => ControlError::Refused { address, reason },
+                        Cause::Unproven => ControlError::Unproven { address, reason },
                         Cause::Setup => ControlError::Setup { address, reason },
                         Cause::Trial => ControlError::Trial { address, reason },
                     });

@@ -330,6 +330,8 @@ pub struct Piece {
 pub enum Cause {
     /// The agent's limits.
     Limits,
+    /// The other end, which has not proved that it takes part in the measurement.
+    Unproven,
     /// The host, during set-up: an option, an address, a core.
     Setup,
     /// Something during the trial, or a cause that this version does not know.
