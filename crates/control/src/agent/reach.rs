@@ -53,33 +53,33 @@ struct Challenger {
 }
 
 impl ProvenHosts {
-    /// Why this agent refuses to connect to the addresses of `prepare`, if it does; where a host is at another address for this agent,
+    /// Refuses to connect to the addresses of `prepare` where no agent proves itself. Where a host is at another address for this agent,
     /// `prepare` has that one afterwards. The text does not depend on what is at an address. A coordinator in this process is the user
     /// and is not restricted.
-    pub(super) async fn refuse(
+    pub(super) async fn locate(
         &mut self,
         prepare: &mut Prepare,
         addresses: Addresses,
         shared: &Shared,
-    ) -> Option<(Cause, String)> {
-        let coordinator = addresses.peer?;
+    ) -> Result<(), (Cause, String)> {
+        let Some(coordinator) = addresses.peer else { return Ok(()) };
         if prepare.role == Role::Passive || prepare.rendezvous.is_empty() {
-            return None;
+            return Ok(());
         }
         // An invalid spec is refused elsewhere, with a message of its own.
-        let transport = transport(prepare.spec.transport.as_str()).ok()?;
+        let Ok(transport) = transport(prepare.spec.transport.as_str()) else { return Ok(()) };
         if transport.capabilities().single_ended {
-            return None;
+            return Ok(());
         }
         let (count, processes) = (prepare.rendezvous.len(), prepare.spec.processes);
         if count > processes as usize {
             let reason = format!("{count} rendezvous addresses exceed the number of worker processes ({processes})");
-            return Some((Cause::Limits, reason));
+            return Err((Cause::Limits, reason));
         }
         if !transport.meets_in_sight() {
             let name = transport.name();
             let reason = format!("an agent on another host cannot be the active end of {name}: leave `from` out");
-            return Some((Cause::Limits, reason));
+            return Err((Cause::Limits, reason));
         }
         let challenger = Challenger {
             coordinator,
@@ -99,37 +99,40 @@ impl ProvenHosts {
                 _ => false,
             };
             if !proven {
-                return Some((Cause::Unproven, refusal(transport, target.address)));
+                return Err((Cause::Unproven, refusal(transport, target.address)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the host is that the coordinator knows by an address and perhaps by a name; `None` if no agent proves itself.
+    async fn place(&mut self, address: SocketAddr, name: Option<&str>, challenger: &Challenger) -> Option<SocketAddr> {
+        let key = at_port(address, 0);
+        let place = match self.places.get(&key) {
+            Some(place) => *place,
+            None => *self.places.entry(key).or_insert(challenger.find(key, name).await?),
+        };
+        Some(at_port(place, address.port()))
+    }
+}
+
+impl Challenger {
+    /// Where the host proves itself: at the coordinator's address, or at one that its name has for this host. A host with several
+    /// networks may be known to the coordinator by one that this host is not on.
+    async fn find(&self, address: SocketAddr, name: Option<&str>) -> Option<SocketAddr> {
+        if self.proves(address).await {
+            return Some(address);
+        }
+        for other in self.addresses_of(name?, address).await {
+            if self.proves(other).await {
+                // The look-up was worth it. What failed before it still counts: else a name of the client's own would make it free.
+                self.challenges.give_back(self.coordinator);
+                return Some(other);
             }
         }
         None
     }
 
-    /// Where the host proves itself: at the coordinator's address, or at one that its name has for this host. A host with several
-    /// networks may be known to the coordinator by one that this host is not on.
-    async fn place(&mut self, address: SocketAddr, name: Option<&str>, challenger: &Challenger) -> Option<SocketAddr> {
-        let at = |host: &SocketAddr| at_port(*host, address.port());
-        let key = at_port(address, 0);
-        if let Some(place) = self.places.get(&key) {
-            return Some(at(place));
-        }
-        let mut found = challenger.proves(key).await.then_some(key);
-        if let (None, Some(name)) = (found, name) {
-            for other in challenger.addresses_of(name, key).await {
-                if challenger.proves(other).await {
-                    challenger.give_back();
-                    found = Some(other);
-                    break;
-                }
-            }
-        }
-        let place = found?;
-        self.places.insert(key, place);
-        Some(at(&place))
-    }
-}
-
-impl Challenger {
     /// Whether an agent of the measurement is at `host`.
     async fn proves(&self, host: SocketAddr) -> bool {
         if !may_be_named(host.ip(), self.addresses.here) {
@@ -151,11 +154,6 @@ impl Challenger {
         let Ok(Ok(found)) = found else { return Vec::new() };
         let like = |other: &SocketAddr| *other != known && other.is_ipv4() == known.is_ipv4();
         found.filter(like).take(MOST_OF_A_NAME).collect()
-    }
-
-    /// A name led to an agent of the measurement: neither the address before nor the look-up counts as failed.
-    fn give_back(&self) {
-        (0..2).for_each(|_| self.challenges.give_back(self.coordinator));
     }
 }
 
@@ -408,13 +406,14 @@ mod tests {
         agent.join().unwrap();
         // It is asked once; other ports are of the same host.
         assert_eq!(hosts.place(at_port(given, 7001), None, &challenger(&challenges)).await, Some(at_port(here, 7001)));
-        // Neither the address nor the look-up counted. Those that lead to nobody do, and then no name is looked up.
-        let other: SocketAddr = "127.0.0.8:7000".parse().unwrap();
-        for _ in 0..2 {
-            assert_eq!(hosts.place(other, Some("name.invalid"), &challenger(&challenges)).await, None);
-        }
-        assert!(!challenges.spend("192.0.2.1".parse().unwrap()));
-        assert!(challenger(&challenges).addresses_of("localhost", other).await.is_empty());
+        // The address without a proof counted, the look-up did not. Without any left no name is looked up.
+        let client = "192.0.2.1".parse().unwrap();
+        assert_eq!((0..9).filter(|_| challenges.spend(client)).count(), 3);
+        assert!(challenger(&challenges).addresses_of("localhost", given).await.is_empty());
+        assert_eq!(
+            hosts.place("127.0.0.8:7000".parse().unwrap(), Some("localhost"), &challenger(&challenges)).await,
+            None
+        );
     }
 
     #[test]

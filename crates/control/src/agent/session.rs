@@ -335,9 +335,7 @@ impl Session {
             return Err((Cause::Setup, reason));
         }
         self.localize(&mut prepare);
-        if let Some(refusal) = proven.refuse(&mut prepare, self.addresses, &self.shared).await {
-            return Err(refusal);
-        }
+        proven.locate(&mut prepare, self.addresses, &self.shared).await?;
         self.provide_stack(&mut prepare).await?;
         self.set_up(prepare, pool, reserved).await.map_err(|error| (Cause::Setup, error.to_string()))
     }
