@@ -54,10 +54,10 @@ impl Point {
     }
 }
 
-/// Keeps an adjusted value within what was measured. A size whose passes were all slower (or faster) than most passes of the run is
-/// adjusted to a level at which it was never measured: sizes near it may have slowed down more than it did. Its value is then the
-/// leg nearest to the adjusted value, and its interval reaches from the adjusted value to the median of the legs, so that it counts
-/// as uncertain until it is measured in other passes. `None` without legs.
+/// Keeps an adjusted value within the range of its legs. If all passes of a size were slower (or faster) than most passes of the run,
+/// the adjustment extrapolates to a level at which the size was never measured, and sizes near it may have slowed down more than it
+/// did. The value is then the leg nearest to the adjusted value, and the interval reaches from the adjusted value to the median of the
+/// legs, so that the size counts as uncertain until other passes measure it. `None` without legs.
 fn within_legs(adjusted: f64, total: Interval, legs: &[f64]) -> Option<(f64, Interval)> {
     let least = legs.iter().copied().reduce(f64::min)?;
     let most = legs.iter().copied().reduce(f64::max)?;
