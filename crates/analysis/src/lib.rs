@@ -23,6 +23,7 @@ pub mod plan;
 pub mod refine;
 pub mod stats;
 pub mod steady;
+mod tcp_clocks;
 
 pub use accuracy::accuracy;
 pub use ceiling::bound;

@@ -24,6 +24,9 @@ pub enum Verdict {
     /// The rate had not settled: it was still growing after the start-up of the connections, or the trial was too short to see that it was
     /// not.
     NotSettled,
+    /// The send buffer limited the only connection of the only trial. The kernel decides how much payload fits into the buffer, and a
+    /// connection may change from one rate to another at any time.
+    SendBufferLimited,
     /// The interval did not become as narrow as the target before the budget or the trials were spent. Only where the target could end
     /// the measurement, which a fixed number of trials excludes. A point of a curve has it only where a budget of at most four times
     /// as much would have sufficed.

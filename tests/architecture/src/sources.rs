@@ -9,7 +9,7 @@ const WITH_FLAGS: &[&str] = &[
     "crates/control/src/agent/pool.rs",
     "crates/engine/src/transport/launched/",
     "crates/lab/src/error.rs",
-    "crates/report/src/formats/answer/longer.rs",
+    "crates/report/src/formats/answer/repeat.rs",
     "crates/session/src/config.rs",
     "crates/session/src/fleet/",
     "crates/session/src/launch/",

@@ -1,7 +1,7 @@
-//! The sender's time by TCP's own clocks (`tcpi_busy_time`, `tcpi_rwnd_limited`, `tcpi_sndbuf_limited` of linux/tcp.h, in the
-//! kernel since 4.9). The kernel counts them in its ticks, 1 to 10 ms.
+//! The sender's time by TCP's own clocks.
 
-use super::observations::{Observations, spans};
+use super::observations::Observations;
+use crate::tcp_clocks::spans;
 
 /// Shares of the sender's time over all trials and connections; they add up to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -7,6 +7,7 @@ use super::Recorded;
 use crate::direction::{DirectionView, Side, directions, send_buffer_bytes};
 use crate::outcome::Headline;
 use crate::stats::{mean, quantile};
+use crate::tcp_clocks::spans;
 
 /// An outcome and what was recorded around it.
 pub(super) struct Observations<'a> {
@@ -343,16 +344,4 @@ pub(super) fn each<'a>(flows: &[SenderFlow<'a>], figure: impl Fn(&SenderFlow<'a>
 /// 0 up to `from`, 1 from `to` on, linear between.
 pub(super) fn ramp(value: f64, from: f64, to: f64) -> f64 {
     ((value - from) / (to - from)).clamp(0.0, 1.0)
-}
-
-/// Idle, window-limited, buffer-limited and otherwise busy time of one connection, ns. The clocks have coarse ticks, so a part may
-/// seem longer than the whole and is limited to what the others leave.
-pub(super) fn spans(samples: &[TcpSample]) -> Option<[f64; 4]> {
-    let (first, last) = (samples.first()?, samples.last()?);
-    let whole = last.at_ns.checked_sub(first.at_ns).filter(|ns| *ns > 0)? as f64;
-    let grew = |clock: fn(&TcpSample) -> Option<u64>| Some(clock(last)?.saturating_sub(clock(first)?) as f64);
-    let busy = grew(|one| one.busy_ns)?.min(whole);
-    let rwnd = grew(|one| one.rwnd_limited_ns).unwrap_or(0.0).min(busy);
-    let sndbuf = grew(|one| one.sndbuf_limited_ns).unwrap_or(0.0).min(busy - rwnd);
-    Some([whole - busy, rwnd, sndbuf, busy - rwnd - sndbuf])
 }

@@ -106,6 +106,7 @@ pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Contex
             Verdict::RateNotOffered,
             offered::of_trials(&cell.spec, &counted).is_some_and(|of| of.cause.is_of_the_sender()),
         ),
+        (Verdict::SendBufferLimited, tcp::is_held_by_send_buffer(&cell.spec, &counted)),
         // The sides of a comparison are measured in turns because of drift.
         (Verdict::Drifting, !legs && !paired && is_drifting(&values)),
     ];

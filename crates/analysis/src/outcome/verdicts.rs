@@ -58,6 +58,7 @@ const UNUSABLE: &[Verdict] =
 const DOUBTFUL: &[Verdict] = &[
     Verdict::FewTrials,
     Verdict::NotSettled,
+    Verdict::SendBufferLimited,
     Verdict::RateNotOffered,
     Verdict::ResolutionLimited,
     Verdict::AboveCeiling,
@@ -119,6 +120,9 @@ pub fn explain(verdict: Verdict) -> &'static str {
         Verdict::NotSettled => {
             "the rate was still growing after the start-up of the connections, or the trials were too short to see that it was not: use \
              longer trials"
+        }
+        Verdict::SendBufferLimited => {
+            "the send buffer limited the only connection, and another one may get another rate: use at least 3 trials, or a larger buffer"
         }
         Verdict::TargetMissed => "the interval is wider than requested: allow more trials or a larger budget",
         Verdict::FewTrials => "too few trials for an interval: it takes 3, on a curve 10",

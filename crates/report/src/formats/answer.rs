@@ -2,7 +2,7 @@
 //! in the whole report.
 
 mod each_direction;
-mod longer;
+mod repeat;
 
 use model::{
     Confidence, Direction, FindingKind, Outcome, Ratio, Remedy, Role, Run, Summary, Verdict, WorkingConditions, units,
@@ -135,7 +135,11 @@ fn headline(outcome: &Outcome) -> String {
     let interval = if has_interval { "95 % interval, " } else { "" };
     let trials = if summary.trials == 1 { "trial" } else { "trials" };
     let trust = summary.trust.map_or(String::new(), |trust| format!(", trust {}", labels::trust(trust)));
-    let settled = if is_growing(outcome) { ", not settled: still growing" } else { "" };
+    let settled = match &summary.verdicts {
+        _ if is_growing(outcome) => ", not settled: still growing",
+        verdicts if verdicts.contains(&Verdict::SendBufferLimited) => ", not settled: send buffer",
+        _ => "",
+    };
     format!("{figure}{settled} ({interval}{} {trials}{trust})", summary.trials)
 }
 
@@ -330,8 +334,8 @@ fn caveats(run: &Run, outcome: &Outcome) -> Option<String> {
 /// Commands that follow.
 fn next(run: &Run, outcome: &Outcome) -> String {
     let why = format!("`thru why {}` (evidence)", run.header.id);
-    if let Some(longer) = longer::command(run, outcome) {
-        return format!("`{longer}` (until it settles), {why}");
+    if let Some(repeat) = repeat::command(run, outcome) {
+        return format!("{repeat}, {why}");
     }
     match &run.header.target {
         Some(target) if working(outcome).is_some() => {
@@ -368,6 +372,19 @@ mod tests {
             let first = text.lines().next().unwrap();
             assert!(first.contains('±') && first.contains("95 % interval, ") && first.contains("trust "), "{text}");
             assert!(text.ends_with(" -v`: hosts, cores, ceiling, cost, all caveats\n"), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_first_line_says_that_a_rate_is_not_settled_and_why() {
+        for (verdict, why) in [(Verdict::NotSettled, "still growing"), (Verdict::SendBufferLimited, "send buffer")] {
+            let mut run = sample::stream();
+            run.outcomes[0].summary.verdicts = vec![verdict];
+            let first = shown(&run, 100).lines().next().unwrap().to_owned();
+            assert!(
+                first.contains(&format!(", not settled: {why} (95 % interval")) && first.contains("trust"),
+                "{first}"
+            );
         }
     }
 
