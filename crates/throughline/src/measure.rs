@@ -1,31 +1,32 @@
-//! From a job to its exit code: conducts the run, prints it and writes its files.
+//! From a request to its exit code: conducts the run, prints it and writes its files.
 
 use std::path::{Path, PathBuf};
 
 use model::Run;
 use report::View;
 use session::failure::{self, Failure};
-use session::{Finished, Request, files};
+use session::{Finished, Request, Work, files};
 
 use crate::console;
 use crate::flags::Output;
-use crate::job::{Job, Shape};
+use crate::shape::Shape;
 use crate::sinks::Terminal;
 
 /// Measures and returns the exit code.
-pub fn measure(job: &Job<'_>) -> Result<u8, Failure> {
-    Ok(measure_run(job)?.1)
+pub fn measure(request: &Request, output: &Output, shape: Shape<'_>) -> Result<u8, Failure> {
+    Ok(measure_run(request, output, shape)?.1)
 }
 
 /// Measures and returns the run and the exit code. There is no run if another process conducted it (mpirun).
-pub fn measure_run(job: &Job<'_>) -> Result<(Option<Run>, u8), Failure> {
-    let request = job.request();
-    session::check(&request)?;
-    job.output.check(job.kind, &job.specs)?;
-    if session::is_launched(&request)? {
+pub fn measure_run(request: &Request, output: &Output, shape: Shape<'_>) -> Result<(Option<Run>, u8), Failure> {
+    session::check(request)?;
+    if let Work::Measurement { specs, .. } = &request.work {
+        output.check(request.kind, specs)?;
+    }
+    if session::is_launched(request)? {
         return Ok((None, session::launch::mpi::run(console::fail)?));
     }
-    let (run, code) = conduct(&request, job.output, job.shape)?;
+    let (run, code) = conduct(request, output, shape)?;
     Ok((Some(run), code))
 }
 

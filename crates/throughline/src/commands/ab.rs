@@ -8,10 +8,10 @@ use model::{Nanos, Ratio, Spec};
 use session::draft::SpecDraft;
 use session::paired::LEAST_PAIRS;
 use session::values::{SetFlag, above_zero, whole};
-use session::{Failure, paired, safe_rate};
+use session::{Failure, Work, paired, safe_rate};
 
 use crate::flags::{self, Output, Peer};
-use crate::job::{Job, Shape};
+use crate::shape::Shape;
 use crate::measure::measure;
 use crate::registries::one_of;
 use crate::spec_args::{self, SpecError, Worded};
@@ -98,19 +98,17 @@ fn compare(args: &AbArgs) -> Result<u8, Failure> {
     let a = side("a", args.a.as_ref(), args.a_file.as_ref())?;
     let b = side("b", args.b.as_ref(), args.b_file.as_ref())?;
     let specs = paired::sides([a.0, b.0], &args.common()?)?;
-    measure(&Job {
-        kind: "ab",
+    let work = Work::Measurement {
         specs: specs.into(),
         rule: paired::rule(args.tolerance.0, args.pairs, args.budget, args.seed)?,
         schedule: Schedule::Paired(PairedPlan {
             gap_ns: args.gap.0,
             unfixed: Unfixed { own_time: a.1 && b.1, own_budget: args.budget.is_none() && args.pairs.is_none() },
         }),
-        peer: &args.peer,
-        output: &args.output,
-        shape: Shape::default(),
         login: None,
-    })
+    };
+    let request = args.output.request("ab", args.peer.hosts(), work);
+    measure(&request, &args.output, Shape::default())
 }
 
 impl AbArgs {

@@ -7,10 +7,10 @@ use control::coordinator::{AdvisePlan, Schedule};
 use model::{ByteSize, Goal, Nanos, Ratio, Spec};
 use session::draft::{Pattern, SpecDraft};
 use session::values::{above_zero, at_least, one_block, whole};
-use session::{Failure, files, searching};
+use session::{Failure, Work, files, searching};
 
 use crate::flags::{self, Load, Output, Peer, Sockets};
-use crate::job::{Job, Shape};
+use crate::shape::Shape;
 use crate::measure::measure_run;
 use crate::registries::choice;
 
@@ -85,16 +85,14 @@ pub fn run(args: &AdviseArgs) -> Result<u8, Failure> {
     let spec = searching::spec(args.draft(goal), goal)?;
     let sysctl = args.write_sysctl.as_deref().map(searching::sysctl_files);
     sysctl.iter().flatten().try_for_each(|path| files::check_writable(path))?;
-    let (run, code) = measure_run(&Job {
-        kind: "advise",
+    let work = Work::Measurement {
         specs: vec![spec],
         rule: searching::rule(args.least.0, args.budget, args.seed)?,
         schedule: Schedule::Advise(args.plan(goal)),
-        peer: &args.peer,
-        output: &args.output,
-        shape: Shape::default(),
         login: None,
-    })?;
+    };
+    let request = args.output.request("advise", args.peer.hosts(), work);
+    let (run, code) = measure_run(&request, &args.output, Shape::default())?;
     if let Some(run) = run {
         for (path, text) in sysctl.iter().flatten().zip(report::sysctl_files(&run)) {
             files::write(path, text.as_bytes())?;

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use control::coordinator::{CurvePlan, Schedule};
 use model::{BitRate, ByteSize, Nanos, Spec};
-use session::Failure;
+use session::{Failure, Work};
 use session::draft::{self, Pattern, SpecDraft};
 use session::values::{above_zero, one_block, whole};
 
 use crate::flags::{self, Load, Output, Peer, Precision, Sockets};
-use crate::job::{Job, Shape};
+use crate::shape::Shape;
 use crate::measure::measure;
 use crate::registries;
 
@@ -157,14 +157,12 @@ pub fn run(args: &CurveArgs) -> Result<u8, Failure> {
         anatomy: true,
         check: true,
     };
-    measure(&Job {
-        kind: "curve",
+    let work = Work::Measurement {
         specs,
         rule,
         schedule: Schedule::Curve(plan),
-        peer: &args.peer,
-        output: &args.output,
-        shape: Shape { np: args.np.as_deref(), all: args.all, ..Shape::default() },
         login: None,
-    })
+    };
+    let request = args.output.request("curve", args.peer.hosts(), work);
+    measure(&request, &args.output, Shape { np: args.np.as_deref(), all: args.all, ..Shape::default() })
 }

@@ -12,7 +12,7 @@ use session::{Failure, Hosts, Work, bus_runs, stored};
 use super::run::preview;
 use crate::console;
 use crate::flags::{FleetHosts, Output, OverBus};
-use crate::job::Shape;
+use crate::shape::Shape;
 use crate::measure::conduct;
 
 /// How often what stands out is tested again.

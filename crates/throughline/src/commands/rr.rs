@@ -3,13 +3,13 @@
 use clap::Args;
 use control::coordinator::{Schedule, Unfixed};
 use model::{ByteSize, Nanos};
-use session::Failure;
+use session::{Failure, Work};
 use session::draft::{self, Pattern, SpecDraft};
 use session::values::{RequestRate, above_zero, one_block, whole};
 
 use super::stream::BUDGET;
 use crate::flags::{self, Load, Observing, Output, Peer, Precision, Sockets};
-use crate::job::{Job, Lines, Shape};
+use crate::shape::{Lines, Shape};
 use crate::measure::measure;
 use crate::registries;
 
@@ -103,14 +103,12 @@ impl RrArgs {
 
 /// Runs it.
 pub fn run(args: &RrArgs) -> Result<u8, Failure> {
-    measure(&Job {
-        kind: "rr",
+    let work = Work::Measurement {
         specs: vec![args.draft().one()?],
         rule: args.precision.rule(Some(BUDGET)),
         schedule: Schedule::Single(Unfixed::default()),
-        peer: &args.peer,
-        output: &args.output,
-        shape: Shape { lines: Lines::Sum, ..Shape::default() },
         login: None,
-    })
+    };
+    let request = args.output.request("rr", args.peer.hosts(), work);
+    measure(&request, &args.output, Shape { lines: Lines::Sum, ..Shape::default() })
 }

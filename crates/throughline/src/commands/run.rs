@@ -11,7 +11,7 @@ use session::{Earlier, Failure, Hosts, ParsedPlan, Preview, Work, plan, stored};
 
 use super::lab::{print_report, tell};
 use crate::flags::Output;
-use crate::job::Shape;
+use crate::shape::Shape;
 use crate::measure::conduct;
 
 /// Flags of `thru run`.

@@ -8,7 +8,6 @@ use session::values::{above_zero, whole};
 use session::{Failure, Work, plan};
 
 use crate::flags::{self, Bulk, Load, LoginFlags, Observing, Output, Peer, Precision, Sockets};
-use crate::job::Job;
 use crate::measure::{conduct, measure};
 use crate::registries;
 
@@ -113,19 +112,17 @@ pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
     if !args.group.is_empty() {
         return groups(args);
     }
-    measure(&Job {
-        kind: "stream",
+    let work = Work::Measurement {
         specs: vec![args.safe_spec()?],
         rule: args.precision.rule(Some(if args.find_no_loss { SEARCH_BUDGET } else { BUDGET })),
         schedule: Schedule::Single(Unfixed {
             own_time: args.time.is_none(),
             own_budget: args.precision.budget.is_none(),
         }),
-        peer: &args.peer,
-        output: &args.output,
-        shape: args.bulk.shape(),
         login: args.login.read(args.speak.as_deref())?,
-    })
+    };
+    let request = args.output.request("stream", args.peer.hosts(), work);
+    measure(&request, &args.output, args.bulk.shape())
 }
 
 /// Measures groups of flows at the same time.

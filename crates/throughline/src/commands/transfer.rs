@@ -2,11 +2,10 @@
 
 use clap::Args;
 use control::coordinator::{Schedule, Unfixed};
-use session::Failure;
+use session::{Failure, Work};
 use session::draft::{self, Pattern, SpecDraft};
 
 use crate::flags::{self, Bulk, Load, Observing, Output, Peer, Precision, Sockets};
-use crate::job::Job;
 use crate::measure::measure;
 use crate::registries;
 
@@ -59,14 +58,12 @@ impl TransferArgs {
 pub fn run(args: &TransferArgs) -> Result<u8, Failure> {
     // One trial unless --trials requests more.
     let precision = Precision { trials: args.precision.trials.or(Some(1)), ..args.precision.clone() };
-    measure(&Job {
-        kind: "transfer",
+    let work = Work::Measurement {
         specs: vec![Bulk::started_safely(args.draft(), &args.peer)?],
         rule: precision.rule(None),
         schedule: Schedule::Single(Unfixed::default()),
-        peer: &args.peer,
-        output: &args.output,
-        shape: args.bulk.shape(),
         login: None,
-    })
+    };
+    let request = args.output.request("transfer", args.peer.hosts(), work);
+    measure(&request, &args.output, args.bulk.shape())
 }

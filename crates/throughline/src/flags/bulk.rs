@@ -8,7 +8,7 @@ use session::safe_rate::{SAFE_RATE, lacks_rate, stays_here};
 use session::values::{BlockFlag, EngineFlag, above_zero, any, at_least, sending_rate, whole};
 
 use super::{CALLS, Load, Peer};
-use crate::job::{Lines, Shape};
+use crate::shape::{Lines, Shape};
 use crate::registries;
 
 /// How bytes are sent in bulk.

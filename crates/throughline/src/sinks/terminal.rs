@@ -10,7 +10,7 @@ use super::live::Live;
 use super::progress::Progress;
 use super::screen::FullScreen;
 use crate::flags::Output;
-use crate::job::Lines;
+use crate::shape::Lines;
 use crate::spelling;
 
 /// Shows a run on the terminal, as the flags say.
