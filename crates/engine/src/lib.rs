@@ -38,6 +38,6 @@ pub mod fuzzing {
 }
 
 pub use self::core::{
-    EngineError, Leg, LegStop, LinkPlan, PathTimes, Signals, TrialPlan, WallError, now_ns, random, wall_error,
+    EngineError, Leg, LegStop, LinkPlan, PathTimes, Signals, TrialPlan, WallError, now_ns, random, unix_ns, wall_error,
 };
 pub use runner::{LegTally, run};

@@ -2,7 +2,6 @@
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use flate2::read::MultiGzDecoder;
 use import::{Format, Refused, Source};
@@ -74,7 +73,7 @@ pub fn import(request: &ImportRequest<'_>, mut tell: impl FnMut(ImportEvent<'_>)
             while let Err(error) = recorder.record_run(&run) {
                 // Another program used this id in the same second.
                 let StoreError::IdTaken { .. } = error else { return Err(error.into()) };
-                run.header.id = ids.next(unix_ns());
+                run.header.id = ids.next(engine::unix_ns());
             }
             tell(ImportEvent::Stored(&run));
         }
@@ -127,10 +126,6 @@ fn unpacked(bytes: &[u8]) -> Result<Option<Vec<u8>>, String> {
     }
 }
 
-fn unix_ns() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
-}
-
 /// The ids of the runs of one import: their last digits count up from a random value, so that no two are equal.
 struct Ids(u16);
 
@@ -147,7 +142,7 @@ impl Ids {
 
 /// Id and name of a run: the listing `index` (from 1) of its file, and run `number` (from 0) of this import.
 fn source(name: Option<&str>, file: &Path, sha256: &str, [index, number]: [u32; 2], ids: &mut Ids) -> Source {
-    let now = unix_ns();
+    let now = engine::unix_ns();
     let file = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let name = match name {
         Some(name) if number == 0 => name.to_owned(),

@@ -206,6 +206,5 @@ pub fn fresh_token() -> io::Result<String> {
 
 /// A seed from the clock.
 pub fn clock_seed() -> u64 {
-    let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    u64::from(clock.subsec_nanos())
+    engine::unix_ns() % 1_000_000_000
 }

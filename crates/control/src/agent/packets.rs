@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use host::Capturing;
 use host::capture::{CaptureRequest, Own, Wanted, is_own};
@@ -132,7 +131,7 @@ fn is_multipath(spec: &Spec) -> bool {
 
 /// A unique name for each capture: time, trial and end.
 pub(crate) fn file(folder: &Path, role: Role, trial: u32) -> PathBuf {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let seconds = engine::unix_ns() / 1_000_000_000;
     let mark = engine::random::<3>().map(hex::encode).unwrap_or_default();
     let end = match role {
         Role::Active => "near",

@@ -1,7 +1,7 @@
 //! The path probe of an agent before a measurement, and the host's clocks.
 
 use std::net::{IpAddr, SocketAddr};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use engine::transport::scoped;
 use host::{RealSys, Sys, TrafficSample};
@@ -88,8 +88,7 @@ fn refusal(peer: IpAddr) -> Path {
 
 /// Both clocks of this host, read directly after each other.
 pub(super) fn clocks() -> FromAgent {
-    let realtime = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    FromAgent::Clock { realtime_ns: realtime.as_nanos() as u64, monotonic_ns: RealSys.now_ns() }
+    FromAgent::Clock { realtime_ns: engine::unix_ns(), monotonic_ns: RealSys.now_ns() }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Carries out the steps of a run between its ends. What the steps are is decided by [`schedule::Run`].
 
 use std::future::Future;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use model::{Change, Conditions, EventSink, HostSettings, RttTally, Spec};
 use schedule::{
@@ -210,7 +210,7 @@ impl<E: Ends> ActiveRun<'_, E, Run> {
         if !warm_up {
             self.begin_links();
         }
-        let (begun_ns, begun_unix_ns) = (self.elapsed_ns(), unix_ns());
+        let (begun_ns, begun_unix_ns) = (self.elapsed_ns(), engine::unix_ns());
         let ended = self.pair.together(first, tests, !warm_up, self.sink, &mut self.cancel).await?;
         let lab = if warm_up { None } else { self.read_links() };
         let links = self.links;
@@ -258,11 +258,6 @@ fn result(end: RunEnd, error: Option<ControlError>) -> Result<(), ControlError> 
         }
         (RunEnd::CutShort { what, reason }, _) => Err(ControlError::Trial { address: what.into(), reason }),
     }
-}
-
-/// Wall-clock time, ns since the Unix epoch.
-pub(super) fn unix_ns() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64
 }
 
 /// What an error is a failure of.

@@ -9,7 +9,7 @@ use schedule::{Between, Leg, TestRequest};
 use tokio::sync::mpsc;
 
 use super::common_start::CommonStart;
-use super::drive::{Ends, TestEnded, unix_ns, unsupported};
+use super::drive::{Ends, TestEnded, unsupported};
 use super::fleet::Lent;
 use super::foreign::ProgramTest;
 use super::results::Recalled;
@@ -93,7 +93,7 @@ impl Ends for Fleet {
             let relay = Relay(live.then(|| relay.clone()));
             match lent {
                 Ok(mut lent) => {
-                    lent.pair.keep = self.results.of(&test, unix_ns());
+                    lent.pair.keep = self.results.of(&test, engine::unix_ns());
                     let number = first + at as u32;
                     running.push(run_test(at, lent, test, number, start, relay, cancel.clone()));
                 }

@@ -150,7 +150,7 @@ pub async fn run_plan(
     let single_ended = engine::transport::transports().filter(|one| one.capabilities().single_ended);
     let single_ended = single_ended.map(|one| one.name().to_owned()).collect();
     let spent = Duration::from_nanos(plan.spent_ns());
-    let schedule = Run::plan(header, plan.clone(), single_ended, drive::unix_ns());
+    let schedule = Run::plan(header, plan.clone(), single_ended, engine::unix_ns());
     let mut run = ActiveRun::new(fleet, header, schedule, sink, cancel);
     run.started = run.started.checked_sub(spent).unwrap_or(run.started);
     let mut result = run.begin();

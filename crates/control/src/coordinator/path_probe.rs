@@ -100,9 +100,9 @@ impl End {
         let Some(far) = self.clock().await? else { return Ok(None) };
         // This host against itself: read without an exchange.
         let begun_ns = RealSys.now_ns();
-        let realtime = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let realtime_ns = i128::from(engine::unix_ns());
         let near = Reading {
-            realtime_ns: realtime.as_nanos() as i128 - i128::from(begun_ns),
+            realtime_ns: realtime_ns - i128::from(begun_ns),
             monotonic_ns: 0,
             error_ns: RealSys.now_ns() - begun_ns,
             exchanges: far.exchanges,

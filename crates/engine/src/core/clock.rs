@@ -13,9 +13,10 @@ pub fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Nanoseconds of CLOCK_REALTIME, which the kernel's time stamps are of. It may be set at any time.
+/// Nanoseconds of CLOCK_REALTIME since the Unix epoch, which the kernel's time stamps are of. It may be set at any time.
 #[inline]
-pub(crate) fn wall_ns() -> u64 {
+#[must_use]
+pub fn unix_ns() -> u64 {
     let now = clock_gettime(ClockId::Realtime);
     // A clock before 1970 gives times that no stamp fits to.
     now.tv_sec.max(0) as u64 * 1_000_000_000 + now.tv_nsec as u64
@@ -33,7 +34,7 @@ impl WallOffset {
     /// Reads both clocks.
     #[inline]
     pub(crate) fn read() -> Self {
-        let (before, wall, after) = (now_ns(), wall_ns(), now_ns());
+        let (before, wall, after) = (now_ns(), unix_ns(), now_ns());
         let less = |ns: u64| wall.cast_signed() - ns.cast_signed();
         Self { low: less(after), high: less(before) }
     }

@@ -15,8 +15,8 @@ mod sys;
 mod turn;
 
 pub(crate) use buffer::PageBuffer;
-pub use clock::now_ns;
-pub(crate) use clock::{WallOffset, clock_cost_ns, wall_ns};
+pub(crate) use clock::{WallOffset, clock_cost_ns};
+pub use clock::{now_ns, unix_ns};
 pub(crate) use counters::{Counters, Snapshot, add};
 pub use error::EngineError;
 pub(crate) use leg_header::LegHeader;

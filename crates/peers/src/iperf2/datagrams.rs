@@ -1,7 +1,6 @@
 //! iperf 2's datagrams on the measuring thread.
 
 use std::sync::{Arc, OnceLock};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use engine::transport::foreign;
 use peer_wire::iperf2::{Counts, DATAGRAM_BYTES, Datagram, HEADER_BYTES, Header, NUMBER_BYTES, Report};
@@ -61,7 +60,7 @@ impl Front {
 
 /// The wall clock, which iperf 2 stamps with: its servers take other clocks' times for nonsense.
 fn wall_us() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
+    engine::unix_ns() / 1000
 }
 
 /// Counts a received datagram; returns its number if it belongs to the stream.

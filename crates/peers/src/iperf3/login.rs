@@ -3,7 +3,6 @@
 
 use std::fmt;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -112,8 +111,7 @@ impl fmt::Debug for Users {
 }
 
 fn now_s() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(now.as_secs()).unwrap_or(i64::MAX)
+    (engine::unix_ns() / 1_000_000_000).cast_signed()
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>, InteropError> {

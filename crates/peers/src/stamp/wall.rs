@@ -1,6 +1,5 @@
 //! This host's wall clock as STAMP writes it.
 
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use engine::WallError;
 use peer_wire::stamp::{ErrorEstimate, Timestamp};
@@ -20,8 +19,7 @@ const TRIES: u32 = 4;
 
 /// The time of day.
 pub(super) fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp::of_unix_ns(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+    Timestamp::of_unix_ns(engine::unix_ns())
 }
 
 /// Now, by both clocks; read again if the thread was preempted between the readings.

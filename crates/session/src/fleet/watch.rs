@@ -246,7 +246,7 @@ fn turns_missed(since_due: Duration, every: Nanos) -> u32 {
 /// When what is tested again has to be over, ns since the Unix epoch, in a pass that was due at `due`.
 fn retests_until(due: Instant, every: Duration) -> u64 {
     let end = due + every - CLOSING.min(every / CLOSING_PART);
-    now_unix_ns().saturating_add(end.saturating_duration_since(Instant::now()).as_nanos() as u64)
+    engine::unix_ns().saturating_add(end.saturating_duration_since(Instant::now()).as_nanos() as u64)
 }
 
 /// The figures of a pass while it is measured: an alert leaves when the tests that show it are over.
@@ -391,7 +391,7 @@ impl Series {
     fn time_to_next(&self, every: Nanos) -> Duration {
         let next = self.passes.last().map_or(0, |last| last.pass.started_unix_ns.saturating_add(every.0));
         // A clock that was set back must not make it wait for long.
-        Duration::from_nanos(next.saturating_sub(now_unix_ns()).min(every.0))
+        Duration::from_nanos(next.saturating_sub(engine::unix_ns()).min(every.0))
     }
 
     /// A pass that could not begin: no host has a value.
@@ -400,7 +400,7 @@ impl Series {
             Work::Plan { parsed, .. } => parsed.plan.from.iter().chain(&parsed.plan.to).cloned().collect(),
             Work::Measurement { .. } => BTreeSet::new(),
         };
-        let pass = HistoryPass { run: String::new(), started_unix_ns: now_unix_ns() };
+        let pass = HistoryPass { run: String::new(), started_unix_ns: engine::unix_ns() };
         MeshPass { pass, hosts, ..MeshPass::default() }
     }
 
@@ -414,11 +414,6 @@ impl Series {
     fn announce(&mut self, known: &MeshHistory) {
         self.announced.extend(changes_of(known).map(|(of, change)| (key(of), change.at_unix_ns)));
     }
-}
-
-fn now_unix_ns() -> u64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    now.as_nanos() as u64
 }
 
 fn changes_of(history: &MeshHistory) -> impl Iterator<Item = (&HistorySeries, &ChangePoint)> {
@@ -455,7 +450,7 @@ impl Shown {
             one("throughline_mesh_alerts", "Alerts that are raised", self.alerts.len() as f64),
         ];
         if let Some(at) = self.last_unix_ns {
-            let age = now_unix_ns().saturating_sub(at) as f64 / 1e9;
+            let age = engine::unix_ns().saturating_sub(at) as f64 / 1e9;
             let (name, help) = ("throughline_mesh_last_pass_timestamp_seconds", "Start of the last pass");
             all.push(one(name, help, at as f64 / 1e9));
             all.push(one("throughline_mesh_last_pass_age_seconds", "Time since the start of the last pass", age));
@@ -603,7 +598,7 @@ mod tests {
     #[test]
     fn what_is_tested_again_ends_before_the_next_turn() {
         let until = |every: u64| {
-            let (now, due) = (now_unix_ns(), Instant::now());
+            let (now, due) = (engine::unix_ns(), Instant::now());
             retests_until(due, Duration::from_secs(every)).saturating_sub(now) / 1_000_000_000
         };
         assert!((57..60).contains(&until(60)) && (5..8).contains(&until(8)), "{} {}", until(60), until(8));

@@ -1,6 +1,5 @@
 //! How a run begins.
 
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use control::coordinator::End;
 use model::{RunHeader, Tool};
@@ -10,8 +9,7 @@ use crate::{Failure, config};
 
 /// The beginning of a run between two ends; its cells, its rule and its target are still to be set.
 pub(super) fn header(request: &Request, near: &End, far: &End) -> Result<RunHeader, Failure> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let started_unix_ns = now.as_nanos() as u64;
+    let started_unix_ns = engine::unix_ns();
     let entropy = u16::from_be_bytes(engine::random().map_err(Failure::other)?);
     Ok(RunHeader {
         id: store::new_run_id(started_unix_ns, entropy),

@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use model::{Event, EventSink, Nanos, SinkError};
@@ -188,7 +187,7 @@ pub fn history(args: &HistoryArgs) -> Result<u8, Failure> {
     let named = args.fleet.named()?;
     let of_fleet = fleet::open(&named)?;
     let name = args.series.name.clone().unwrap_or_else(|| fleet::series_name(&named));
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+    let now = engine::unix_ns();
     let since = args.last.map_or(0, |last| now.saturating_sub(last.0));
     let history = fleet::history_of(&of_fleet, &name, args.series.store.as_deref(), &args.alerts.conditions(), since)?;
     if args.json {

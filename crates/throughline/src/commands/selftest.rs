@@ -1,7 +1,6 @@
 //! `thru selftest`: the accuracy of this program on this host.
 
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use session::failure::{self, Failure};
@@ -44,7 +43,7 @@ pub fn run(args: &SelftestArgs) -> Result<u8, Failure> {
     }
     let store = if args.no_store { None } else { Some(setup::open_store(args.store.as_deref())?) };
     let program = setup::own_program()?;
-    let started_unix_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+    let started_unix_ns = engine::unix_ns();
     let options = Options {
         program,
         version: session::VERSION.into(),

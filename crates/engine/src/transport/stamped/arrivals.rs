@@ -6,7 +6,7 @@ use std::net::UdpSocket;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use crate::core::{now_ns, wall_ns};
+use crate::core::{now_ns, unix_ns};
 use crate::transport::sys::stamps;
 
 /// How long to wait at most: beyond, stamps are missing.
@@ -33,7 +33,7 @@ fn own_socket() -> io::Result<UdpSocket> {
 fn is_stamped(socket: &UdpSocket) -> io::Result<bool> {
     socket.send(b"?")?;
     std::thread::sleep(REST);
-    let before = wall_ns();
+    let before = unix_ns();
     match stamps::receive(socket.as_fd(), &mut [0; 1]) {
         Ok((_, stamp)) => Ok(stamp.software_ns.is_some_and(|ns| ns < before)),
         // It is still on its way.

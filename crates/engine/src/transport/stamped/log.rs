@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use model::{StampedExchange, Stamps};
 
 use super::sampling::{KEPT, every, is_kept};
-use crate::core::{WallOffset, wall_ns};
+use crate::core::{WallOffset, unix_ns};
 use crate::transport::sys::stamps::{Departure, Stamp, departure};
 
 /// Exchanges whose departures may not be reported yet: those of two blocks, and room for more.
@@ -91,7 +91,7 @@ impl Log {
     #[inline]
     pub(super) fn calls_send(&mut self) {
         if self.current.called_ns == 0 {
-            self.current.called_ns = wall_ns();
+            self.current.called_ns = unix_ns();
         }
     }
 
@@ -111,7 +111,7 @@ impl Log {
     /// The program has received something that arrived at `stamp`; the last arrival of a message counts.
     #[inline]
     pub(super) fn took(&mut self, stamp: Stamp) {
-        self.current.taken_ns = wall_ns();
+        self.current.taken_ns = unix_ns();
         self.current.arrived = stamp;
         if !self.requests {
             (self.current.called_ns, self.current.key) = (0, None);

@@ -4,7 +4,6 @@ use std::io;
 use std::mem::{size_of, zeroed};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use socket2::{SockAddr, SockAddrStorage};
 
@@ -96,8 +95,7 @@ pub fn receive(socket: BorrowedFd<'_>, into: &mut [u8]) -> io::Result<Arrived> {
         }
     }
     if arrived.unix_ns == 0 {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        arrived.unix_ns = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
+        arrived.unix_ns = crate::unix_ns();
     }
     Ok(arrived)
 }
@@ -169,11 +167,11 @@ mod tests {
             // socket.
             requester.connect((own, mirror.local_addr().unwrap().port())).unwrap();
             requester.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
-            let before = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
+            let before = crate::unix_ns();
             requester.send(b"req").unwrap();
             let mut room = [0; 100];
             let arrived = receive(mirror.as_fd(), &mut room).unwrap();
-            let after = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
+            let after = crate::unix_ns();
             assert_eq!(
                 (arrived.bytes, &room[..3], arrived.peer),
                 (3, b"req".as_slice(), requester.local_addr().unwrap())
