@@ -255,8 +255,8 @@ fn accept(
 }
 
 fn rendezvous_message(rendezvous: &Rendezvous, assignment: &Assignment) -> WireRendezvous {
-    // The listener is bound to the address that the control connection came to, or to the spec's data address. The coordinator
-    // knows both, so the port is enough, also behind address translation.
+    // The listener is bound to the address that the control connection came to, to all addresses, or to the spec's data address. The
+    // coordinator knows one of them, so the port is enough, also behind address translation.
     let port = rendezvous.address.map(|address| address.port());
     WireRendezvous {
         address: None,

@@ -6,7 +6,6 @@ mod persistent;
 
 use std::cell::RefCell;
 use std::ffi::OsString;
-use std::net::IpAddr;
 use std::process::Command;
 use std::rc::Rc;
 
@@ -179,13 +178,7 @@ fn agents(network: &Network) -> Result<Vec<OwnAgent>, Failure> {
             vec!["--allow-tuning".into(), "--allow-stacks".into(), "--token-file".into(), network.file("token").into()];
         // Only processes of the lab reach it, and who makes a lab is root.
         flags.extend(["--user".into(), "root".into()]);
-        let listen = host.addresses.iter().map(|address| match address {
-            IpAddr::V4(v4) => v4.to_string(),
-            IpAddr::V6(v6) => format!("[{v6}]"),
-        });
-        for address in listen.chain(["127.0.0.1".to_owned()]) {
-            flags.extend(["--listen".into(), address.into()]);
-        }
+        flags.extend(["--listen".into(), "0.0.0.0".into()]);
         let mut command = host.command(&own);
         set_lab_environment(&mut command, network.name(), &host.name, |end| network.file(end).into());
         OwnAgent::serving(command, &flags, &format!("host {} of the lab", host.name))

@@ -305,14 +305,19 @@ fn a_near_end_finds_a_host_by_its_name_where_its_coordinator_has_another_address
     let file = place.file(TRIANGLE);
     // What c calls b is an address that a does not reach at all.
     let script = "b=$(getent hosts b | cut -d' ' -f1); ip netns exec $THRU_LAB-a ip route replace blackhole $b; echo $b >&2; \
-                  exec \"$0\" rr b --from a --count 20 --trials 1 --no-path --no-store --quiet --json -";
+                  exec \"$0\" rr b --from a --transport $1 --count 20 --trials 1 --no-store --quiet --json -";
     let thru = binary::thru().display().to_string();
-    let args = ["lab", "run", &file, "--name", &place.name, "--quiet", "--on", "c", "--", "sh", "-c", script, &thru];
-    let ended = place.sandbox.run(&args).ok();
-    let coordinators = ended.stderr.lines().next().unwrap().to_owned();
-    let doc = ended.doc();
-    let peer = doc.run.outcomes[0].trials[0].near.flows[0].socket.peer.clone().unwrap();
-    assert!(!coordinators.is_empty() && !peer.starts_with(&coordinators), "{peer} is what c calls b: {coordinators}");
+    // TLS and QUIC have a listener of their own.
+    for transport in ["tcp", "tls", "quic"] {
+        let lab = ["lab", "run", &file, "--name", &place.name, "--quiet", "--on", "c", "--"];
+        let ended = place.sandbox.run(&[&lab[..], &["sh", "-c", script, &thru, transport]].concat()).ok();
+        let coordinators = ended.stderr.lines().next().unwrap().to_owned();
+        let run = ended.doc().run;
+        let peer = run.outcomes[0].trials[0].near.flows[0].socket.peer.clone().unwrap();
+        assert!(!coordinators.is_empty() && !peer.starts_with(&coordinators), "{peer} is what c calls b");
+        let path = run.header.path_outbound.unwrap();
+        assert!(peer.starts_with(&path.peer), "the path to {peer} is probed, not that to {}: {path:?}", path.peer);
+    }
 }
 
 /// Three pairs in steps of one; that of a and b is in the first step.

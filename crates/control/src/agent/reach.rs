@@ -10,20 +10,25 @@ use std::path::{Component, Path};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use engine::transport::{Cookie, FlowHello, HELLO_BYTES, REACH_PROOF_BYTES, Transport, at_port, transport};
+use engine::transport::{
+    Cookie, FlowHello, HELLO_BYTES, REACH_PROOF_BYTES, Transport, at_port, is_link_local, scoped, transport,
+};
 use model::Role;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::Shared;
-use super::addresses::Addresses;
+use super::addresses::{Addresses, OVER_BUS};
 use super::budget::Budget;
 use super::data_acceptor::Registration;
+use super::path_probe::Probed;
 use crate::proto::message::{Cause, Prepare, ReachabilityToken};
 
 /// Time limit for another agent to connect and to answer on a short path: two round trips, and a lost packet.
 const PROOF_LIMIT: Duration = Duration::from_secs(5);
+/// The same before a path probe, which a measurement can do without.
+const PROBE_LIMIT: Duration = Duration::from_secs(2);
 /// Most addresses, beyond the agent's own listening addresses, at which it answers for one coordinator.
 const MAX_EXTRA_ADDRESSES: usize = 8;
 /// Most connections to one of them that are answered at the same time.
@@ -46,7 +51,8 @@ pub(super) struct ProvenHosts {
 /// Who challenges, and how.
 struct Challenger {
     coordinator: IpAddr,
-    addresses: Addresses,
+    /// This agent's address for the coordinator.
+    here: Option<IpAddr>,
     reach_token: Option<ReachabilityToken>,
     challenges: Challenges,
     limit: Duration,
@@ -83,7 +89,7 @@ impl ProvenHosts {
         }
         let challenger = Challenger {
             coordinator,
-            addresses,
+            here: addresses.here,
             reach_token: prepare.reach_token.clone(),
             challenges: shared.challenges.clone(),
             limit: PROOF_LIMIT + Duration::from_nanos(prepare.path.patience_ns),
@@ -103,6 +109,27 @@ impl ProvenHosts {
             }
         }
         Ok(())
+    }
+
+    /// What may be probed if a coordinator asks for the host at `peer`, or for its own host if it gives none: the coordinator's host, this
+    /// host, or one whose agent proves itself. A coordinator in this process is the user and may probe any host.
+    pub(super) async fn probed(
+        &mut self,
+        peer: Option<SocketAddr>,
+        name: Option<&str>,
+        reach_token: Option<ReachabilityToken>,
+        addresses: Addresses,
+        challenges: &Challenges,
+    ) -> Probed {
+        let own = addresses.peer.map(|coordinator| scoped(coordinator, 0, addresses.scope));
+        let Some(peer) = peer.or(own).filter(|peer| peer.ip() != OVER_BUS) else { return Probed::Nothing };
+        let Some(coordinator) = addresses.peer else { return Probed::Host(peer) };
+        if peer.ip().to_canonical() == coordinator.to_canonical() || host::capture::is_own(peer.ip()) {
+            return Probed::Host(peer);
+        }
+        let (challenges, limit) = (challenges.clone(), PROBE_LIMIT);
+        let challenger = Challenger { coordinator, here: addresses.here, reach_token, challenges, limit };
+        self.place(peer, name, &challenger).await.map_or(Probed::Refused(peer.ip()), Probed::Host)
     }
 
     /// Where the host is that the coordinator knows by an address and perhaps by a name; `None` if no agent proves itself.
@@ -135,7 +162,7 @@ impl Challenger {
 
     /// Whether an agent of the measurement is at `host`.
     async fn proves(&self, host: SocketAddr) -> bool {
-        if !may_be_named(host.ip(), self.addresses.here) {
+        if !may_be_named(host.ip(), self.here) {
             return false;
         }
         let Some(reach_token) = self.reach_token.clone() else { return false };
@@ -215,7 +242,7 @@ fn refusal(transport: &dyn Transport, address: Option<SocketAddr>) -> String {
 }
 
 /// Whether a coordinator that connected to this agent at `here` may use that address at all.
-pub(super) fn may_be_named(address: IpAddr, here: Option<IpAddr>) -> bool {
+fn may_be_named(address: IpAddr, here: Option<IpAddr>) -> bool {
     let (address, here) = (address.to_canonical(), here.map(|here| here.to_canonical()));
     let link_local = |address: IpAddr| match address {
         IpAddr::V4(address) => address.is_link_local(),
@@ -282,6 +309,15 @@ pub(super) struct IssuedTokens {
 }
 
 impl IssuedTokens {
+    /// Where workers listen that need a listener of their own: at the address `here` of the control connection, or like the agent's port at
+    /// all addresses if the near end is on another host, which may reach this one at another address than the coordinator does.
+    pub(super) fn listen_on(&self, here: Option<IpAddr>, shared: &Shared) -> Option<IpAddr> {
+        let here = here?;
+        let any = if here.to_canonical().is_ipv4() { IpAddr::from([0; 4]) } else { IpAddr::from([0; 16]) };
+        let anywhere = self.cookie.is_some() && !is_link_local(here) && shared.covers(any);
+        Some(if anywhere { any } else { here })
+    }
+
     /// A reachability token for this agent, at the address `at` if given. Without a port if the agent cannot listen there.
     pub(super) async fn reach_token(
         &mut self,
@@ -353,6 +389,28 @@ mod tests {
 
     use super::*;
 
+    #[tokio::test]
+    async fn only_hosts_of_the_session_are_probed() {
+        let (elsewhere, coordinator) = (IpAddr::from([192, 0, 2, 7]), IpAddr::from([198, 51, 100, 3]));
+        let mapped: IpAddr = "::ffff:198.51.100.3".parse().unwrap();
+        for (peer, from, may) in [
+            (elsewhere, None, true),
+            (elsewhere, Some(coordinator), false),
+            (coordinator, Some(mapped), true),
+            (IpAddr::from([127, 0, 0, 1]), Some(coordinator), true),
+        ] {
+            let (addresses, to) = (Addresses { peer: from, ..Addresses::default() }, SocketAddr::new(peer, 0));
+            let found = ProvenHosts::default().probed(Some(to), None, None, addresses, &Challenges::default()).await;
+            assert_eq!(found, if may { Probed::Host(to) } else { Probed::Refused(peer) }, "{peer} for {from:?}");
+        }
+        // A coordinator over a bus has no address, and cannot name the one that stands for that.
+        let over_bus = Addresses { peer: Some(OVER_BUS), ..Addresses::default() };
+        for peer in [None, Some(SocketAddr::new(OVER_BUS, 0))] {
+            let found = ProvenHosts::default().probed(peer, None, None, over_bus, &Challenges::default()).await;
+            assert_eq!(found, Probed::Nothing, "{peer:?}");
+        }
+    }
+
     #[test]
     fn only_the_agent_that_issued_a_token_proves_it_and_the_challenge_does_not_disclose_it() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -394,7 +452,7 @@ mod tests {
         let challenges = Challenges(Arc::new(Mutex::new(Budget::new(4, 0.0))));
         let challenger = |challenges: &Challenges| Challenger {
             coordinator: "192.0.2.1".parse().unwrap(),
-            addresses: Addresses { here: Some(here.ip()), ..Addresses::default() },
+            here: Some(here.ip()),
             reach_token: Some(ReachabilityToken { port: Some(here.port()), cookie: hex::encode(cookie) }),
             challenges: challenges.clone(),
             limit: Duration::from_secs(5),

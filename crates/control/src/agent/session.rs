@@ -15,7 +15,7 @@ use super::data_acceptor::{Registration, WorkerLinks};
 use super::hold::{Member, Reserved};
 use super::merge::merge;
 use super::packets::{self, Connections};
-use super::path_probe::{self, PathProbe, Probed};
+use super::path_probe::{self, PathProbe};
 use super::pool::{WorkerPool, first_flow_of};
 use super::reach::{IssuedTokens, ProvenHosts};
 use super::session_captures::SessionCaptures;
@@ -242,7 +242,7 @@ impl Session {
                     ToAgent::Prepare(prepare) => {
                         // What an earlier trial reserved is given back first.
                         trial = None;
-                        match self.prepare(*prepare, &mut pool, &mut proven, member).await {
+                        match self.prepare(*prepare, &mut pool, (&issued, &mut proven), member).await {
                             Ok(ready) => trial = Some(ready),
                             Err((cause, reason)) => {
                                 pool = None;
@@ -272,11 +272,12 @@ impl Session {
                     }
                     ToAgent::Clock => self.wire.send(&path_probe::clocks()).await?,
                     // One at a time; a second request during a probe is out of order.
-                    ToAgent::ProbePath { peer, reach_token, round_trip_ns, scope } if path_probe.is_none() => {
+                    ToAgent::ProbePath { peer, name, reach_token, round_trip_ns, scope } if path_probe.is_none() => {
                         let round_trip = self.wire.path().round_trip().max(Duration::from_nanos(round_trip_ns));
                         let scope = if self.addresses.peer.is_none() { scope } else { self.addresses.scope };
-                        let to = Probed { peer, addresses: self.addresses, reach_token, round_trip, scope };
-                        path_probe = Some(PathProbe::start(self.shared.challenges.clone(), to));
+                        let at = peer.map(|peer| scoped(peer, 0, scope));
+                        let to = proven.probed(at, name.as_deref(), reach_token, self.addresses, &self.shared.challenges).await;
+                        path_probe = Some(PathProbe::start(to, round_trip));
                     }
                     ToAgent::IssueReachToken { at } => {
                         let reach_token = issued.reach_token(&self.shared, at).await?;
@@ -325,7 +326,7 @@ impl Session {
         &mut self,
         mut prepare: Prepare,
         pool: &mut Option<WorkerPool>,
-        proven: &mut ProvenHosts,
+        (issued, proven): (&IssuedTokens, &mut ProvenHosts),
         member: &Member,
     ) -> Result<Trial, (Cause, String)> {
         let reserved = member.reserve(&self.shared.options.limits, &prepare.spec, &prepare.legs);
@@ -337,7 +338,8 @@ impl Session {
         self.localize(&mut prepare);
         proven.locate(&mut prepare, self.addresses, &self.shared).await?;
         self.provide_stack(&mut prepare).await?;
-        self.set_up(prepare, pool, reserved).await.map_err(|error| (Cause::Setup, error.to_string()))
+        let listen_on = issued.listen_on(self.addresses.here, &self.shared);
+        self.set_up(prepare, pool, reserved, listen_on).await.map_err(|error| (Cause::Setup, error.to_string()))
     }
 
     /// Adapts what a coordinator on another host cannot know: a link-local address is on the link of its connection here, by this host's
@@ -359,6 +361,7 @@ impl Session {
         prepare: Prepare,
         pool: &mut Option<WorkerPool>,
         reserved: Reserved,
+        listen_on: Option<IpAddr>,
     ) -> Result<Trial, ControlError> {
         let spec = &prepare.spec;
         engine::transport::check_options(prepare.role, spec)?;
@@ -381,7 +384,7 @@ impl Session {
                 first_flow,
                 end_flow,
                 through_shared_port,
-                listen_on: self.addresses.here,
+                listen_on,
                 scope: self.addresses.scope,
                 directory: self.shared.options.directory.clone(),
                 cookie: hex::encode(cookie),

@@ -58,6 +58,8 @@ impl Pair {
         // its probe. Otherwise the far end probes the address that this connection comes from, or that of the near agent.
         let by_route = spec.far.data_addr.is_some() && spec.near.data_addr.is_none();
         let near_address = spec.near.data_addr.or(self.near.address.map(|address| address.ip()));
+        let near_name = self.near.name_for_others(&spec.near);
+        let to_far = (Some(far_address), far.name_for_others(&spec.far));
         // Agents on other hosts probe each other only with a reachability token. An agent in this process needs none.
         let mut for_near = match self.near.address {
             Some(_) => Some(far.reach_token(spec.far.data_addr).await?),
@@ -67,15 +69,15 @@ impl Pair {
             for_near.port = Some(at.port());
         }
         let (outbound, return_path) = if by_route {
-            let outbound = self.near.probe_path(Some(far_address), for_near, (round_trip_ns, scope)).await?;
+            let outbound = self.near.probe_path(to_far, for_near, (round_trip_ns, scope)).await?;
             let source = outbound.as_ref().and_then(source);
             let for_far = self.near.reach_token_as_near(source).await?;
-            (Ok(outbound), far.probe_path(source.or(near_address), for_far, (round_trip_ns, 0)).await)
+            (Ok(outbound), far.probe_path((source.or(near_address), near_name), for_far, (round_trip_ns, 0)).await)
         } else {
             let for_far = self.near.reach_token_as_near(spec.near.data_addr).await?;
             tokio::join!(
-                self.near.probe_path(Some(far_address), for_near, (round_trip_ns, scope)),
-                far.probe_path(near_address, for_far, (round_trip_ns, 0))
+                self.near.probe_path(to_far, for_near, (round_trip_ns, scope)),
+                far.probe_path((near_address, near_name), for_far, (round_trip_ns, 0))
             )
         };
         for (facts, inventory, path) in [
@@ -172,12 +174,12 @@ impl End {
     /// The end's path probe; `None` if its agent does not answer in time.
     async fn probe_path(
         &mut self,
-        peer: Option<IpAddr>,
+        (peer, name): (Option<IpAddr>, Option<String>),
         reach_token: Option<ReachabilityToken>,
         (round_trip_ns, scope): (u64, u32),
     ) -> Result<Option<PathFacts>, ControlError> {
         let path = self.path().clone();
-        self.send(&ToAgent::ProbePath { peer, reach_token, round_trip_ns, scope }).await?;
+        self.send(&ToAgent::ProbePath { peer, name, reach_token, round_trip_ns, scope }).await?;
         let answer = async {
             loop {
                 if let FromAgent::PathProbed(facts) = self.recv("while it probed the path").await? {

@@ -91,6 +91,9 @@ pub enum ToAgent {
     ProbePath {
         /// The address to probe; `None` for the address that the coordinator connects from.
         peer: Option<IpAddr>,
+        /// The name by which the coordinator reached that host, if it is not reached at the address.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
         /// The reachability token of the agent there; needed for any host but the coordinator's and the agent's own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reach_token: Option<ReachabilityToken>,
