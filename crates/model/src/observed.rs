@@ -48,7 +48,7 @@ pub struct Observed {
     /// Sources, devices and counters that could not be read, with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
-    /// What the sources are whose facts readers may not know; absent for the sources of version 0.1.
+    /// What the sources are that another program added; absent for this program's own sources.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub source_facts: BTreeMap<String, SourceFacts>,
     /// The increase of each counter that changed.

@@ -1,8 +1,8 @@
 //! The sources of a host's counters, and the counters that are used by name: each name stands here only. The observers are in
 //! host, whose registry refers to these sources.
 //!
-//! The constants are the sources whose facts documents do not carry: documents were released without them. This list is closed. A
-//! further source states its facts in its observer's entry, and documents carry them.
+//! The constants are this program's own sources. Every reader of documents has them, so documents do not carry their facts. A source
+//! that another program adds states its facts in its observer's entry, and documents carry them.
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -23,7 +23,7 @@ pub struct Source {
     pub losses: &'static [&'static str],
 }
 
-/// What readers of a document need to know of a source that has no constant here ([`Observed::source_facts`](crate::Observed)).
+/// What readers of a document need to know of a source that another program added ([`Observed::source_facts`](crate::Observed)).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
@@ -120,7 +120,7 @@ pub const PERF: Source = Source { name: "perf", ..RECORDED };
 /// Scheduling of thru's own threads.
 pub const SCHED: Source = Source { name: "sched", ..RECORDED };
 
-/// The sources whose facts documents do not carry, in the order in which the observers read. No entry is added.
+/// This program's own sources, in the order in which the observers read.
 pub const SOURCES: [Source; 15] =
     [CPU, STAT, SOFTNET, SNMP, NETSTAT, SNMP6, SOCKSTAT, MEMINFO, DEV, QDISC, ETHTOOL, IRQ, RAPL, PERF, SCHED];
 

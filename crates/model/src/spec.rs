@@ -124,7 +124,7 @@ fn is_observe_interval(ns: &u64) -> bool {
 pub struct Spec {
     /// The transport, by its name in the engine's registry.
     pub transport: Name,
-    /// What the transport is, if it is one whose facts readers may not know; absent for the transports of version 0.1.
+    /// What the transport is, if another program added it; absent for this program's own transports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport_facts: Option<TransportFacts>,
     /// The pattern, by its name in the engine's registry.

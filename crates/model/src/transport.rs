@@ -1,8 +1,8 @@
 //! What a transport is, for code that does not have the transport itself. A spec carries these facts
 //! ([`Spec::transport_facts`](crate::Spec)), so that a reader of documents needs no list of transports.
 //!
-//! The constants are the transports whose specs carry no facts: documents were released without them. This list is closed. The
-//! entries of the engine's registry refer to these constants; a further transport states its facts in its entry.
+//! The constants are this program's own transports. Every reader of documents has them, so their specs carry no facts. A transport that
+//! another program adds states its facts in its entry of the engine's registry, and its specs carry them.
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -92,7 +92,7 @@ impl NamedTransport {
         Self { name, facts }
     }
 
-    /// The transport called `name` among those whose specs carry no facts.
+    /// This program's own transport called `name`.
     #[must_use]
     pub fn of(name: &str) -> Option<&'static Self> {
         TRANSPORTS.iter().find(|transport| transport.name == name)
@@ -127,7 +127,6 @@ pub const MPI: NamedTransport = NamedTransport::new("mpi", TransportFacts::OTHER
 /// PVM messages.
 pub const PVM: NamedTransport = NamedTransport::new("pvm", TransportFacts::OTHER);
 
-/// The transports whose specs carry no facts, in the order of the manual. No entry is added: a further transport's facts stand in
-/// its registry entry, and its specs carry them.
+/// This program's own transports, in the order of the manual.
 pub const TRANSPORTS: [NamedTransport; 12] =
     [TCP, MPTCP, TLS, UDP, QUIC, UNIX, UNIX_DGRAM, VSOCK, MEMCPY, SHM, MPI, PVM];

@@ -1,10 +1,10 @@
-//! What a spec's transport is: its own facts, or those of the transports whose specs carry none.
+//! What a spec's transport is: one of this program's own, or one whose facts the spec carries.
 
 use super::Spec;
 use crate::{NamedTransport, TransportFacts};
 
 impl Spec {
-    /// A spec over this transport, with its facts where readers of the spec may not know them.
+    /// A spec over this transport, with its facts if another program added it.
     #[must_use]
     pub fn over(transport: &NamedTransport, pattern: &str) -> Self {
         let known = NamedTransport::of(transport.name).is_some();
@@ -46,7 +46,7 @@ mod tests {
         let text = serde_json::to_string(&Spec::over(&other, "stream")).unwrap();
         let read: Spec = serde_json::from_str(&text).unwrap();
         assert_eq!((read.transport_facts(), read.is_over_tcp()), (Some(other.facts), true));
-        assert_eq!(Spec::over(&TCP, "stream"), Spec::new("tcp", "stream"), "as in documents without facts");
+        assert_eq!(Spec::over(&TCP, "stream"), Spec::new("tcp", "stream"), "every reader has the facts of its own transports");
         // What a document says of a known transport does not count.
         let false_facts = Spec { transport_facts: Some(TransportFacts::LOCAL), ..Spec::new("tcp", "stream") };
         assert_eq!(false_facts.transport_facts(), Some(TCP.facts));
