@@ -48,7 +48,7 @@ fn nearest_rate(cited: &SelfTestCitation, goodput_bps: Option<f64>) -> Option<&C
 
 #[cfg(test)]
 mod tests {
-    use model::{Check, Spec, Summary};
+    use model::{Check, Pattern, Spec, Summary};
 
     use super::*;
 
@@ -80,7 +80,7 @@ mod tests {
     fn a_stream_has_the_error_of_the_nearest_rate() {
         let (tested, other) = (host(), Inventory::default());
         let stream = |bps| Summary { goodput_bps: Some(bps), ..Summary::default() };
-        let spec = Spec::new("tcp", "stream");
+        let spec = Spec::new("tcp", Pattern::Stream);
         assert_eq!(errors(spec.clone(), stream(9.4e8), [&other, &tested]), [2.0]);
         assert_eq!(errors(spec.clone(), stream(5e9), [&other, &tested]), [3.0], "by their ratio");
         assert_eq!(errors(spec.clone(), stream(1e6), [&tested, &other]), [1.0], "of the other end if need be");
@@ -90,11 +90,11 @@ mod tests {
     #[test]
     fn datagrams_and_round_trips_have_their_own_checks() {
         let host = host();
-        let udp = Spec { rate_bps: Some(100), ..Spec::new("udp", "stream") };
+        let udp = Spec { rate_bps: Some(100), ..Spec::new("udp", Pattern::Stream) };
         let summary = Summary { goodput_bps: Some(1e8), packets_sent: Some(9), ..Summary::default() };
         assert_eq!(errors(udp, summary, [&host, &host]), [1.0, 6.0, 7.0]);
         let divided = Summary { anatomy: Some(Box::default()), ..Summary::default() };
-        assert_eq!(errors(Spec::new("tcp", "rr"), divided, [&host, &host]), [4.0, 8.0]);
-        assert_eq!(errors(Spec::new("tcp", "pingpong"), Summary::default(), [&host, &host]), [4.0]);
+        assert_eq!(errors(Spec::new("tcp", Pattern::Rr), divided, [&host, &host]), [4.0, 8.0]);
+        assert_eq!(errors(Spec::new("tcp", Pattern::Pingpong), Summary::default(), [&host, &host]), [4.0]);
     }
 }

@@ -190,7 +190,7 @@ fn has_segments(outcome: &Outcome) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{Strategy, Summary};
+    use model::{Pattern, Strategy, Summary};
     use proptest::prelude::*;
 
     fn exchange(number: u64, parts_ns: [u64; 3], hardware_ns: Option<u64>) -> StampedExchange {
@@ -261,13 +261,13 @@ mod tests {
 
     #[test]
     fn an_end_without_stamps_is_named_with_its_reason() {
-        let spec = Spec { anatomy: true, ..Spec::new("tcp", "rr") };
+        let spec = Spec { anatomy: true, ..Spec::new("tcp", Pattern::Rr) };
         let refused = |text: &str| Some(Stamps { refused: Some(text.into()), ..Stamps::default() });
         let reason = |near, far| of_trial(&spec, near, far).unwrap().refused.unwrap();
         assert_eq!(reason(refused("a"), refused("b")), "near host: a");
         assert_eq!(reason(Some(Stamps::default()), refused("b")), "far host: b");
         assert_eq!(reason(Some(Stamps::default()), None), "the far end sent none");
-        assert_eq!(of_trial(&Spec::new("tcp", "rr"), None, None), None);
+        assert_eq!(of_trial(&Spec::new("tcp", Pattern::Rr), None, None), None);
     }
 
     /// An anatomy of these parts in ns.
@@ -279,7 +279,7 @@ mod tests {
     }
 
     fn said(anatomy: Anatomy, strategy: Strategy) -> String {
-        let spec = Spec { strategy, ..Spec::new("tcp", "rr") };
+        let spec = Spec { strategy, ..Spec::new("tcp", Pattern::Rr) };
         let summary = Summary { anatomy: Some(anatomy.into()), ..Summary::default() };
         sentence(&Outcome { cell: 0, spec: spec.into(), summary, estimate: None, histogram: None, trials: Vec::new() })
             .unwrap()

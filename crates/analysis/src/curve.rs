@@ -168,7 +168,7 @@ fn is_triple(low: u64, middle: u64, high: u64) -> bool {
 pub(crate) mod testing {
     //! Curves for tests.
 
-    use model::{Cell, NetpipeSizes, Outcome, Spec, Stopping, Trial};
+    use model::{Cell, NetpipeSizes, Outcome, Pattern, Spec, Stopping, Trial};
 
     use crate::outcome::{Context, outcome};
     use crate::stats::{Decision, Sequential};
@@ -195,13 +195,13 @@ pub(crate) mod testing {
             while sequential.decide(&values) == Decision::Continue {
                 values.push(2.0 * time_ns(*block) * (1.0 + noise * random.normal()));
             }
-            made("pingpong", cell as u32, *block, &values)
+            made(Pattern::Pingpong, cell as u32, *block, &values)
         };
         sizes.iter().enumerate().map(point).collect()
     }
 
     /// An outcome of these values.
-    pub(crate) fn made(pattern: &str, cell: u32, block: u64, values: &[f64]) -> Outcome {
+    pub(crate) fn made(pattern: Pattern, cell: u32, block: u64, values: &[f64]) -> Outcome {
         let spec = Spec { block, ..Spec::new("tcp", pattern) };
         let trial = |value: &f64| Trial {
             cell,
@@ -220,6 +220,8 @@ pub(crate) mod testing {
 
 #[cfg(test)]
 mod tests {
+    use model::Pattern;
+
     use super::testing::*;
     use super::*;
 
@@ -236,17 +238,18 @@ mod tests {
 
     #[test]
     fn round_trips_and_streams_give_the_same_curve() {
-        let (pingpong, stream) = (made("pingpong", 0, 1000, &[4000.0; 6]), made("stream", 1, 1000, &[4e9; 6]));
+        let (pingpong, stream) =
+            (made(Pattern::Pingpong, 0, 1000, &[4000.0; 6]), made(Pattern::Stream, 1, 1000, &[4e9; 6]));
         let both = [points(&[pingpong]), points(&[stream])];
         assert!((both[0][0].ln_time - 2000f64.ln()).abs() < 1e-9);
         assert!((both[1][0].ln_time - 2000f64.ln()).abs() < 1e-9);
         assert!((both[0][0].rate.value - 4e9).abs() < 1.0);
-        assert!(points(&[made("rr", 0, 1, &[1.0; 6])]).is_empty());
+        assert!(points(&[made(Pattern::Rr, 0, 1, &[1.0; 6])]).is_empty());
     }
 
     #[test]
     fn the_rates_interval_is_the_times_inverted() {
-        let point = &points(&[made("pingpong", 0, 1000, &[3990.0, 4010.0, 4000.0, 3995.0, 4005.0, 4000.0])])[0];
+        let point = &points(&[made(Pattern::Pingpong, 0, 1000, &[3990.0, 4010.0, 4000.0, 3995.0, 4005.0, 4000.0])])[0];
         assert!(point.rate.low.unwrap() < point.rate.value && point.rate.value < point.rate.high.unwrap());
         // The standard error of the six values over their mean.
         assert!((point.se.unwrap() - 7.0711 / 6f64.sqrt() / 4000.0).abs() < 1e-4, "{:?}", point.se);

@@ -44,7 +44,7 @@ fn mtu<'a>(key: &'a str, value: &str) -> Option<(&'a str, u32)> {
 
 #[cfg(test)]
 mod tests {
-    use model::{Interface, Setting};
+    use model::{Interface, Pattern, Setting};
 
     use super::*;
     use crate::curve::testing::made;
@@ -56,7 +56,7 @@ mod tests {
             interfaces: vec![Interface { name: "eth0.7".into(), mtu: Some(1500), ..Interface::default() }],
             ..Inventory::default()
         };
-        let mut outcome = made("stream", 0, 1_024, &[1e9]);
+        let mut outcome = made(Pattern::Stream, 0, 1_024, &[1e9]);
         let set = |key: &str, value: &str| Setting { key: key.into(), value: value.into() };
         outcome.spec.settings.far =
             vec![set("sysctl.net.ipv4.tcp_rmem", "4096 87380 262144"), set("dev.eth0.7.mtu", "9000")];

@@ -63,6 +63,7 @@ fn middle(low: &Group, high: &Group) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::curve::testing::*;
+    use model::Pattern;
     use proptest::prelude::*;
 
     fn powers() -> Vec<u64> {
@@ -118,7 +119,7 @@ mod tests {
             sizes in prop::collection::btree_set(1u64..5_000, 0..40), times in prop::collection::vec(10.0f64..1e6, 40), limit in 0usize..8
         ) {
             let sizes: Vec<u64> = sizes.into_iter().collect();
-            let outcomes: Vec<_> = sizes.iter().zip(&times).enumerate().map(|(i, (size, time))| made("pingpong", i as u32, *size, &[*time; 6])).collect();
+            let outcomes: Vec<_> = sizes.iter().zip(&times).enumerate().map(|(i, (size, time))| made(Pattern::Pingpong, i as u32, *size, &[*time; 6])).collect();
             let new = refine(&outcomes, limit);
             prop_assert!(new.len() <= limit && new.windows(2).all(|pair| pair[0] < pair[1]));
             prop_assert!(new.iter().all(|size| !sizes.contains(size) && size > sizes.first().unwrap() && size < sizes.last().unwrap()));

@@ -4,7 +4,7 @@
 
 use analysis::steady::{delivered_rates, rates, settle};
 use analysis::trial_value;
-use model::{EndTally, FlowTally, Interval, Spec, Stop, TcpSample};
+use model::{EndTally, FlowTally, Interval, Pattern, Spec, Stop, TcpSample};
 use proptest::prelude::*;
 
 const MSS: f64 = 1448.0;
@@ -134,7 +134,7 @@ impl Connection {
 
     /// The goodput of the trial by the settled part, and whether it had settled.
     fn measured(&self, length_ms: u64) -> (f64, bool) {
-        let spec = Spec { steady: true, stop: Stop::TimeNs(length_ms * MS), ..Spec::new("tcp", "stream") };
+        let spec = Spec { steady: true, stop: Stop::TimeNs(length_ms * MS), ..Spec::new("tcp", Pattern::Stream) };
         let (mut near, mut far) = self.trial(length_ms);
         let settled = settle(&spec, &mut near, &mut far).expect("a series");
         (trial_value(&spec, &near, &far).unwrap_or(0.0), settled)
@@ -194,7 +194,7 @@ fn a_full_path_whose_next_loss_empties_its_queue_is_not_settled() {
     // The queue would overflow at a fifth of what is in flight.
     let short = |control| Connection { queue: 0.2, exit: 0.9, ..path(control, 1000.0, 20.0) };
     for (control, cc) in [(Control::Reno, "reno"), (Control::Cubic, "cubic")] {
-        let spec = Spec { steady: true, stop: Stop::TimeNs(2_000 * MS), ..Spec::new("tcp", "stream") };
+        let spec = Spec { steady: true, stop: Stop::TimeNs(2_000 * MS), ..Spec::new("tcp", Pattern::Stream) };
         let settled = |connection: Connection, cc: &str| {
             let (mut near, mut far) = connection.trial(2_000);
             near.flows[0].socket.cc = Some(cc.to_owned());
@@ -214,7 +214,7 @@ fn a_full_path_whose_next_loss_empties_its_queue_is_not_settled() {
 #[test]
 fn what_waits_behind_a_lost_segment_does_not_widen_the_interval() {
     let connection = path(Control::Constant, 10.0, 100.0);
-    let spec = Spec { steady: true, stop: Stop::TimeNs(20_000 * MS), ..Spec::new("tcp", "stream") };
+    let spec = Spec { steady: true, stop: Stop::TimeNs(20_000 * MS), ..Spec::new("tcp", Pattern::Stream) };
     let (mut near, mut far) = connection.trial(20_000);
     settle(&spec, &mut near, &mut far).expect("a series");
     // The receiver reads nothing for a second, and then all of it.
@@ -235,7 +235,7 @@ fn what_waits_behind_a_lost_segment_does_not_widen_the_interval() {
 #[test]
 fn what_waits_behind_a_lost_segment_at_the_end_has_arrived() {
     let connection = path(Control::Constant, 10.0, 20.0);
-    let spec = Spec { steady: true, stop: Stop::TimeNs(4_000 * MS), ..Spec::new("tcp", "stream") };
+    let spec = Spec { steady: true, stop: Stop::TimeNs(4_000 * MS), ..Spec::new("tcp", Pattern::Stream) };
     let (mut near, mut far) = connection.trial(6_000);
     // A segment is lost after 2.5 s and arrives after 5.5 s, when the sender has long stopped.
     let mut held = 0;
@@ -268,7 +268,7 @@ fn a_flow_that_its_receiver_limits_is_settled() {
 #[test]
 fn a_reader_that_did_not_run_after_the_start_leaves_the_whole_trial() {
     let connection = path(Control::Constant, 10.0, 0.5);
-    let spec = Spec { steady: true, stop: Stop::TimeNs(1_000 * MS), ..Spec::new("tcp", "stream") };
+    let spec = Spec { steady: true, stop: Stop::TimeNs(1_000 * MS), ..Spec::new("tcp", Pattern::Stream) };
     let (near, mut far) = connection.trial(1_000);
     let read: u64 = far.intervals.iter_mut().map(|entry| std::mem::take(&mut entry.bytes_received)).sum();
     far.intervals[0].bytes_received = read;
@@ -280,7 +280,7 @@ fn a_reader_that_did_not_run_after_the_start_leaves_the_whole_trial() {
 #[test]
 fn what_came_in_before_the_window_does_not_count_in_it() {
     let connection = path(Control::Constant, 10.0, 0.5);
-    let spec = Spec { steady: true, stop: Stop::TimeNs(1_000 * MS), ..Spec::new("tcp", "stream") };
+    let spec = Spec { steady: true, stop: Stop::TimeNs(1_000 * MS), ..Spec::new("tcp", Pattern::Stream) };
     let measured = |gap: std::ops::RangeInclusive<usize>| {
         let (mut near, mut far) = connection.trial(1_000);
         // The reader has no CPU in these entries, and reads what came in meanwhile in the next two.
@@ -301,7 +301,7 @@ fn what_came_in_before_the_window_does_not_count_in_it() {
 #[test]
 fn a_host_that_is_busy_at_the_end_of_a_short_path_does_not_lengthen_its_start() {
     let connection = path(Control::Constant, 10.0, 0.5);
-    let spec = Spec { steady: true, stop: Stop::TimeNs(1_000 * MS), ..Spec::new("tcp", "stream") };
+    let spec = Spec { steady: true, stop: Stop::TimeNs(1_000 * MS), ..Spec::new("tcp", Pattern::Stream) };
     let (mut near, mut far) = connection.trial(1_000);
     // Nothing but the last parts is as fast as the second half.
     let mut sum = 0;
@@ -318,7 +318,7 @@ fn a_host_that_is_busy_at_the_end_of_a_short_path_does_not_lengthen_its_start() 
 fn a_host_that_becomes_faster_long_after_the_start_does_not_unsettle_a_short_path() {
     let quicker = |rtt_ms: f64| {
         let connection = path(Control::Constant, 10.0, rtt_ms);
-        let spec = Spec { steady: true, stop: Stop::TimeNs(3_000 * MS), ..Spec::new("tcp", "stream") };
+        let spec = Spec { steady: true, stop: Stop::TimeNs(3_000 * MS), ..Spec::new("tcp", Pattern::Stream) };
         let (mut near, mut far) = connection.trial(3_000);
         for one in &mut near.flows[0].tcp {
             one.delivered = one.delivered.map(|segments| segments + segments * (one.at_ns / MS) / 6_000);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use engine::transport::{FlowHello, Link, ListenOptions, check_options, transport};
 use engine::{EngineError, Leg, LegTally, Signals, TrialPlan, now_ns, run};
-use model::{Direction, EndTally, Role, Spec, Stop, Strategy};
+use model::{Direction, EndTally, Pattern, Role, Spec, Stop, Strategy};
 
 const FLOWS: u32 = 300;
 const COOKIE: [u8; 16] = [9; 16];
@@ -21,7 +21,7 @@ type End = JoinHandle<Result<LegTally, EngineError>>;
 
 /// The strategies that this host supports.
 fn transports(test: &str) -> Vec<Strategy> {
-    let spec = Spec { strategy: Strategy::Uring, ..Spec::new("tcp", "rr") };
+    let spec = Spec { strategy: Strategy::Uring, ..Spec::new("tcp", Pattern::Rr) };
     match check_options(Role::Active, &spec) {
         Ok(()) => vec![Strategy::Epoll, Strategy::Uring],
         Err(error) => {
@@ -31,7 +31,7 @@ fn transports(test: &str) -> Vec<Strategy> {
     }
 }
 
-fn spec(transport: &str, pattern: &str, strategy: Strategy) -> Spec {
+fn spec(transport: &str, pattern: Pattern, strategy: Strategy) -> Spec {
     Spec {
         strategy,
         flows: FLOWS,
@@ -125,7 +125,7 @@ fn every_flow_is_counted(spec: &Spec, near: &EndTally, far: &EndTally) {
 fn round_trips_of_many_flows() {
     for transport in ["tcp", "unix"] {
         for strategy in transports("round_trips_of_many_flows") {
-            let spec = Spec { reply: Some(70_000), ..spec(transport, "rr", strategy) };
+            let spec = Spec { reply: Some(70_000), ..spec(transport, Pattern::Rr, strategy) };
             let (near, far) = measure(&spec);
             every_flow_is_counted(&spec, &near, &far);
             assert_eq!(near.flows.len(), FLOWS as usize);
@@ -139,7 +139,7 @@ fn round_trips_of_many_flows() {
 fn streams_of_many_flows_in_both_directions() {
     for strategy in transports("streams_of_many_flows_in_both_directions") {
         for direction in [Direction::Send, Direction::Reverse, Direction::Both] {
-            let spec = Spec { direction, block: 16_000, ..spec("tcp", "stream", strategy) };
+            let spec = Spec { direction, block: 16_000, ..spec("tcp", Pattern::Stream, strategy) };
             let (near, far) = measure(&spec);
             every_flow_is_counted(&spec, &near, &far);
         }
@@ -149,11 +149,11 @@ fn streams_of_many_flows_in_both_directions() {
 #[test]
 fn counts_are_met_exactly_by_many_flows() {
     for strategy in transports("counts_are_met_exactly_by_many_flows") {
-        let blocks = Spec { stop: Stop::Blocks(3_001), ..spec("tcp", "transfer", strategy) };
+        let blocks = Spec { stop: Stop::Blocks(3_001), ..spec("tcp", Pattern::Transfer, strategy) };
         let (near, far) = measure(&blocks);
         every_flow_is_counted(&blocks, &near, &far);
         assert_eq!((near.blocks_sent, far.bytes_received), (3_001, 3_001_000), "{strategy:?}");
-        let trips = Spec { stop: Stop::Transactions(1_234), ..spec("tcp", "rr", strategy) };
+        let trips = Spec { stop: Stop::Transactions(1_234), ..spec("tcp", Pattern::Rr, strategy) };
         let (near, far) = measure(&trips);
         assert_eq!((near.transactions, far.blocks_sent), (1_234, 1_234), "{strategy:?}");
     }
@@ -167,7 +167,7 @@ fn paced_datagrams_and_requests_of_many_flows_keep_their_rate() {
         }
         // 10 a second per flow: fewer than the path carries, so that the requested rate is reached.
         let rate_bps = Some(u64::from(FLOWS) * 10 * 1_000 * 8);
-        let spec = Spec { rate_bps, stop: Stop::TimeNs(1_000_000_000), ..spec(transport, "rr", strategy) };
+        let spec = Spec { rate_bps, stop: Stop::TimeNs(1_000_000_000), ..spec(transport, Pattern::Rr, strategy) };
         let (near, _) = measure(&spec);
         let requested = u64::from(FLOWS) * 10;
         assert!(
@@ -181,7 +181,7 @@ fn paced_datagrams_and_requests_of_many_flows_keep_their_rate() {
 #[test]
 fn an_end_that_disappears_ends_the_trial() {
     for strategy in transports("an_end_that_disappears_ends_the_trial") {
-        let spec = Spec { stop: Stop::TimeNs(60_000_000_000), ..spec("tcp", "rr", strategy) };
+        let spec = Spec { stop: Stop::TimeNs(60_000_000_000), ..spec("tcp", Pattern::Rr, strategy) };
         let [(far, far_signals, far_moved), (near, _, near_moved)] = start(&spec);
         [far_moved, near_moved].iter().for_each(|moved| moved.recv_timeout(LIMIT).expect("payload moves"));
         far_signals.abort();
@@ -197,7 +197,7 @@ fn an_end_that_disappears_ends_the_trial() {
 #[test]
 fn an_abort_ends_many_flows_at_once() {
     for strategy in transports("an_abort_ends_many_flows_at_once") {
-        for pattern in ["rr", "stream"] {
+        for pattern in [Pattern::Rr, Pattern::Stream] {
             let spec = Spec { stop: Stop::TimeNs(60_000_000_000), ..spec("tcp", pattern, strategy) };
             let ends = start(&spec);
             ends.iter().for_each(|(_, _, moved)| moved.recv_timeout(LIMIT).expect("payload moves"));
@@ -213,7 +213,7 @@ fn an_abort_ends_many_flows_at_once() {
 #[test]
 fn connections_of_their_own_for_each_transaction_in_threads_that_sleep_and_that_spin() {
     for (strategy, threads) in [(Strategy::Blocking, 4), (Strategy::Spin, 4), (Strategy::Spin, 1)] {
-        let spec = Spec { flows: 4, threads: Some(threads), ..spec("tcp", "crr", strategy) };
+        let spec = Spec { flows: 4, threads: Some(threads), ..spec("tcp", Pattern::Crr, strategy) };
         let (near, far) = measure(&spec);
         // Any free flow of the far end takes the next connection, so only the sums agree.
         assert_eq!((near.bytes_sent, near.bytes_received), (far.bytes_received, far.bytes_sent), "{strategy:?}");
@@ -228,9 +228,9 @@ fn connections_of_their_own_for_each_transaction_in_threads_that_sleep_and_that_
 #[test]
 fn completions_are_refused_where_they_cannot_be() {
     let refusal = |spec: &Spec| engine::pattern::check(spec).expect_err("refused").to_string();
-    let text = refusal(&Spec { transport: "udp".into(), ..spec("udp", "rr", Strategy::Uring) });
+    let text = refusal(&Spec { transport: "udp".into(), ..spec("udp", Pattern::Rr, Strategy::Uring) });
     assert!(text.contains("`wait uring` on udp") && text.contains("`wait epoll`"), "{text}");
-    let text = refusal(&Spec { io: model::Io::ReadWrite, ..spec("tcp", "rr", Strategy::Uring) });
+    let text = refusal(&Spec { io: model::Io::ReadWrite, ..spec("tcp", Pattern::Rr, Strategy::Uring) });
     assert!(text.contains("`io`"), "{text}");
 }
 
@@ -238,7 +238,8 @@ fn completions_are_refused_where_they_cannot_be() {
 fn more_flows_than_files_are_refused_with_the_remedy() {
     let limit = file_limit();
     let Some(limit) = limit.filter(|limit| *limit < u64::from(Spec::MAX_FLOWS) * 2) else { return };
-    let spec = Spec { direction: Direction::Both, flows: Spec::MAX_FLOWS, ..spec("tcp", "stream", Strategy::Epoll) };
+    let spec =
+        Spec { direction: Direction::Both, flows: Spec::MAX_FLOWS, ..spec("tcp", Pattern::Stream, Strategy::Epoll) };
     let text = check_options(Role::Active, &spec).expect_err("refused").to_string();
     assert!(text.contains(&limit.to_string()) && text.contains("`processes`"), "{text}");
 }

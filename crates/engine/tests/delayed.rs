@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use engine::transport::{FlowHello, ListenOptions, Rendezvous, transport};
 use engine::{Leg, Signals, TrialPlan, now_ns, run};
-use model::{Role, Spec, Stop};
+use model::{Pattern, Role, Spec, Stop};
 
 const COOKIE: [u8; 16] = [9; 16];
 const ONE_WAY: Duration = Duration::from_millis(500);
@@ -64,9 +64,9 @@ fn plan(spec: &Spec, role: Role) -> TrialPlan {
 #[test]
 fn datagrams_shake_hands_and_open_a_leg_over_a_second_of_round_trip() {
     let direction = transport("udp").unwrap();
-    for pattern in ["stream", "rr"] {
+    for pattern in [Pattern::Stream, Pattern::Rr] {
         let spec = Spec { block: 200, stop: Stop::Transactions(3), ..Spec::new("udp", pattern) };
-        let spec = if pattern == "stream" { Spec { stop: Stop::Blocks(20), ..spec } } else { spec };
+        let spec = if pattern == Pattern::Stream { Spec { stop: Stop::Blocks(20), ..spec } } else { spec };
         let options = ListenOptions::new([127, 0, 0, 1].into(), std::env::temp_dir(), COOKIE);
         let mut listener = direction.listen(&spec, &options).unwrap();
         let over = Arc::new(AtomicBool::new(false));
@@ -84,7 +84,7 @@ fn datagrams_shake_hands_and_open_a_leg_over_a_second_of_round_trip() {
         assert!(near.failure.is_none() && far.failure.is_none(), "{:?} {:?}", near.failure, far.failure);
         let (near, far) = (&near.legs[0], &far.legs[0]);
         assert_eq!(near.bytes_sent, far.bytes_received, "{pattern}");
-        assert_eq!(near.bytes_sent, if pattern == "stream" { 4_000 } else { 600 }, "{pattern}");
+        assert_eq!(near.bytes_sent, if pattern == Pattern::Stream { 4_000 } else { 600 }, "{pattern}");
     }
 }
 
@@ -94,7 +94,7 @@ fn a_forger_without_the_nonce_makes_a_sender_send_nothing() {
     victim.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
     let address = victim.local_addr().unwrap();
     let near_port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let mut spec = Spec { block: 1_000, ..Spec::new("udp", "stream") };
+    let mut spec = Spec { block: 1_000, ..Spec::new("udp", Pattern::Stream) };
     spec.near.port = Some(near_port);
     let to = Rendezvous { address: Some(address), cookie: COOKIE, ..Rendezvous::default() };
     let near = std::thread::spawn(move || {

@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use analysis::Context;
 use model::{
     Cell, Count, Direction, EndTally, Ending, Finding, FindingKind, Ledger, Origin, OriginLine, OriginRow, Outcome,
-    Run, RunHeader, Shared, Spec, Stopping, Summary, Tool, Trial,
+    Pattern, Run, RunHeader, RunKind, Shared, Spec, Stopping, Summary, Tool, Trial,
 };
 
 use crate::listing::{CARRIED, Imported, Refused, Row};
@@ -101,7 +101,7 @@ pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run
         }
         origins.push(OriginRow { cell, trial: number, line, text, figures, remarks });
     }
-    let curve = kind == "curve";
+    let curve = kind == RunKind::Curve;
     let outcomes: Vec<Outcome> = cells
         .iter()
         .zip(trials)
@@ -214,9 +214,9 @@ fn outcome(cell: &Cell, trials: Vec<Trial>, stated: &[Stated], rule: &Stopping, 
     let summary = &mut outcome.summary;
     // Files have no CPU time of threads, so there is no cost.
     summary.cost = None;
-    match cell.spec.pattern.as_str() {
-        "rr" | "crr" => summary.transactions_per_s = value,
-        "pingpong" => summary.rtt_p50_ns = summary.rtt_p50_ns.or(value),
+    match cell.spec.pattern {
+        Pattern::Rr | Pattern::Crr => summary.transactions_per_s = value,
+        Pattern::Pingpong => summary.rtt_p50_ns = summary.rtt_p50_ns.or(value),
         _ => {
             summary.goodput_bps = value;
             let senders: Vec<f64> = stated.iter().filter_map(|one| one.sender_bps).collect();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use model::{EndTally, Inventory, Pass, Path, Plan, Run, Shared, Spec, Trial, Verdict};
+use model::{EndTally, Inventory, Pass, Path, Plan, Run, RunKind, Shared, Spec, Trial, Verdict};
 
 use crate::text::COARSE;
 
@@ -53,7 +53,7 @@ pub struct Imported {
     /// Its version, if the text has it.
     pub version: Option<String>,
     /// The kind of the run; `curve` if there are several block sizes.
-    pub kind: String,
+    pub kind: RunKind,
     /// The far end, as the text names it.
     pub target: Option<String>,
     /// The time of the measurement, ns since the Unix epoch, if the text has it.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{Spec, Stop};
+use model::{RunKind, Spec, Stop};
 
 use crate::listing::{Imported, Row};
 
@@ -50,7 +50,7 @@ fn together(group: Vec<Imported>) -> Imported {
 /// The spec that all rows of a plain measurement have in common.
 fn spec_of(one: &Imported) -> Option<&Spec> {
     let measured = one.path.is_none() && one.passes.is_empty() && one.plan.is_none() && one.run.is_none();
-    let first = one.rows.first().filter(|_| measured && ["stream", "rr"].contains(&one.kind.as_str()))?;
+    let first = one.rows.first().filter(|_| measured && matches!(one.kind, RunKind::Stream | RunKind::Rr))?;
     let same = |row: &Row| row.levels.is_empty() && row.spec == first.spec;
     one.rows.iter().all(same).then_some(&*first.spec)
 }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use import::{Imported, Reading, Source, assemble, read};
-use model::{Observed, SeriesLine};
+use model::{Observed, RunKind, SeriesLine};
 
 fn reading(name: &str) -> Reading {
     let path = format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -13,7 +13,7 @@ fn only(name: &str) -> Imported {
     let Reading { imported, refused } = reading(name);
     assert_eq!(refused, [], "{name}");
     let [one] = <[Imported; 1]>::try_from(imported).unwrap();
-    assert_eq!(one.kind, "environment", "{name}");
+    assert_eq!(one.kind, RunKind::Environment, "{name}");
     one
 }
 

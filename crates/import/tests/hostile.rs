@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 use import::{Imported, Reading, read};
-use model::{Direction, Verdict};
+use model::{Direction, Pattern, RunKind, Verdict};
 use serde_json::{Value, json};
 
 fn of(text: &str) -> Reading {
@@ -288,7 +288,7 @@ Bounceback test (req/reply size =1000 Byte/ 500 Byte) (server hold req=0 usecs &
 ";
     let one = only(text);
     let row = &one.rows[0];
-    assert_eq!((one.kind.as_str(), row.spec.pattern.as_str(), row.trial.value), ("rr", "rr", Some(9_524.0)));
+    assert_eq!((one.kind, row.spec.pattern, row.trial.value), (RunKind::Rr, Pattern::Rr, Some(9_524.0)));
     assert_eq!((row.spec.block, row.spec.reply, row.figures["rtt_mean_ns"]), (1_000, Some(500), 105_000.0));
     let broken = text.replace("20=0.105/0.080/0.190/0.030 ms", "20=nan/0.080/0.190/0.030 ms");
     assert!(refused(&broken).contains("round trips without round trips"));

@@ -2,6 +2,7 @@
 //! has the command that wrote what they read.
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+use model::Pattern;
 use std::path::Path;
 
 use import::{Imported, Row, read};
@@ -194,7 +195,7 @@ fn series_of_flent_are_as_flent_reads_them() {
     for (name, theirs, ours) in compared("flent") {
         for row in &ours.rows {
             let series = &row.levels["series"];
-            let ping = row.spec.pattern == "pingpong";
+            let ping = row.spec.pattern == Pattern::Pingpong;
             let (statistic, scale) = if ping { ("median", 1e6) } else { ("mean", 1e6) };
             same(&format!("{name}: {series}"), row.trial.value.map(|value| value / scale), &theirs[series][statistic]);
         }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use import::{Reading, format, read};
-use model::{Device, Interface};
+use model::{Device, Interface, RunKind};
 
 const OF_2005: &str = include_str!("data/2005-ifconfig.txt");
 const OF_2012: &str = include_str!("data/2012-listings.txt");
@@ -12,7 +12,7 @@ fn listing(text: &str, name: &str) -> Vec<Interface> {
     assert!(reading.refused.is_empty(), "{:?}", reading.refused);
     assert_eq!(reading.imported.len(), 1, "{name}");
     let imported = reading.imported.into_iter().next().unwrap();
-    assert_eq!(imported.kind, "environment");
+    assert_eq!(imported.kind, RunKind::Environment);
     imported.near.interfaces
 }
 

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 use import::{Imported, Reading, Source, assemble, read};
-use model::{Count, Direction, FindingKind, Run, Stop, Trust, Verdict};
+use model::{Count, Direction, FindingKind, Pattern, Run, RunKind, Stop, Trust, Verdict};
 
 fn reading(name: &str) -> Reading {
     let path = format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -34,7 +34,7 @@ fn both_tables_of_1998_with_their_stalled_rows_flagged() {
     assert_eq!([small.rows.len(), large.rows.len()], [12, 18]);
     assert_eq!(small.target.as_deref(), Some("brigit.gb"));
     let (small, large) = (run(small), run(large));
-    assert_eq!([small.header.kind.as_str(), large.header.kind.as_str()], ["curve", "curve"]);
+    assert_eq!([small.header.kind, large.header.kind], [RunKind::Curve, RunKind::Curve]);
     // The best of the small sockets, and of the large ones the mean of two sound rows.
     let at = |run: &Run, block: u64| -> Vec<(f64, Option<Trust>)> {
         let of = |outcome: &&model::Outcome| outcome.spec.block == block;
@@ -122,7 +122,7 @@ fn settings_are_the_environment_and_a_mistyped_one_is_refused() {
     // The record has two sets, which stay apart.
     let sets = reading("2003-sysctl.txt").imported;
     let of = |set: usize, key: &str| sets[set].near.sysctl.get(key).map(String::as_str);
-    assert_eq!((sets.len(), sets[0].kind.as_str()), (2, "environment"));
+    assert_eq!((sets.len(), sets[0].kind), (2, RunKind::Environment));
     assert_eq!((of(0, "net.core.wmem_max"), of(1, "net.core.wmem_max")), (Some("128388607"), Some("67108864")));
     assert_eq!((of(0, "net.ipv4.tcp_mem"), of(1, "net.ipv4.tcp_mem")), (None, Some("8388608 8388608 67108864")));
     assert_eq!((of(0, "fs.file-max"), of(1, "fs.file-max")), (None, Some("32768")));
@@ -135,7 +135,7 @@ fn settings_are_the_environment_and_a_mistyped_one_is_refused() {
 #[test]
 fn netpipes_megabits_are_binary_and_its_time_is_half_a_round_trip() {
     let run = only("netpipe372_np.out");
-    assert_eq!((run.outcomes.len(), run.header.kind.as_str()), (124, "curve"));
+    assert_eq!((run.outcomes.len(), run.header.kind), (124, RunKind::Curve));
     let first = &run.outcomes[0];
     close(first.summary.netpipe_bps, 0.766073 * 1_048_576.0);
     assert!((first.estimate.as_ref().unwrap().value / 19_920.0 - 1.0).abs() < 1e-3);
@@ -176,9 +176,9 @@ fn netperfs_tables_by_their_titles() {
     assert_eq!(only("netperf27_TCP_MAERTS.txt").outcomes[0].spec.direction, Direction::Reverse);
     assert_eq!(only("netperf27_TCP_SENDFILE.txt").outcomes[0].spec.engine.send, model::SendBy::Sendfile);
     for (name, pattern, transport, rate) in [
-        ("netperf27_TCP_RR.txt", "rr", "tcp", 48719.35),
-        ("netperf27_TCP_CRR.txt", "crr", "tcp", 13093.62),
-        ("netperf27_UDP_RR.txt", "rr", "udp", 52465.38),
+        ("netperf27_TCP_RR.txt", Pattern::Rr, "tcp", 48719.35),
+        ("netperf27_TCP_CRR.txt", Pattern::Crr, "tcp", 13093.62),
+        ("netperf27_UDP_RR.txt", Pattern::Rr, "udp", 52465.38),
     ] {
         let run = only(name);
         let outcome = &run.outcomes[0];
@@ -306,7 +306,7 @@ fn nuttcps_lines_in_its_three_forms() {
 #[test]
 fn latencies_of_qperf_and_sockperf_are_half_a_round_trip() {
     let run = only("qperf_loop.txt");
-    assert_eq!((run.header.kind.as_str(), run.outcomes.len(), run.outcomes[3].spec.block), ("curve", 4, 4096));
+    assert_eq!((run.header.kind, run.outcomes.len(), run.outcomes[3].spec.block), (RunKind::Curve, 4, 4096));
     close(run.outcomes[0].summary.rtt_p50_ns, 40_200.0);
     assert_eq!(reading("qperf_lat.txt").imported.len(), 2);
     close(only("qperf_udp.txt").outcomes[0].summary.goodput_bps, 81.5e6 * 8.0);
@@ -534,7 +534,7 @@ fn selectors_of_a_classic_netperf_test_are_read() {
     for (name, rate) in [("netperf27_TCP_RR_O.txt", 9_613.38), ("netperf27_TCP_RR_o.csv", 9_355.288)] {
         let run = only(name);
         let outcome = &run.outcomes[0];
-        assert_eq!((outcome.spec.pattern.as_str(), outcome.summary.transactions_per_s), ("rr", Some(rate)), "{name}");
+        assert_eq!((outcome.spec.pattern, outcome.summary.transactions_per_s), (Pattern::Rr, Some(rate)), "{name}");
     }
     assert_eq!(
         reading("netperf27_TCP_RR_O.txt").imported[0].rows[0].figures["99TH_PERCENTILE_LATENCY_MICROSECONDS"],

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 use import::{Imported, Reading, read};
-use model::{Direction, Verdict};
+use model::{Direction, RunKind, Verdict};
 
 fn of(text: &str) -> Reading {
     read(text.as_bytes(), None).unwrap_or_else(|refused| panic!("{refused:?}: {text}"))
@@ -105,7 +105,7 @@ fn netperf_without_a_head_with_keys_and_with_columns() {
     let bare = only(" 87380  16384  16384    10.00    9415.51   \n");
     assert_eq!((bare.rows[0].trial.value, bare.rows[0].spec.block), (Some(9_415.51e6), 16_384));
     let trips = only("16384  87380  1        1       10.00    30000.25   \n16384  87380 \n");
-    assert_eq!((trips.kind.as_str(), trips.rows[0].trial.value), ("rr", Some(30_000.25)));
+    assert_eq!((trips.kind, trips.rows[0].trial.value), (RunKind::Rr, Some(30_000.25)));
 
     let title = "MIGRATED TCP STREAM TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to 127.0.0.1 () port 0 AF_INET\n";
     let keys = only(&format!(
@@ -180,7 +180,7 @@ fn iperf_2_from_the_server_in_both_directions_and_in_round_trips() {
          [  1] 0.0000-2.0074 sec BB8(f)-PDF: bin(w=100us):cnt(20)=1:18,2:1,39:1 (5.00/95.00/99.7%=1/39/39,Outliers=1,obl/obu=0/0)\n"
     ));
     let row = &trips.rows[0];
-    assert_eq!((trips.kind.as_str(), row.spec.block, row.trial.value), ("rr", 100, Some(4_743.0)));
+    assert_eq!((trips.kind, row.spec.block, row.trial.value), (RunKind::Rr, 100, Some(4_743.0)));
     assert_eq!(row.figures["rtt_mean_ns"], 211_000.0);
 }
 

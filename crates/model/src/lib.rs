@@ -31,6 +31,7 @@ pub mod observed;
 pub mod origin;
 pub mod outcome;
 pub mod path;
+mod pattern;
 mod payload;
 mod plain;
 pub mod plan;
@@ -39,6 +40,7 @@ pub mod probe;
 pub mod random;
 pub mod reading;
 pub mod run;
+mod run_kind;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod selftest;
@@ -86,6 +88,7 @@ pub use observed::{HostSeries, Observe, Observed, SeriesLine, Watched, WatchedIn
 pub use origin::{Origin, OriginLine, OriginRow};
 pub use outcome::{Outcome, PeakCheck, Seconds, Shares, StartUp, Summary, Trust};
 pub use path::{ClockDrift, ClockOffset, Hop, Path, PathMtu, Ping, Route};
+pub use pattern::Pattern;
 pub use payload::{Payload, PayloadKind};
 pub use plain::{plain, plain_lines};
 pub use plan::{
@@ -95,6 +98,7 @@ pub use probe::{Confidence, Responsiveness, WorkingConditions, WorkingInterval};
 pub use random::SplitMix64;
 pub use reading::{FlowReading, Live, Reading, TcpReading};
 pub use run::{Ending, Run, RunHeader, Tool};
+pub use run_kind::RunKind;
 pub use selftest::SelfTest;
 pub use selftest_citation::{CitedError, SelfTestCitation};
 pub use setting::{

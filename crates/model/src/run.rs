@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Advice, Cell, ClockDrift, ClockOffset, Factor, Finding, Inventory, Origin, Outcome, Pass, Path, Plan, Retest,
-    RunSettings, Stopping,
+    RunKind, RunSettings, Stopping,
 };
 
 /// The complete record of one command's measurement: the JSON document, and the content of the store.
@@ -63,8 +63,8 @@ pub struct RunHeader {
     pub id: String,
     /// The name given with `--name`, or null.
     pub name: Option<String>,
-    /// The subcommand: `curve`, `stream`, `rr`, `transfer`, `ab`, `run`, `advise`; of imports also `environment` and `path`.
-    pub kind: String,
+    /// What the run is.
+    pub kind: RunKind,
     /// The command line, as typed.
     pub command: Vec<String>,
     /// Wall-clock time of the start, ns since the Unix epoch. Only for display: no duration is computed from it.
@@ -106,9 +106,6 @@ pub struct RunHeader {
 }
 
 impl RunHeader {
-    /// The [`kind`](Self::kind) of a mesh: a plan whose hosts are a sample of many, not levels that somebody chose.
-    pub const MESH: &str = "mesh";
-
     /// The near and the far host of a cell.
     #[must_use]
     pub fn hosts_of(&self, cell: &Cell) -> [&Inventory; 2] {

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 
 pub use self::choices::{Direction, Family, Io, Name, Role, Stop, Strategy};
 use crate::{
-    ByteSize, CaptureSpec, Engine, HostSettings, Mix, MixStep, ModelError, Observe, Payload, StackRule, TransportFacts,
+    ByteSize, CaptureSpec, Engine, HostSettings, Mix, MixStep, ModelError, Observe, Pattern, Payload, StackRule,
+    TransportFacts,
 };
 
 /// The socket and thread options of one end. Null means the kernel's default.
@@ -127,8 +128,8 @@ pub struct Spec {
     /// What the transport is, if another program added it; absent for this program's own transports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport_facts: Option<TransportFacts>,
-    /// The pattern, by its name in the engine's registry.
-    pub pattern: Name,
+    /// What the two ends do with each connection.
+    pub pattern: Pattern,
     /// Bytes of one application send; the request of a transaction; of a mix the largest payload.
     pub block: u64,
     /// The sequence of datagram sizes that each flow repeats, for a mix of sizes; absent for one size.
@@ -236,11 +237,11 @@ pub struct Spec {
 impl Spec {
     /// A measurement with the defaults of the command line.
     #[must_use]
-    pub fn new(transport: &str, pattern: &str) -> Self {
+    pub fn new(transport: &str, pattern: Pattern) -> Self {
         Self {
             transport: transport.into(),
             transport_facts: None,
-            pattern: pattern.into(),
+            pattern,
             block: 128 << 10,
             mix: Vec::new(),
             reply: None,
@@ -327,14 +328,14 @@ impl Spec {
     /// Whether connections are opened during a trial.
     #[must_use]
     pub fn renews_connections(&self) -> bool {
-        self.pattern == "crr" || self.responsiveness
+        self.pattern == Pattern::Crr || self.responsiveness
     }
 
     /// Whether the trial's connection `link` is one that is opened again and again: with a load, the probe's come last.
     #[must_use]
     pub fn renews_link(&self, link: u32) -> bool {
         let width = if self.direction == Direction::Both { 2 } else { 1 };
-        self.pattern == "crr" || (self.responsiveness && link >= self.flows.saturating_mul(width))
+        self.pattern == Pattern::Crr || (self.responsiveness && link >= self.flows.saturating_mul(width))
     }
 
     /// How long after the trial's start this flow starts, ns. The flows of a probe with several share its rate evenly.
@@ -384,11 +385,11 @@ impl Spec {
         let block = 8;
         let (pattern, flows, outstanding) = match self.responsiveness {
             // Each waits for its connection and its response, which take long under load.
-            true => ("crr", per_second.min(Self::MAX_CALLERS), None),
-            false => ("rr", 1, Some(Self::PROBES_OUTSTANDING)),
+            true => (Pattern::Crr, per_second.min(Self::MAX_CALLERS), None),
+            false => (Pattern::Rr, 1, Some(Self::PROBES_OUTSTANDING)),
         };
         Some(Self {
-            pattern: pattern.into(),
+            pattern,
             block,
             mix: Vec::new(),
             reply: None,
@@ -447,13 +448,13 @@ impl Spec {
         if self.no_loss && (self.rate_bps.is_some() || !matches!(self.stop, Stop::TimeNs(_))) {
             return refuse("`find-no-loss` with a rate or a count".into(), "use `find-no-loss` with `time` only");
         }
-        if self.probe.is_some() && !(self.pattern == "stream" && matches!(self.stop, Stop::TimeNs(_))) {
+        if self.probe.is_some() && !(self.pattern == Pattern::Stream && matches!(self.stop, Stop::TimeNs(_))) {
             return refuse("`probe` needs a stream that ends by time".into(), "use it with `thru stream` and `time`");
         }
         if self.probe.is_some_and(|rate| rate == 0 || rate > Self::MAX_PROBES) {
             return refuse(format!("`probe={}`", self.probe.unwrap_or(0)), "use 1 to 10000 round trips a second");
         }
-        if self.responsiveness && self.pattern != "crr" {
+        if self.responsiveness && self.pattern != Pattern::Crr {
             if self.probe.is_none() || self.rate_bps.is_some() || self.no_loss || self.warmup_ns > 0 {
                 return refuse(
                     "`responsiveness` with a rate, a search or a warm-up".into(),
@@ -558,7 +559,7 @@ mod tests {
 
     #[test]
     fn impossible_specs_name_the_remedy() {
-        let good = Spec::new("tcp", "stream");
+        let good = Spec::new("tcp", Pattern::Stream);
         assert_eq!(good.check(), Ok(()));
         let bad = [
             Spec { block: 0, ..good.clone() },
@@ -586,7 +587,7 @@ mod tests {
     #[test]
     fn the_bytes_of_a_mix_follow_its_sequence() {
         let mix = "imix:64*2,1518".parse::<Mix>().unwrap().steps(false);
-        let spec = Spec { block: 1472, mix, ..Spec::new("udp", "stream") };
+        let spec = Spec { block: 1472, mix, ..Spec::new("udp", Pattern::Stream) };
         assert_eq!(spec.check(), Ok(()));
         assert_eq!([0, 1, 3, 4, 6, 8].map(|count| spec.bytes_of(count)), [0, 18, 1508, 1526, 3016, 3052]);
         assert_eq!((spec.mean_block(), spec.block_words().as_str()), (502, "imix:64*2,1518"));
@@ -597,10 +598,10 @@ mod tests {
     #[test]
     fn a_load_that_grows_has_probes_with_connections_of_their_own() {
         let stop = Stop::TimeNs(4 * Spec::RAMP_NS);
-        let load = Spec { responsiveness: true, probe: Some(100), flows: 4, stop, ..Spec::new("tcp", "stream") };
+        let load = Spec { responsiveness: true, probe: Some(100), flows: 4, stop, ..Spec::new("tcp", Pattern::Stream) };
         assert_eq!(load.check(), Ok(()));
         let probe = load.probing().unwrap();
-        assert_eq!((probe.pattern.as_str(), probe.flows, probe.check()), ("crr", 16, Ok(())));
+        assert_eq!((probe.pattern, probe.flows, probe.check()), (Pattern::Crr, 16, Ok(())));
         assert_eq!([0, 3].map(|flow| load.flow_starts_ns(flow)), [0, 3 * Spec::RAMP_NS]);
         assert_eq!([0, 3].map(|flow| probe.flow_starts_ns(flow)), [0, 30_000_000], "they share the rate evenly");
         assert!(!load.renews_link(3) && load.renews_link(4) && probe.renews_link(0));

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Direction, Finding, Role};
+use crate::{Direction, Finding, Pattern, Role};
 
 /// What limited an outcome, with the evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -333,7 +333,7 @@ pub struct RunWhy {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SharedLimit {
     /// The pattern.
-    pub pattern: String,
+    pub pattern: Pattern,
     /// The limiter in words; null if it is unknown.
     pub limiter: Option<String>,
     /// The cells.

@@ -266,13 +266,14 @@ pub struct Curve {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Pattern;
 
-    /// A spec of a command that each program with this command can measure.
-    fn spec(protocol: &dyn PeerProtocol, command: &str) -> Spec {
-        let plain = Spec { block: 1_000, stall_ns: 10_000_000_000, ..Spec::new("tcp", command) };
-        let mut spec = match command {
-            "transfer" => Spec { stop: Stop::Blocks(10), ..plain },
-            "rr" => Spec { block: 1, ..plain },
+    /// A spec of a pattern that each program with a command for it can measure.
+    fn spec(protocol: &dyn PeerProtocol, pattern: Pattern) -> Spec {
+        let plain = Spec { block: 1_000, stall_ns: 10_000_000_000, ..Spec::new("tcp", pattern) };
+        let mut spec = match pattern {
+            Pattern::Transfer => Spec { stop: Stop::Blocks(10), ..plain },
+            Pattern::Rr => Spec { block: 1, ..plain },
             _ => plain,
         };
         protocol.shape(&mut spec);
@@ -283,13 +284,14 @@ mod tests {
     fn a_protocol_measures_with_its_commands_only() {
         for protocol in PROTOCOLS {
             assert!(!protocol.commands().is_empty() && !protocol.server().is_empty(), "{}", protocol.name());
-            for command in ["stream", "rr", "transfer"] {
-                let checked = protocol.check(&spec(*protocol, command));
+            for pattern in [Pattern::Stream, Pattern::Rr, Pattern::Transfer] {
+                let checked = protocol.check(&spec(*protocol, pattern));
                 let name = protocol.name();
-                assert_eq!(checked.is_ok(), protocol.commands().contains(&command), "{name} {command}: {checked:?}");
+                let expected = protocol.commands().contains(&pattern.name());
+                assert_eq!(checked.is_ok(), expected, "{name} {pattern}: {checked:?}");
             }
             let sizes = model::NetpipeSizes { last: 64, ..model::NetpipeSizes::DEFAULT }.list();
-            let point = |block| Spec { block, stop: Stop::AboutNs(1_000_000), ..Spec::new("tcp", "pingpong") };
+            let point = |block| Spec { block, stop: Stop::AboutNs(1_000_000), ..Spec::new("tcp", Pattern::Pingpong) };
             let points: Vec<Spec> = sizes.into_iter().map(point).collect();
             let checked = protocol.check_curve(&points);
             let name = protocol.name();

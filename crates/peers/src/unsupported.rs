@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use model::{Direction, EndOptions, Spec};
+use model::{Direction, EndOptions, Pattern, Spec};
 
 use crate::InteropError;
 
@@ -142,7 +142,7 @@ pub(crate) struct Capabilities {
     /// Its name.
     pub(crate) program: &'static str,
     /// Its patterns, and the remedy for others.
-    pub(crate) patterns: (&'static [&'static str], &'static str),
+    pub(crate) patterns: (&'static [Pattern], &'static str),
     /// Most flows over TCP and over UDP.
     pub(crate) flows: [u32; 2],
     /// Bytes of a block over TCP and over UDP.
@@ -162,8 +162,8 @@ impl Capabilities {
             }
         };
         let (patterns, remedy) = self.patterns;
-        if !patterns.contains(&spec.pattern.as_str()) {
-            return Err(self.unsupported(spec.pattern.as_str(), remedy));
+        if !patterns.contains(&spec.pattern) {
+            return Err(self.unsupported(spec.pattern.name(), remedy));
         }
         let flows = self.flows[carrier];
         if !(1..=flows).contains(&spec.flows) {
@@ -193,12 +193,12 @@ impl Capabilities {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{Payload, PayloadKind};
+    use model::{Pattern, Payload, PayloadKind};
 
     #[test]
     fn what_a_protocol_does_not_carry_is_refused_by_its_name() {
         let said = |change: fn(&mut Spec)| {
-            let mut spec = Spec::new("tcp", "stream");
+            let mut spec = Spec::new("tcp", Pattern::Stream);
             change(&mut spec);
             uncarried(&spec, &["cc", "warmup"])
         };

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, UdpSocket};
 use std::sync::atomic::AtomicBool;
 
-use model::{Live, Spec, Stop};
+use model::{Live, Pattern, Spec, Stop};
 use peers::{InteropError, Server, TrialObserver, protocol};
 
 struct Ignored;
@@ -23,7 +23,7 @@ fn measured(program: &str, spec: &Spec, host: &str) -> InteropError {
 
 /// Datagrams at a low rate.
 fn datagrams(stop: Stop) -> Spec {
-    Spec { stop, block: 1000, rate_bps: Some(1_000_000), ..Spec::new("udp", "stream") }
+    Spec { stop, block: 1000, rate_bps: Some(1_000_000), ..Spec::new("udp", Pattern::Stream) }
 }
 
 #[test]

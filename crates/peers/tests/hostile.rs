@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use common::{LIMITS, Served, one_by_one};
-use model::{Live, Spec, SplitMix64, Stop};
+use model::{Live, Pattern, Spec, SplitMix64, Stop};
 use peers::{Server, TrialObserver, protocol};
 
 impl Served {
@@ -41,7 +41,7 @@ impl Served {
 
     /// A valid client measures after the server has noticed the end of the hostile one.
     fn serves(&self) {
-        let spec = Spec { stop: Stop::Bytes(1 << 20), ..Spec::new("tcp", "stream") };
+        let spec = Spec { stop: Stop::Bytes(1 << 20), ..Spec::new("tcp", Pattern::Stream) };
         let host = self.address.to_string();
         for _ in 0..500 {
             match protocol("iperf3").unwrap().measure(

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use common::{LIMITS, Served, everyone, one_by_one};
-use model::{Direction, Live, Spec, Stop};
+use model::{Direction, Live, Pattern, Spec, Stop};
 use peer_wire::iperf3::datagram::{Header, REPLY};
 use peers::{InteropError, Server, TrialObserver, protocol};
 
@@ -193,7 +193,7 @@ fn measured(cancel: &AtomicBool, goes_on: impl FnOnce(&mut TcpStream, &UdpSocket
             goes_on(&mut control, &udp);
         });
         let stop = Stop::TimeNs(1_000_000_000);
-        let spec = Spec { stop, block: 1000, rate_bps: Some(1_000_000), ..Spec::new("udp", "stream") };
+        let spec = Spec { stop, block: 1000, rate_bps: Some(1_000_000), ..Spec::new("udp", Pattern::Stream) };
         let host = address.to_string();
         protocol("iperf3")
             .unwrap()
@@ -265,7 +265,7 @@ fn a_connection_that_is_closed_before_any_byte_is_tried_again() {
         let _cookie: [u8; 37] = received(&mut heard);
         heard.write_all(&BUSY).unwrap();
     });
-    let spec = Spec { stop: Stop::TimeNs(1_000_000_000), ..Spec::new("tcp", "stream") };
+    let spec = Spec { stop: Stop::TimeNs(1_000_000_000), ..Spec::new("tcp", Pattern::Stream) };
     let server_of = Server { host: &host, login: None };
     let error =
         protocol("iperf3").unwrap().measure(&spec, &server_of, &mut Ignored, &AtomicBool::new(false)).unwrap_err();
@@ -326,7 +326,7 @@ fn both_directions_with_a_server_of_one_are_refused_with_the_reason() {
             let _ = reader.join().unwrap();
         });
         let stop = Stop::TimeNs(100_000_000);
-        let spec = Spec { direction: Direction::Both, stop, ..Spec::new("tcp", "stream") };
+        let spec = Spec { direction: Direction::Both, stop, ..Spec::new("tcp", Pattern::Stream) };
         let server_of = Server { host: &host, login: None };
         let error =
             protocol("iperf3").unwrap().measure(&spec, &server_of, &mut Ignored, &AtomicBool::new(false)).unwrap_err();
@@ -357,7 +357,7 @@ fn both_directions_of_datagrams_with_a_server_of_one_are_refused_with_the_reason
         stop: Stop::TimeNs(100_000_000),
         rate_bps: Some(1_000_000),
         block: 1_000,
-        ..Spec::new("udp", "stream")
+        ..Spec::new("udp", Pattern::Stream)
     };
     let server_of = Server { host: &host, login: None };
     let error =
@@ -388,7 +388,7 @@ fn a_server_that_reports_nothing_is_a_failure() {
         drop(control);
         reader.join().unwrap().unwrap();
     });
-    let spec = Spec { stop: Stop::TimeNs(100_000_000), ..Spec::new("tcp", "stream") };
+    let spec = Spec { stop: Stop::TimeNs(100_000_000), ..Spec::new("tcp", Pattern::Stream) };
     let server_of = Server { host: &host, login: None };
     let sides = protocol("iperf3").unwrap().measure(&spec, &server_of, &mut Ignored, &AtomicBool::new(false)).unwrap();
     server.join().unwrap();

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use common::{LIMITS, Served, everyone};
-use model::{Direction, EndOptions, Engine, Live, SendBy, Spec, Stop};
+use model::{Direction, EndOptions, Engine, Live, Pattern, SendBy, Spec, Stop};
 use peers::{InteropError, Server, Sides, TrialObserver, protocol};
 
 const BLOCK: usize = 656;
@@ -128,8 +128,8 @@ fn measure(spec: &Spec, address: SocketAddr) -> Result<Sides, InteropError> {
     )
 }
 
-fn brief(transport: &str, pattern: &str) -> Spec {
-    let block = if pattern == "stream" { 1_000 } else { 1 };
+fn brief(transport: &str, pattern: Pattern) -> Spec {
+    let block = if pattern == Pattern::Stream { 1_000 } else { 1 };
     Spec { block, stop: Stop::TimeNs(50_000_000), ..Spec::new(transport, pattern) }
 }
 
@@ -140,13 +140,13 @@ fn differing(ours: &[u8], theirs: &[u8]) -> Vec<usize> {
 
 #[test]
 fn our_client_accepts_netservers_recording() {
-    let reverse = Spec { direction: Direction::Reverse, stop: Stop::Bytes(1 << 20), ..brief("tcp", "stream") };
+    let reverse = Spec { direction: Direction::Reverse, stop: Stop::Bytes(1 << 20), ..brief("tcp", Pattern::Stream) };
     let cases = [
-        ("TCP_STREAM", brief("tcp", "stream"), false),
+        ("TCP_STREAM", brief("tcp", Pattern::Stream), false),
         ("TCP_MAERTS", reverse, true),
-        ("TCP_RR", Spec { stop: Stop::Transactions(100), ..brief("tcp", "rr") }, false),
-        ("UDP_STREAM", Spec { stop: Stop::Blocks(50), ..brief("udp", "stream") }, false),
-        ("UDP_RR", Spec { stop: Stop::Transactions(100), ..brief("udp", "rr") }, false),
+        ("TCP_RR", Spec { stop: Stop::Transactions(100), ..brief("tcp", Pattern::Rr) }, false),
+        ("UDP_STREAM", Spec { stop: Stop::Blocks(50), ..brief("udp", Pattern::Stream) }, false),
+        ("UDP_RR", Spec { stop: Stop::Transactions(100), ..brief("udp", Pattern::Rr) }, false),
     ];
     for (name, spec, sends) in cases {
         let (theirs, answers) = recorded(name);
@@ -166,7 +166,7 @@ fn our_client_accepts_netservers_recording() {
         let bytes = u64::from(word(&answers, BLOCK + 8)) << 32 | u64::from(word(&answers, BLOCK + 12));
         assert_eq!(sides.far.bytes_received, bytes, "{name}: as netserver told");
         assert!(near.bytes_sent + near.bytes_received > 0, "{name}");
-        if spec.pattern == "rr" {
+        if spec.pattern == Pattern::Rr {
             assert!(near.transactions == 100 && near.rtt.as_ref().is_some_and(|rtt| rtt.count > 0), "{name}: {near:?}");
         }
     }
@@ -183,7 +183,7 @@ fn a_refusal_and_a_silence_are_reported() {
         put(&mut block, ERROR_AT, 998);
         line.write_all(&block).unwrap();
     });
-    let error = measure(&brief("tcp", "stream"), address).unwrap_err().to_string();
+    let error = measure(&brief("tcp", Pattern::Stream), address).unwrap_err().to_string();
     assert!(error.contains("998"), "{error}");
     player.join().unwrap();
 }
@@ -376,7 +376,7 @@ fn our_client_opens_a_connection_per_transaction() {
         assert_eq!(line.read(&mut [0]).unwrap(), 0);
         request
     });
-    let sides = measure(&Spec { stop: Stop::Transactions(20), ..brief("tcp", "crr") }, address).unwrap();
+    let sides = measure(&Spec { stop: Stop::Transactions(20), ..brief("tcp", Pattern::Crr) }, address).unwrap();
     let (requested, (theirs, _)) = (player.join().unwrap(), said("TCP_CRR"));
     assert_eq!((sides.failure, sides.near.transactions), (None, 20));
     for at in [0, 96, 100, 104] {
@@ -389,20 +389,20 @@ fn our_client_opens_a_connection_per_transaction() {
 fn our_own_pair_agrees() {
     let served = Served::start();
     let far = EndOptions { sndbuf: Some(1 << 18), rcvbuf: Some(1 << 18), ..EndOptions::default() };
-    let reverse = Spec { direction: Direction::Reverse, stop: Stop::Bytes(1 << 21), ..brief("tcp", "stream") };
+    let reverse = Spec { direction: Direction::Reverse, stop: Stop::Bytes(1 << 21), ..brief("tcp", Pattern::Stream) };
     let cases = [
-        Spec { block: 64 << 10, far, ..brief("tcp", "stream") },
-        Spec { stop: Stop::Bytes(100_000), ..brief("tcp", "stream") },
-        Spec { flows: 3, ..brief("tcp", "stream") },
-        Spec { engine: Engine { send: SendBy::Sendfile, ..Engine::default() }, ..brief("tcp", "stream") },
-        Spec { flows: 2, ..brief("tcp", "rr") },
-        Spec { warmup_ns: 20_000_000, ..brief("tcp", "rr") },
+        Spec { block: 64 << 10, far, ..brief("tcp", Pattern::Stream) },
+        Spec { stop: Stop::Bytes(100_000), ..brief("tcp", Pattern::Stream) },
+        Spec { flows: 3, ..brief("tcp", Pattern::Stream) },
+        Spec { engine: Engine { send: SendBy::Sendfile, ..Engine::default() }, ..brief("tcp", Pattern::Stream) },
+        Spec { flows: 2, ..brief("tcp", Pattern::Rr) },
+        Spec { warmup_ns: 20_000_000, ..brief("tcp", Pattern::Rr) },
         reverse,
-        brief("tcp", "rr"),
-        Spec { block: 100, reply: Some(3000), ..brief("tcp", "rr") },
-        Spec { stop: Stop::Transactions(20), ..brief("tcp", "crr") },
-        Spec { rate_bps: Some(50_000_000), ..brief("udp", "stream") },
-        Spec { block: 64, ..brief("udp", "rr") },
+        brief("tcp", Pattern::Rr),
+        Spec { block: 100, reply: Some(3000), ..brief("tcp", Pattern::Rr) },
+        Spec { stop: Stop::Transactions(20), ..brief("tcp", Pattern::Crr) },
+        Spec { rate_bps: Some(50_000_000), ..brief("udp", Pattern::Stream) },
+        Spec { block: 64, ..brief("udp", Pattern::Rr) },
     ];
     for spec in cases {
         let label = format!("{} {} {:?} {:?}", spec.transport, spec.pattern, spec.direction, spec.stop);
@@ -414,7 +414,7 @@ fn our_own_pair_agrees() {
         } else {
             assert!(far.bytes_received > 0 && far.bytes_received <= near.bytes_sent, "{label}: {far:?}");
         }
-        if spec.pattern != "stream" {
+        if spec.pattern != Pattern::Stream {
             assert!(near.transactions > 0 && near.rtt.is_some(), "{label}: {near:?}");
         }
         if let Some(requested) = spec.far.rcvbuf {
@@ -427,5 +427,5 @@ fn our_own_pair_agrees() {
     let mut answer = [0; BLOCK];
     bad.read_exact(&mut answer).unwrap();
     assert_eq!(word(&answer, ERROR_AT), 998);
-    measure(&brief("tcp", "rr"), served.address).unwrap();
+    measure(&brief("tcp", Pattern::Rr), served.address).unwrap();
 }

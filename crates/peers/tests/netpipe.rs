@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use common::{LIMITS, Served, everyone};
 use model::tally::Count;
-use model::{Direction, Live, NetpipeSizes, Spec, Stop};
+use model::{Direction, Live, NetpipeSizes, Pattern, Spec, Stop};
 use peers::{Curve, InteropError, Server, TrialObserver, protocol};
 
 const PORT: u16 = 5002;
@@ -69,7 +69,7 @@ fn marks(sizes: &[u64], trials: u64, transmits: bool) -> Vec<std::ops::Range<usi
 
 fn points(sizes: NetpipeSizes, change: fn(&mut Spec)) -> Vec<Spec> {
     let point = |block: u64| {
-        let mut spec = Spec { block, stop: Stop::AboutNs(LITTLE_NS), ..Spec::new("tcp", "pingpong") };
+        let mut spec = Spec { block, stop: Stop::AboutNs(LITTLE_NS), ..Spec::new("tcp", Pattern::Pingpong) };
         change(&mut spec);
         spec
     };
@@ -83,7 +83,7 @@ fn both_directions(spec: &mut Spec) {
 }
 
 fn one_direction(spec: &mut Spec) {
-    spec.pattern = "stream".into();
+    spec.pattern = Pattern::Stream;
 }
 
 struct Ignored;

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::AtomicBool;
 
 use common::{LIMITS, Served, everyone};
-use model::{Live, Spec, Stop};
+use model::{Live, Pattern, Spec, Stop};
 use peers::{Limits, Server, Sides, TrialObserver, protocol};
 
 struct Recorder;
@@ -32,7 +32,7 @@ fn measure(spec: &Spec, address: SocketAddr) -> Sides {
 }
 
 fn brief(count: u64) -> Spec {
-    Spec { block: 100, stop: Stop::Transactions(count), ..Spec::new("udp", "rr") }
+    Spec { block: 100, stop: Stop::Transactions(count), ..Spec::new("udp", Pattern::Rr) }
 }
 
 #[test]

@@ -10,8 +10,8 @@ use std::path::Path;
 
 use clock::Clock;
 use model::{
-    Cell, EndTally, Estimate, Ledger, Outcome, Pass, Plan, Run, RunHeader, Shared, Spec, SplitMix64, Stopping, Summary,
-    Trial,
+    Cell, EndTally, Estimate, Ledger, Outcome, Pass, Pattern, Plan, Run, RunHeader, RunKind, Shared, Spec, SplitMix64,
+    Stopping, Summary, Trial,
 };
 use report::{View, format};
 
@@ -54,14 +54,14 @@ fn mesh(hosts: usize) -> Run {
     let plan = Plan { from: names.clone(), to: names.clone(), labels, ..Plan::default() };
     let mut header = RunHeader {
         id: "mesh".into(),
-        kind: RunHeader::MESH.into(),
+        kind: RunKind::Mesh,
         started_unix_ns: 1_795_000_000_000_000_000,
         plan: Some(Box::new(plan)),
         stopping: Stopping::default(),
         ..RunHeader::default()
     };
     let tournament = analysis::plan::RoundRobin::new(hosts);
-    let spec: Shared<Spec> = Spec::new("tcp", "stream").into();
+    let spec: Shared<Spec> = Spec::new("tcp", Pattern::Stream).into();
     let mut random = SplitMix64::new(1);
     let (mut outcomes, mut passes) = (Vec::new(), Vec::new());
     for near in 0..hosts {

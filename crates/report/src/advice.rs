@@ -52,11 +52,11 @@ pub fn sysctl_files(run: &Run) -> [String; 2] {
 mod tests {
     use super::*;
     use crate::sample;
-    use model::{Advice, Cell, Goal, HostSettings};
+    use model::{Advice, Cell, Goal, HostSettings, RunKind};
 
     fn run(confirmed: bool) -> Run {
         let mut run = sample::pair();
-        run.header.kind = "advise".into();
+        run.header.kind = RunKind::Advise;
         let levels = [("window".to_owned(), "1MiB".to_owned())];
         let spec = run.outcomes[0].spec.clone();
         run.header.cells =

@@ -1,7 +1,7 @@
 //! Sentences on an outcome's ceiling and CPU cost, and on the hosts' self-tests.
 
 use model::units::{bits_per_second, count, seconds};
-use model::{EndCost, Inventory, Outcome, Ratio, Run, SelfTestCitation, Verdict};
+use model::{EndCost, Inventory, Outcome, Ratio, Run, RunKind, SelfTestCitation, Verdict};
 
 use crate::selftest::accuracy;
 use crate::{host_facts, labels, sides};
@@ -14,7 +14,7 @@ const MORE_DIGITS: usize = 3;
 /// Sentences on ceiling and cost of each outcome of a run; the sides of a comparison are named. Curves have none, because their
 /// sizes share a pass.
 pub(crate) fn of_run(run: &Run) -> Vec<String> {
-    if run.header.kind == "curve" {
+    if run.header.kind == RunKind::Curve {
         return Vec::new();
     }
     let mut lines: Vec<String> = Vec::new();

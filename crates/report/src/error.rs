@@ -1,5 +1,7 @@
 //! Errors of rendering.
 
+use model::RunKind;
+
 /// An output that cannot be made from the given runs. Each message names the format and the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -18,7 +20,7 @@ pub enum ReportError {
         /// The run's id.
         run: String,
         /// The run's kind.
-        kind: String,
+        kind: RunKind,
     },
     /// The format's program has no such measurement.
     #[error("{format} has no form for {what} (run {run}): use text, csv or json")]

@@ -74,7 +74,7 @@ pub(crate) fn title(run: &Run) -> String {
     match (&header.name, &header.target) {
         (Some(name), _) => name.clone(),
         (None, Some(target)) => format!("{} to {target}", header.kind),
-        (None, None) if header.origin.is_some() => header.kind.clone(),
+        (None, None) if header.origin.is_some() => header.kind.to_string(),
         (None, None) => format!("{} within one host", header.kind),
     }
 }

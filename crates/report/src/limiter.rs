@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{CellWhy, Direction, Outcome, Ratio, Run, RunWhy, SharedLimit, Why, WhyDocument};
+use model::{CellWhy, Direction, Outcome, Pattern, Ratio, Run, RunWhy, SharedLimit, Why, WhyDocument};
 
 use crate::{labels, outcome_line, sides};
 
@@ -107,7 +107,7 @@ fn of_many(run: &RunWhy, columns: usize, text: &mut String) {
         let own = run.cells.iter().find(|cell| cell.cell == *id).and_then(|cell| cell.name.clone());
         own.unwrap_or_else(|| format!("cell {id}"))
     };
-    let patterns: BTreeSet<&str> = run.limits.iter().map(|limit| limit.pattern.as_str()).collect();
+    let patterns: BTreeSet<Pattern> = run.limits.iter().map(|limit| limit.pattern).collect();
     for pattern in patterns {
         let own: Vec<&SharedLimit> = run.limits.iter().filter(|limit| limit.pattern == pattern).collect();
         let all = own.iter().flat_map(|limit| &limit.cells).collect::<BTreeSet<_>>().len();
@@ -231,7 +231,7 @@ pub(crate) fn hanging(start: &str, entry: &str, indent: usize, columns: usize, t
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{BestRegion, Evidence, Grade, LimiterKind, LocatedLoss, LossLocation, Losses, TimePart};
+    use model::{BestRegion, Evidence, Grade, LimiterKind, LocatedLoss, LossLocation, Losses, Pattern, TimePart};
 
     fn why() -> Why {
         let part = |of, share| TimePart { of, share, method: "by the clocks".into() };
@@ -317,15 +317,15 @@ mod tests {
                 why: Some(why()),
             })
             .collect();
-        let limit = |pattern: &str, limiter: Option<&str>, cells: std::ops::Range<u32>| SharedLimit {
-            pattern: pattern.into(),
+        let limit = |pattern, limiter: Option<&str>, cells: std::ops::Range<u32>| SharedLimit {
+            pattern,
             limiter: limiter.map(str::to_owned),
             cells: cells.collect(),
         };
         run.limits = vec![
-            limit("rr", Some("link rate"), 0..3),
-            limit("stream", Some("receive window"), 3..15),
-            limit("stream", None, 15..17),
+            limit(Pattern::Rr, Some("link rate"), 0..3),
+            limit(Pattern::Stream, Some("receive window"), 3..15),
+            limit(Pattern::Stream, None, 15..17),
         ];
         run.worst = vec![4, 16];
         let text = why_report(&document, 120);

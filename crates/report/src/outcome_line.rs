@@ -1,6 +1,6 @@
 //! A finished outcome in one line.
 
-use model::{Direction, Estimate, Outcome, Spec, units};
+use model::{Direction, Estimate, Outcome, Pattern, Spec, units};
 
 use crate::labels;
 
@@ -84,7 +84,7 @@ pub(crate) fn values(outcome: &Outcome) -> String {
     let mut parts = Vec::new();
     if let Some(bps) = summary.goodput_bps {
         parts.push(format!("goodput {}", units::bits_per_second(bps)));
-    } else if let Some(rate) = summary.transactions_per_s.filter(|_| outcome.spec.pattern != "pingpong") {
+    } else if let Some(rate) = summary.transactions_per_s.filter(|_| outcome.spec.pattern != Pattern::Pingpong) {
         parts.push(format!("{} transactions/s", units::count(rate)));
     } else if let Some(ns) = rtt(outcome) {
         parts.push(format!("RTT {}", units::seconds(ns)));
@@ -103,7 +103,7 @@ pub(crate) fn values(outcome: &Outcome) -> String {
     } else if let Some(ns) = summary.rtt_p50_ns {
         parts.push(format!("median {}", units::seconds(ns)));
     }
-    if let Some(ns) = summary.rtt_p99_ns.filter(|_| outcome.spec.pattern != "pingpong") {
+    if let Some(ns) = summary.rtt_p99_ns.filter(|_| outcome.spec.pattern != Pattern::Pingpong) {
         parts.push(format!("p99 {}", units::seconds(ns)));
     }
     if let Some(lost) = summary.packets_lost.filter(|lost| *lost > 0) {

@@ -1,7 +1,7 @@
 //! The table of runs in a store.
 
 use comfy_table::{ContentArrangement, Table};
-use model::{Direction, Estimate, FindingKind, Run, Trust, units};
+use model::{Direction, Estimate, FindingKind, Run, RunKind, Trust, units};
 
 use crate::{labels, outcome_line, spread};
 
@@ -31,7 +31,7 @@ impl From<&Run> for RunRow {
         Self {
             id: run.header.id.clone(),
             started_unix_ns: run.header.started_unix_ns,
-            kind: run.header.kind.clone(),
+            kind: run.header.kind.to_string(),
             target: run.header.target.clone(),
             transport: labels::distinct(run, |spec| spec.transport.to_string()),
             measured: String::new(),
@@ -87,7 +87,7 @@ pub(crate) fn result(run: &Run) -> String {
     let peak = found(FindingKind::Peak, "bit/s").map(|bps| format!("peak {}", units::bits_per_second(bps)));
     let latency = found(FindingKind::Latency, "ns").map(|ns| format!("RTT {}", units::seconds(ns)));
     let found: Vec<String> = peak.into_iter().chain(latency).collect();
-    if run.header.kind == "curve" && !found.is_empty() {
+    if run.header.kind == RunKind::Curve && !found.is_empty() {
         return found.join(", ");
     }
     if run.header.plan.is_some() && run.outcomes.len() > 1 {
@@ -95,7 +95,7 @@ pub(crate) fn result(run: &Run) -> String {
             .unwrap_or_else(|| format!("{} of {} cells", run.outcomes.len(), run.header.cells.len()));
     }
     match run.outcomes.as_slice() {
-        [a, b] if run.header.kind == "ab" => {
+        [a, b] if run.header.kind == RunKind::Ab => {
             let difference = run.findings.iter().find_map(|finding| {
                 let answer = labels::answer(finding.comparison.as_ref()?.answer);
                 let figure =

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Advice, Outcome, Run};
+use model::{Advice, Outcome, Run, RunKind};
 
 /// Longest list of flags that a legend shows.
 const ROOM: usize = 60;
@@ -12,7 +12,7 @@ pub(crate) fn side(run: &Run, outcome: &Outcome) -> Option<&'static str> {
     if let Some(advice) = &run.advice {
         return of_search(run, advice, outcome);
     }
-    (run.header.kind == "ab").then_some(if outcome.cell == 0 { "A" } else { "B" })
+    (run.header.kind == RunKind::Ab).then_some(if outcome.cell == 0 { "A" } else { "B" })
 }
 
 /// Whether an outcome is the start of the search or its best combination.

@@ -1,7 +1,7 @@
 //! How far the values of a plan are apart: the least, the median and the greatest one, with their places.
 
 use analysis::plan::{PlanTable, tables};
-use model::{Factor, Run, RunHeader};
+use model::{Factor, Run, RunKind};
 
 use crate::labels;
 
@@ -86,7 +86,7 @@ pub(crate) fn sentence(table: &PlanTable) -> Option<String> {
 /// Mbit/s`. `None` of other runs.
 pub(crate) fn short(run: &Run) -> Option<String> {
     run.header.plan.as_ref().filter(|plan| plan.groups().is_none())?;
-    ["run", RunHeader::MESH].contains(&run.header.kind.as_str()).then_some(())?;
+    matches!(run.header.kind, RunKind::Run | RunKind::Mesh).then_some(())?;
     let all = shown(run);
     let of_hosts = all.iter().all(is_of_hosts);
     let several = all.iter().any(|table| table.measure != all[0].measure);

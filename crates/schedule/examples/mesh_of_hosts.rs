@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use analysis::plan::Slot;
 use clock::Clock;
-use model::{Cell, EndTally, Factor, FlowTally, Plan, RunHeader, Shared, Spec, SplitMix64, Stopping};
+use model::{Cell, EndTally, Factor, FlowTally, Pattern, Plan, RunHeader, RunKind, Shared, Spec, SplitMix64, Stopping};
 use schedule::{Completed, End, EndResult, PassResult, PlanSchedule, Run, Step, TestRequest, TestResult};
 
 /// Length of a trial, and until the next can begin, ns.
@@ -60,7 +60,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// A round of all pairs.
 fn mesh(hosts: usize) -> (RunHeader, PlanSchedule) {
     let names: Vec<String> = (0..hosts).map(|host| format!("node{host:05}")).collect();
-    let spec: Shared<Spec> = Spec::new("tcp", "stream").into();
+    let spec: Shared<Spec> = Spec::new("tcp", Pattern::Stream).into();
     let pairs = (0..hosts).flat_map(|near| (0..hosts).map(move |far| (near, far))).filter(|(near, far)| near != far);
     let (mut cells, mut slots) = (Vec::new(), Vec::new());
     for (id, (near, far)) in (0..).zip(pairs) {
@@ -72,7 +72,7 @@ fn mesh(hosts: usize) -> (RunHeader, PlanSchedule) {
     }
     let plan = Plan { from: names.clone(), to: names, retests: Some(5), ..Plan::default() };
     let header = RunHeader {
-        kind: RunHeader::MESH.into(),
+        kind: RunKind::Mesh,
         cells,
         stopping: Stopping { min_trials: 1, max_trials: 1, seed: 3, ..Stopping::default() },
         plan: Some(Box::new(plan.clone())),

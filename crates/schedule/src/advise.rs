@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use analysis::advice::{
     Confirmation, PairRound, RaceRound, Search, SearchContext, TrialScore, candidates, rule, score, spec_of,
 };
-use model::{Cell, Event, Goal, Phase, ReceiveBy, RunHeader, SendBy, Spec, Stop};
+use model::{Cell, Event, Goal, Pattern, Phase, ReceiveBy, RunHeader, SendBy, Spec, Stop};
 
 use crate::search_state::{PILOT, SearchState};
 use crate::state::RunState;
@@ -114,7 +114,7 @@ enum TryoutAt {
 impl Advise {
     pub(crate) fn new(header: &RunHeader, plan: AdvisePlan, methods: Methods) -> Self {
         let first = header.cells.first().cloned();
-        let spec = first.as_ref().map_or_else(|| Spec::new("tcp", "stream"), |cell| Spec::clone(&cell.spec));
+        let spec = first.as_ref().map_or_else(|| Spec::new("tcp", Pattern::Stream), |cell| Spec::clone(&cell.spec));
         let search = SearchState::new(plan.goal, spec);
         let at = if first.is_some() { At::Pilot(0) } else { At::End(End::Finished) };
         Self { plan, methods, first, search, at, trial: None }

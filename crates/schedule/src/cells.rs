@@ -516,7 +516,7 @@ impl CellState {
 
 #[cfg(test)]
 mod tests {
-    use model::Stop;
+    use model::{Pattern, Stop};
 
     use super::*;
 
@@ -547,8 +547,11 @@ mod tests {
 
     #[test]
     fn a_size_that_converged_on_slow_passes_is_measured_again() {
-        let spec =
-            |id: u32| Spec { block: u64::from(1 + id), stop: Stop::AboutNs(1_000_000), ..Spec::new("tcp", "pingpong") };
+        let spec = |id: u32| Spec {
+            block: u64::from(1 + id),
+            stop: Stop::AboutNs(1_000_000),
+            ..Spec::new("tcp", Pattern::Pingpong)
+        };
         let header =
             RunHeader { cells: (0..SIZES).map(|id| Cell::new(id, spec(id))).collect(), ..RunHeader::default() };
         let mut cells = Cells::new(&header, ScheduleKind::Curve);

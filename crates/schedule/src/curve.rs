@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use model::{Cell, Direction, Event, Order, Phase, RunHeader, Shared, Spec, SplitMix64, Stop};
+use model::{Cell, Direction, Event, Order, Pattern, Phase, RunHeader, Shared, Spec, SplitMix64, Stop};
 
 use crate::cells::CellState;
 use crate::curve_check::{CHECK_SHARE, Check};
@@ -126,7 +126,8 @@ impl Curve {
     pub(crate) fn new(header: &RunHeader, plan: &CurvePlan) -> Self {
         let mut sizes: Vec<(u32, u64)> = header.cells.iter().map(|cell| (cell.id, cell.spec.block)).collect();
         sizes.sort_by_key(|(_, block)| *block);
-        let first = header.cells.first().map_or_else(|| Spec::new("tcp", "pingpong"), |cell| Spec::clone(&cell.spec));
+        let first =
+            header.cells.first().map_or_else(|| Spec::new("tcp", Pattern::Pingpong), |cell| Spec::clone(&cell.spec));
         Self {
             leg_ns: plan.leg_ns.unwrap_or_else(|| leg_ns(header)),
             random: SplitMix64::new(header.stopping.seed),
@@ -262,7 +263,7 @@ impl Curve {
         let Some((block, exchange_ns)) = measured.map(|cell| (cell.cell.spec.block, cell.expected_ns())).max() else {
             return;
         };
-        let one_way_ns = if self.first.pattern == "pingpong" { exchange_ns / 2 } else { exchange_ns };
+        let one_way_ns = if self.first.pattern == Pattern::Pingpong { exchange_ns / 2 } else { exchange_ns };
         if self.plan.limit_ns.is_some_and(|limit| one_way_ns > limit) {
             state.cells.give_up(|spec| spec.block > block);
             return;
@@ -513,9 +514,9 @@ pub fn anatomy_of(header: &RunHeader) -> Option<Spec> {
     let ns = ANATOMY.0.min(header.stopping.budget_ns? / ANATOMY.1);
     let smallest = Spec::clone(&header.cells.iter().min_by_key(|cell| cell.spec.block)?.spec);
     // The points of a curve have no series.
-    let interval_ns = Spec::new("tcp", "rr").interval_ns;
+    let interval_ns = Spec::new("tcp", Pattern::Rr).interval_ns;
     let stop = Stop::TimeNs(ns);
-    Some(Spec { pattern: "rr".into(), reply: None, stop, interval_ns, anatomy: true, capture: None, ..smallest })
+    Some(Spec { pattern: Pattern::Rr, reply: None, stop, interval_ns, anatomy: true, capture: None, ..smallest })
 }
 
 /// The share of the passes that a size takes part in: the variance of all sizes together is smallest if the share falls with the

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use analysis::CheckStream;
-use model::{Direction, PeakCheck, RunHeader, Shared, Spec, Stop, Stopping, Strategy};
+use model::{Direction, Pattern, PeakCheck, RunHeader, Shared, Spec, Stop, Stopping, Strategy};
 
 use crate::curve_leg::{Planned, TRIAL_NS, leg_cost_ns, spec_of, warm_up};
 use crate::state::RunState;
@@ -117,13 +117,13 @@ fn streams(size: &Spec, rtt_ns: u64) -> Vec<Spec> {
     let directions: &[Direction] = match size.direction {
         Direction::Both => &[],
         _ if !size.transport_facts().is_some_and(|facts| facts.is_over_tcp()) || size.rate_bps.is_some() => &[],
-        _ if size.pattern == "pingpong" => &[Direction::Send, Direction::Reverse],
+        _ if size.pattern == Pattern::Pingpong => &[Direction::Send, Direction::Reverse],
         Direction::Send => &[Direction::Send],
         Direction::Reverse => &[Direction::Reverse],
     };
     let ns = stream_ns(rtt_ns);
     let stream = |direction: &Direction| Spec {
-        pattern: "stream".into(),
+        pattern: Pattern::Stream,
         reply: None,
         block: size.block.max(STREAM_BLOCK),
         direction: *direction,
@@ -131,7 +131,7 @@ fn streams(size: &Spec, rtt_ns: u64) -> Vec<Spec> {
         warmup_ns: ns / 2,
         strategy: Strategy::Auto,
         // The points of a curve have no series.
-        interval_ns: Spec::new("tcp", "stream").interval_ns,
+        interval_ns: Spec::new("tcp", Pattern::Stream).interval_ns,
         capture: None,
         ..size.clone()
     };

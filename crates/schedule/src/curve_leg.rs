@@ -1,6 +1,6 @@
 //! The legs of a curve's passes.
 
-use model::{Spec, Stop};
+use model::{Pattern, Spec, Stop};
 
 use crate::Leg;
 
@@ -26,7 +26,7 @@ pub fn leg(block: u64, leg_ns: u64, expected_ns: u64) -> Leg {
 /// The leg before the first timed one, of this many exchanges of each flow.
 #[must_use]
 pub fn warm_up(first: &Spec, each: u64) -> Planned {
-    let block = if first.pattern == "pingpong" { 1 } else { 8 };
+    let block = if first.pattern == Pattern::Pingpong { 1 } else { 8 };
     let exchanges = each * u64::from(first.flows);
     (None, Leg { block, reply: block, stop: Stop::Transactions(exchanges), expected_ns: 0 })
 }

@@ -70,7 +70,7 @@ pub(crate) fn with_length(spec: &Spec, ns: u64) -> Shared<Spec> {
 
 #[cfg(test)]
 mod tests {
-    use model::{Cell, Ping, Stopping};
+    use model::{Cell, Pattern, Ping, Stopping};
 
     use super::*;
     use crate::PairedPlan;
@@ -80,7 +80,7 @@ mod tests {
 
     /// Lengths of the trials and the budget, s, of a comparison of settled streams with a budget of two minutes over `rtt_ms`.
     fn fitted(rtt_ms: u64, steady: [bool; 2], unfixed: Unfixed) -> (Vec<u64>, u64) {
-        let spec = |steady| Spec { steady, stop: Stop::TimeNs(SECOND), ..Spec::new("tcp", "stream") };
+        let spec = |steady| Spec { steady, stop: Stop::TimeNs(SECOND), ..Spec::new("tcp", Pattern::Stream) };
         let ping = Ping { median_ns: Some(rtt_ms * 1_000_000), ..Ping::default() };
         let mut header = RunHeader {
             cells: steady.into_iter().zip(0..).map(|(steady, id)| Cell::new(id, spec(steady))).collect(),

@@ -109,7 +109,7 @@ fn loses(spec: &Spec, pass: &RatePass) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use model::{DatagramTally, EndTally};
+    use model::{DatagramTally, EndTally, Pattern};
     use proptest::prelude::*;
 
     use super::*;
@@ -136,7 +136,7 @@ mod tests {
     }
 
     fn search(capacity: f64, full: f64) -> (f64, u32) {
-        let spec = Spec { no_loss: true, ..Spec::new("udp", "stream") };
+        let spec = Spec { no_loss: true, ..Spec::new("udp", Pattern::Stream) };
         let mut search = LossSearch::new(&spec, 3);
         let mut passes = 0;
         while let Some((number, spec, _)) = search.next() {
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_pass_that_ends_early_ends_the_search() {
-        let mut search = LossSearch::new(&Spec::new("udp", "stream"), 0);
+        let mut search = LossSearch::new(&Spec::new("udp", Pattern::Stream), 0);
         search.completed(RatePass { failure: Some("lost".into()), ..RatePass::default() });
         assert!(search.next().is_none());
         assert_eq!(search.found().failure.as_deref(), Some("lost"));

@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 use analysis::plan::Slot;
 use model::SplitMix64;
 use model::{
-    Cell, Conditions, Direction, EndTally, Event, FlowTally, Goal, Otherwise, Outcome, Plan, Require, RttTally,
-    RunHeader, SendBy, SocketFacts, Spec, Stamps, Stop, Stopping, Trial,
+    Cell, Conditions, Direction, EndTally, Event, FlowTally, Goal, Otherwise, Outcome, Pattern, Plan, Require,
+    RttTally, RunHeader, SendBy, SocketFacts, Spec, Stamps, Stop, Stopping, Trial,
 };
 use proptest::prelude::*;
 
@@ -329,11 +329,11 @@ fn header(cells: Vec<Spec>, budget_ns: u64, seed: u64) -> RunHeader {
 }
 
 fn stream(ns: u64) -> Spec {
-    Spec { stop: Stop::TimeNs(ns), ..Spec::new("tcp", "stream") }
+    Spec { stop: Stop::TimeNs(ns), ..Spec::new("tcp", Pattern::Stream) }
 }
 
 fn sizes() -> Vec<Spec> {
-    let size = |power: u32| Spec { block: 1 << power, stop: Stop::AboutNs(MS), ..Spec::new("tcp", "pingpong") };
+    let size = |power: u32| Spec { block: 1 << power, stop: Stop::AboutNs(MS), ..Spec::new("tcp", Pattern::Pingpong) };
     (0..=20).step_by(2).map(size).collect()
 }
 

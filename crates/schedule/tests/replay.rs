@@ -9,7 +9,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
-use model::{Cell, EndTally, Event, Outcome, RttTally, RunHeader, Spec, Stop, Stopping};
+use model::{Cell, EndTally, Event, Outcome, Pattern, RttTally, RunHeader, Spec, Stop, Stopping};
 use schedule::{Completed, CurvePlan, EndResult, Leg, Methods, PassResult, Run, Schedule, Step};
 
 /// Names another folder of recordings, such as those that `make truth` makes.
@@ -68,7 +68,7 @@ impl Recording {
 
 /// Measures a curve on the replayed passes until they or the budget end; returns its outcomes and the passes that it took.
 fn replay(recording: &Recording, budget_ns: u64) -> (Vec<Outcome>, usize) {
-    let spec = |block: u64| Spec { block, stop: Stop::AboutNs(0), ..Spec::new("tcp", "pingpong") };
+    let spec = |block: u64| Spec { block, stop: Stop::AboutNs(0), ..Spec::new("tcp", Pattern::Pingpong) };
     let cells = recording.sizes.iter().zip(0..).map(|(size, id)| Cell::new(id, spec(*size))).collect();
     let stopping = Stopping { min_trials: 6, budget_ns: Some(budget_ns), seed: 7, ..Stopping::default() };
     let header = RunHeader { cells, stopping, ..RunHeader::default() };

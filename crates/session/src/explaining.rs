@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::limiter::{between_runs, changes, first_cause, regions};
-use model::{Cell, CellWhy, Factor, Outcome, Run, RunWhy, SharedLimit, Spec, Summary, WhyDocument, median};
+use model::{
+    Cell, CellWhy, Factor, Outcome, Pattern, Run, RunKind, RunWhy, SharedLimit, Spec, Summary, WhyDocument, median,
+};
 
 use crate::failure::Failure;
 
@@ -20,7 +22,7 @@ pub fn explain(runs: &[Run], cell: Option<u32>, line: fn(&Outcome) -> String) ->
         let cells: Vec<String> = outcomes().map(|one| one.cell.to_string()).collect();
         return Err(Failure::usage(format!("`cell {cell}`: no such cell; the cells are {}", cells.join(", "))));
     }
-    let of_kind = |curve| runs.iter().filter(move |run| (run.header.kind == "curve") == curve);
+    let of_kind = |curve| runs.iter().filter(move |run| (run.header.kind == RunKind::Curve) == curve);
     let curves: Vec<(String, &[Outcome])> = of_kind(true).map(|run| (label(run), run.outcomes.as_slice())).collect();
     let singles: Vec<(String, &Outcome)> =
         of_kind(false).flat_map(|run| run.outcomes.iter().map(|outcome| (label(run), outcome))).collect();
@@ -59,7 +61,7 @@ fn of_outcome(run: &Run, outcome: &Outcome, line: fn(&Outcome) -> String) -> Vec
 fn of_run(run: &Run, cell: Option<u32>, line: fn(&Outcome) -> String) -> RunWhy {
     let header = &run.header;
     let selected = |outcome: &&Outcome| cell.is_none_or(|cell| outcome.cell == cell);
-    let (cells, changes) = if header.kind == "curve" {
+    let (cells, changes) = if header.kind == RunKind::Curve {
         let main: Vec<Outcome> =
             run.outcomes.iter().filter(|outcome| outcome.spec.transport != Spec::CEILING).cloned().collect();
         (Vec::new(), changes(&main))
@@ -108,26 +110,23 @@ fn pairs(run: &Run) -> BTreeSet<[&String; 2]> {
 
 /// The cells by their pattern and limiter.
 fn shared_limits(run: &Run, cells: &[CellWhy]) -> Vec<SharedLimit> {
-    let patterns: BTreeMap<u32, &str> =
-        run.outcomes.iter().map(|outcome| (outcome.cell, outcome.spec.pattern.as_str())).collect();
-    let mut found: BTreeMap<(&str, Option<String>), Vec<u32>> = BTreeMap::new();
+    let patterns: BTreeMap<u32, Pattern> =
+        run.outcomes.iter().map(|outcome| (outcome.cell, outcome.spec.pattern)).collect();
+    let mut found: BTreeMap<(Pattern, Option<String>), Vec<u32>> = BTreeMap::new();
     for cell in cells {
         let Some(pattern) = patterns.get(&cell.cell) else { continue };
         let limiter = cell
             .why
             .as_ref()
             .map(|why| first_cause(&why.statement).split([';', ':', '(']).next().unwrap_or_default().trim().to_owned());
-        let own = found.entry((pattern, limiter)).or_default();
+        let own = found.entry((*pattern, limiter)).or_default();
         if own.last() != Some(&cell.cell) {
             own.push(cell.cell);
         }
     }
-    let limit = |((pattern, limiter), cells): ((&str, Option<String>), Vec<u32>)| SharedLimit {
-        pattern: pattern.to_owned(),
-        limiter,
-        cells,
-    };
-    let mut limits: Vec<SharedLimit> = found.into_iter().map(limit).collect();
+    let found = found.into_iter();
+    let mut limits: Vec<SharedLimit> =
+        found.map(|((pattern, limiter), cells)| SharedLimit { pattern, limiter, cells }).collect();
     limits.sort_by(|a, b| a.pattern.cmp(&b.pattern).then(b.cells.len().cmp(&a.cells.len())));
     limits
 }
@@ -136,13 +135,13 @@ fn shared_limits(run: &Run, cells: &[CellWhy]) -> Vec<SharedLimit> {
 fn worst(run: &Run) -> Vec<u32> {
     let value =
         |outcome: &Outcome| outcome.estimate.as_ref().map(|estimate| estimate.value).filter(|value| *value > 0.0);
-    let mut values: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    let mut values: BTreeMap<Pattern, Vec<f64>> = BTreeMap::new();
     for outcome in &run.outcomes {
-        values.entry(outcome.spec.pattern.as_str()).or_default().extend(value(outcome));
+        values.entry(outcome.spec.pattern).or_default().extend(value(outcome));
     }
     let mut all: Vec<(f64, u32)> = Vec::new();
     for outcome in run.outcomes.iter().filter(|outcome| !outcome.spec.is_point()) {
-        let middle = values.get(outcome.spec.pattern.as_str()).and_then(|values| median(values));
+        let middle = values.get(&outcome.spec.pattern).and_then(|values| median(values));
         let is_time = outcome.estimate.as_ref().is_some_and(|estimate| estimate.unit == "ns");
         if let Some((value, middle)) = value(outcome).zip(middle) {
             all.push((if is_time { middle / value } else { value / middle }, outcome.cell));
@@ -158,22 +157,24 @@ fn worst(run: &Run) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use model::{Estimate, LimiterKind, RunHeader, Why};
+    use model::{Estimate, LimiterKind, Pattern, RunHeader, Why};
 
     use super::*;
 
     /// A mesh of this many hosts in round trips and streams: streams to the last host are slow, and limited by its CPU.
     fn mesh(hosts: u32) -> Run {
-        let mut run = Run::new(RunHeader { kind: RunHeader::MESH.into(), ..RunHeader::default() });
+        let mut run = Run::new(RunHeader { kind: RunKind::Mesh, ..RunHeader::default() });
         let factor = Factor { name: "pattern".into(), key: "pattern".into(), ..Factor::default() };
         run.header.plan = Some(Box::new(model::Plan { factors: vec![factor], ..model::Plan::default() }));
         let pairs = (1..=hosts).flat_map(|from| (1..=hosts).map(move |to| (from, to))).filter(|(from, to)| from != to);
-        for ((from, to), pattern) in pairs.flat_map(|pair| ["rr", "stream"].map(|pattern| (pair, pattern))) {
+        for ((from, to), pattern) in
+            pairs.flat_map(|pair| [Pattern::Rr, Pattern::Stream].map(|pattern| (pair, pattern)))
+        {
             let id = run.header.cells.len() as u32;
-            let levels = [("from", format!("n{from}")), ("to", format!("n{to}")), ("pattern", pattern.to_owned())];
+            let levels = [("from", format!("n{from}")), ("to", format!("n{to}")), ("pattern", pattern.to_string())];
             let levels = levels.map(|(name, level)| (name.to_owned(), level)).into();
             let cell = Cell { levels, ..Cell::new(id, Spec::new("tcp", pattern)) };
-            let is_slow = to == hosts && pattern == "stream";
+            let is_slow = to == hosts && pattern == Pattern::Stream;
             let mut outcome = analysis::outcome(&cell, Vec::new(), &run.header.stopping, analysis::Context::default());
             let value = if is_slow { 100.0 - f64::from(from) } else { 1_000.0 };
             outcome.estimate = Some(Estimate {
@@ -214,13 +215,13 @@ mod tests {
         let found = explained(mesh(6), None);
         assert_eq!(found.cells.len(), 60);
         assert_eq!(found.cells[1].name.as_deref(), Some("n1 → n2"));
-        let limits: Vec<_> = found
-            .limits
-            .iter()
-            .map(|limit| (limit.pattern.as_str(), limit.limiter.as_deref(), limit.cells.len()))
-            .collect();
-        let expected =
-            [("rr", Some("link rate"), 30), ("stream", Some("link rate"), 25), ("stream", Some("receiver CPU"), 5)];
+        let limits: Vec<_> =
+            found.limits.iter().map(|limit| (limit.pattern, limit.limiter.as_deref(), limit.cells.len())).collect();
+        let expected = [
+            (Pattern::Rr, Some("link rate"), 30),
+            (Pattern::Stream, Some("link rate"), 25),
+            (Pattern::Stream, Some("receiver CPU"), 5),
+        ];
         assert_eq!(limits, expected);
         let worst: Vec<Option<&str>> = found
             .worst

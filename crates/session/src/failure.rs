@@ -8,7 +8,7 @@ use control::ControlError;
 use control::proto::message::Obstacle;
 use host::tune::Fault;
 use lab::LabError;
-use model::{Answer, Cell, FindingKind, Run};
+use model::{Answer, Cell, FindingKind, Run, RunKind};
 use peers::InteropError;
 
 use crate::draft::FieldError;
@@ -49,7 +49,7 @@ pub fn of_answer(answer: Answer) -> u8 {
 pub fn of_run(run: &Run) -> u8 {
     let interrupted = run.ending.as_ref().is_some_and(|ending| ending.how == "interrupted");
     // The trials of a search may fail; its report says so.
-    let untrusted = run.header.kind != "advise" && run.outcomes.iter().any(analysis::outcome::is_unusable);
+    let untrusted = run.header.kind != RunKind::Advise && run.outcomes.iter().any(analysis::outcome::is_unusable);
     match () {
         () if interrupted => INTERRUPTED,
         () if has_skipped(run) => {

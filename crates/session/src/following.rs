@@ -189,14 +189,14 @@ mod tests {
     use std::io::{BufRead, BufReader};
     use std::os::unix::net::UnixListener;
 
-    use model::{Cell, Phase, Spec};
+    use model::{Cell, Pattern, Phase, Spec};
 
     use super::*;
 
     fn header() -> RunHeader {
         RunHeader {
             id: "20261126-091506-d3df".into(),
-            cells: vec![Cell::new(0, Spec::new("tcp", "stream"))],
+            cells: vec![Cell::new(0, Spec::new("tcp", Pattern::Stream))],
             ..Default::default()
         }
     }

@@ -135,15 +135,16 @@ fn comparable(a: &Spec, b: &Spec) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Pattern;
 
     #[test]
     fn a_json_file_is_a_whole_spec_or_has_the_names_of_flags() {
-        let whole = serde_json::to_string(&Spec { flows: 3, ..Spec::new("tcp", "rr") }).unwrap();
+        let whole = serde_json::to_string(&Spec { flows: 3, ..Spec::new("tcp", Pattern::Rr) }).unwrap();
         let spec = of_json("a.json", &whole).unwrap_or_else(|failure| panic!("{failure}"));
-        assert_eq!((spec.pattern.as_str(), spec.flows), ("rr", 3));
+        assert_eq!((spec.pattern, spec.flows), (Pattern::Rr, 3));
         let keys = r#"{"pattern": "rr", "flows": 3, "far": {"cc": "bbr"}}"#;
         let spec = of_json("a.json", keys).unwrap_or_else(|failure| panic!("{failure}"));
-        assert_eq!((spec.pattern.as_str(), spec.flows, spec.far.cc.as_deref()), ("rr", 3, Some("bbr")));
+        assert_eq!((spec.pattern, spec.flows, spec.far.cc.as_deref()), (Pattern::Rr, 3, Some("bbr")));
         let wrong = |text: &str| of_json("a.json", text).unwrap_err().to_string();
         assert_eq!(wrong(r#"{"flows": 0}"#), "a.json: flows: '0' is not a whole number from 1 to 16384");
         assert!(wrong(r#"{"pattern": "curve", "block": "8"}"#).contains("a curve is several measurements"));

@@ -3,7 +3,7 @@
 use control::coordinator::leads_to_loopback;
 use model::{BitRate, Framing};
 
-use crate::draft::{FieldError, Pattern, SpecDraft};
+use crate::draft::{FieldError, SpecDraft, TestKind};
 use crate::running_lab::LAB_VARIABLE;
 
 /// The rate that a single measurement starts at, as iperf3 does.
@@ -15,7 +15,7 @@ pub fn lacks_rate(draft: &SpecDraft) -> bool {
     let given = draft.rate.is_some() || draft.unpaced || draft.find_no_loss || draft.responsiveness;
     let datagrams = engine::transport::transport(draft.transport())
         .is_ok_and(|transport| transport.overruns() && transport.facts().framing == Some(Framing::Udp));
-    datagrams && !given && matches!(draft.pattern, Pattern::Stream | Pattern::Transfer)
+    datagrams && !given && matches!(draft.pattern, TestKind::Stream | TestKind::Transfer)
 }
 
 /// Whether the data stays on this host, or in a lab.
@@ -42,14 +42,14 @@ mod tests {
 
     #[test]
     fn datagrams_that_leave_the_host_need_a_rate() {
-        let udp = SpecDraft { udp: true, ..SpecDraft::new(Pattern::Stream) };
+        let udp = SpecDraft { udp: true, ..SpecDraft::new(TestKind::Stream) };
         let error = check(&udp, None, Some("192.0.2.1")).unwrap_err().to_string();
         assert!(error.contains("give `rate`, or `rate max`"), "{error}");
         assert!(check(&udp, Some("192.0.2.2"), Some("127.0.0.1")).is_err(), "another host's loopback");
         assert!(check(&udp, None, Some("127.0.0.1")).is_ok() && check(&udp, None, None).is_ok());
         for free in [
-            SpecDraft::new(Pattern::Stream),
-            SpecDraft { udp: true, ..SpecDraft::new(Pattern::Rr) },
+            SpecDraft::new(TestKind::Stream),
+            SpecDraft { udp: true, ..SpecDraft::new(TestKind::Rr) },
             SpecDraft { rate: Some(BitRate(5_000_000)), ..udp.clone() },
             SpecDraft { unpaced: true, ..udp.clone() },
             SpecDraft { find_no_loss: true, ..udp.clone() },

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use analysis::stats::Parts;
-use model::{Run, Trial};
+use model::{Run, RunKind, Trial};
 
 use crate::failure::Failure;
 use crate::run::{ParsedPlan, Resumed};
@@ -23,9 +23,9 @@ pub fn load(reference: &str, store: Option<&Path>, note: impl Fn(&str)) -> Resul
     for trial in loaded.orphans {
         trials.entry(trial.cell).or_default().push(trial);
     }
-    let curve = run.header.kind == "curve";
+    let curve = run.header.kind == RunKind::Curve;
     // As in a schedule: cells that are compared in turns are not measured until each has converged by itself.
-    let paired = matches!(run.header.kind.as_str(), "ab" | "advise");
+    let paired = matches!(run.header.kind, RunKind::Ab | RunKind::Advise);
     let mut parts = if curve { parts(&run, &trials) } else { BTreeMap::new() };
     for (id, trials) in trials {
         let Some(cell) = model::Cell::find(&run.header.cells, id) else { continue };
@@ -49,7 +49,7 @@ pub fn load(reference: &str, store: Option<&Path>, note: impl Fn(&str)) -> Resul
             () if curve => analysis::of_curve(&run.outcomes),
             () if run.header.plan.is_some() => analysis::of_plan(&run.header, &run.outcomes, &run.passes, &run.retests),
             // Each step of a search has its own.
-            () if run.header.kind == "advise" => Vec::new(),
+            () if run.header.kind == RunKind::Advise => Vec::new(),
             () if paired => analysis::of_paired(&run.outcomes, &run.header.stopping),
             () => analysis::of_single(&run.outcomes),
         };

@@ -6,7 +6,9 @@
 
 use std::time::{Duration, Instant};
 
-use model::{Cell, EndTally, Event, Inventory, Pass, RttTally, RunHeader, Spec, Stopping, Tool, Trial};
+use model::{
+    Cell, EndTally, Event, Inventory, Pass, Pattern, RttTally, RunHeader, RunKind, Spec, Stopping, Tool, Trial,
+};
 use store::{Store, new_run_id};
 
 const PASSES: u32 = 20;
@@ -49,11 +51,11 @@ fn report(what: &str, times: &mut [Duration]) {
 }
 
 fn header() -> RunHeader {
-    let spec = Spec::new("tcp", "pingpong");
+    let spec = Spec::new("tcp", Pattern::Pingpong);
     RunHeader {
         id: new_run_id(1_795_293_478_000_000_000, 1),
         name: None,
-        kind: "curve".into(),
+        kind: RunKind::Curve,
         command: Vec::new(),
         started_unix_ns: 1_795_293_478_000_000_000,
         tool: Tool::default(),

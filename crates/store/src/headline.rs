@@ -92,7 +92,7 @@ fn directions(outcome: &Outcome) -> Option<Directions> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{Event, Spec, Summary};
+    use model::{Event, Pattern, Spec, Summary};
 
     fn estimate(value: f64) -> Option<Estimate> {
         let words = |text: &str| text.to_owned();
@@ -101,7 +101,7 @@ mod tests {
     }
 
     fn outcome(estimate: Option<Estimate>) -> Event {
-        let (spec, summary) = (Spec::new("tcp", "stream"), Summary::default());
+        let (spec, summary) = (Spec::new("tcp", Pattern::Stream), Summary::default());
         Event::Outcome(Outcome { cell: 0, spec: spec.into(), summary, estimate, histogram: None, trials: Vec::new() })
     }
 

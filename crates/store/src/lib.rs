@@ -9,7 +9,7 @@
 //! was there before. A sync for each trial would cost more than some trials last.
 //!
 //! ```
-//! use model::{Ending, Event, EventSink, Inventory, RunHeader, Stopping, Tool};
+//! use model::{Ending, Event, EventSink, Inventory, RunHeader, RunKind, Stopping, Tool};
 //! use store::{Store, new_run_id};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -20,7 +20,7 @@
 //! recorder.event(&Event::Run(RunHeader {
 //!     id: new_run_id(1_795_293_478_000_000_000, 0x4f1a),
 //!     name: Some("before".into()),
-//!     kind: "stream".into(),
+//!     kind: RunKind::Stream,
 //!     command: vec!["thru".into(), "stream".into(), "10.0.0.2".into()],
 //!     started_unix_ns: 1_795_293_478_000_000_000,
 //!     tool: Tool::default(),

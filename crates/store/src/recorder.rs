@@ -251,7 +251,7 @@ impl Recorder {
             params![
                 header.id,
                 header.name,
-                header.kind,
+                header.kind.name(),
                 header.target,
                 transports(&header.cells),
                 started,

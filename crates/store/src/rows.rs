@@ -124,7 +124,7 @@ pub(crate) fn without_lists(header: &RunHeader) -> RunHeader {
     RunHeader {
         id: header.id.clone(),
         name: header.name.clone(),
-        kind: header.kind.clone(),
+        kind: header.kind,
         command: header.command.clone(),
         started_unix_ns: header.started_unix_ns,
         tool: header.tool.clone(),
@@ -146,10 +146,11 @@ pub(crate) fn without_lists(header: &RunHeader) -> RunHeader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Pattern;
 
     #[test]
     fn cells_have_each_spec_once() {
-        let spec = |block| Shared::from(Spec { block, ..Spec::new("tcp", "stream") });
+        let spec = |block| Shared::from(Spec { block, ..Spec::new("tcp", Pattern::Stream) });
         let cell = |(id, block)| {
             let levels = BTreeMap::from([("block".to_owned(), format!("{block}"))]);
             Cell { id, spec: spec(block), levels }
@@ -167,7 +168,7 @@ mod tests {
 
     #[test]
     fn an_outcome_leaves_out_what_its_cell_and_its_trials_have() {
-        let spec = Shared::from(Spec::new("tcp", "stream"));
+        let spec = Shared::from(Spec::new("tcp", Pattern::Stream));
         let outcome = Outcome {
             cell: 3,
             spec: spec.clone(),
@@ -182,7 +183,7 @@ mod tests {
         assert!(!lean.contains("spec") && !lean.contains("\"trials\":[") && !lean.contains("null"), "{lean}");
         assert_eq!(read(&lean).outcome(Some(&spec), Vec::new), Some(outcome.clone()));
         assert_eq!(read(&lean).outcome(None, Vec::new), None, "the spec is missing");
-        let other = Shared::from(Spec::new("udp", "stream"));
+        let other = Shared::from(Spec::new("udp", Pattern::Stream));
         let whole = written(Some(&other), false);
         assert_eq!(read(&whole).outcome(Some(&other), || panic!("it has trials")), Some(outcome.clone()));
     }

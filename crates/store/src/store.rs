@@ -4,7 +4,7 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use model::{Estimate, Outcome, RunHeader, SelfTest, Spec, Trust};
+use model::{Estimate, Outcome, RunHeader, RunKind, SelfTest, Spec, Trust};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row};
 use serde::Serialize;
 
@@ -29,8 +29,8 @@ pub struct RunRow {
     pub id: String,
     /// The name that the user gave it.
     pub name: Option<String>,
-    /// The subcommand: `curve`, `stream`, `rr`, `transfer`.
-    pub kind: String,
+    /// What it is; `None` if it cannot be read.
+    pub kind: Option<RunKind>,
     /// The far end as the user named it.
     pub target: Option<String>,
     /// The transports of its cells, joined by `/`; empty when it has no cell.
@@ -205,7 +205,12 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] when the file cannot be read.
-    pub fn series(&self, name: &str, kind: &str, limit: usize) -> Result<Vec<(RunHeader, Vec<Outcome>)>, StoreError> {
+    pub fn series(
+        &self,
+        name: &str,
+        kind: RunKind,
+        limit: usize,
+    ) -> Result<Vec<(RunHeader, Vec<Outcome>)>, StoreError> {
         let series = self.latest(name, kind, "how IN ('finished', 'failed')", limit, Depth::Outcomes)?;
         Ok(series.into_iter().map(|Loaded { run, .. }| (run.header, run.outcomes)).collect())
     }
@@ -215,14 +220,14 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] when the file cannot be read.
-    pub fn cut_off(&self, name: &str, kind: &str, limit: usize) -> Result<Vec<Loaded>, StoreError> {
+    pub fn cut_off(&self, name: &str, kind: RunKind, limit: usize) -> Result<Vec<Loaded>, StoreError> {
         self.latest(name, kind, "how IS NULL OR how = 'interrupted'", limit, Depth::Whole)
     }
 
     fn latest(
         &self,
         name: &str,
-        kind: &str,
+        kind: RunKind,
         ended: &str,
         limit: usize,
         depth: Depth,
@@ -236,7 +241,7 @@ impl Store {
                 "SELECT number, id FROM run WHERE name = ?1 AND kind = ?2 AND ({ended}) ORDER BY number DESC LIMIT ?3"
             );
             view.prepare_cached(&text)?
-                .query_map((name, kind, limit), |row| Ok(Found { number: row.get(0)?, id: row.get(1)? }))?
+                .query_map((name, kind.name(), limit), |row| Ok(Found { number: row.get(0)?, id: row.get(1)? }))?
                 .collect()
         };
         let mut series = Vec::new();
@@ -365,7 +370,7 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     Ok(RunRow {
         id: text(0)?.unwrap_or_default(),
         name: text(1)?,
-        kind: text(2)?.unwrap_or_default(),
+        kind: text(2)?.and_then(|name| RunKind::of(&name)),
         target: text(3)?,
         transport: text(4)?.unwrap_or_default(),
         started_unix_ns: row.get::<_, i64>(5)?.unsigned_abs(),

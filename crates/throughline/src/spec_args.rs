@@ -2,7 +2,7 @@
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
-use session::draft::{Pattern, SpecDraft};
+use session::draft::{SpecDraft, TestKind};
 
 use crate::commands::{rr, stream, transfer};
 use crate::usage;
@@ -57,7 +57,7 @@ pub struct Worded {
 /// # Errors
 /// [`SpecError`] for arguments that the command does not take or that apply to the whole run, and for a curve, which has many specs.
 pub fn worded(words: &[String]) -> Result<Worded, SpecError> {
-    let curve = Pattern::Curve.name();
+    let curve = TestKind::Curve.name();
     if words.first().is_some_and(|word| word == curve) {
         return Err(SpecError::Usage(format!("'{curve}' is several measurements: measure one size with rr or stream")));
     }

@@ -203,7 +203,7 @@ impl Hub {
                     facts: Facts {
                         id: header.id,
                         name: header.name,
-                        kind: header.kind,
+                        kind: header.kind.to_string(),
                         target: header.target,
                         command: report::command_line(&header.command),
                         started_unix_ns: header.started_unix_ns,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
-use model::Trust;
+use model::{RunKind, Trust};
 use serde::{Deserialize, Serialize};
 use session::setup::open_store;
 use session::stored;
@@ -63,7 +63,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>, Query(wanted): Query<Wante
         let mut rows = open_store(app.options.store.as_deref())?.search(&search, MOST + 1)?;
         let more = rows.len() > MOST;
         rows.truncate(MOST);
-        let alike = rows.iter().map(|row| ((row.kind.as_str(), row.transport.as_str()), row.spec.as_ref()));
+        let alike = rows.iter().map(|row| ((row.kind, row.transport.as_str()), row.spec.as_ref()));
         let measured = analysis::compare::distinguishing(alike);
         let runs = rows.into_iter().zip(measured).map(|(row, measured)| listed(&app, row, &measured)).collect();
         Ok(Json(Found { runs, more }))
@@ -80,7 +80,7 @@ fn listed(app: &App, row: store::RunRow, measured: &str) -> Listed {
         measured: words(measured),
         id: row.id,
         name: row.name,
-        kind: row.kind,
+        kind: row.kind.map_or("unknown", RunKind::name).to_owned(),
         target: row.target,
         transport: row.transport,
         started_unix_ns: row.started_unix_ns,

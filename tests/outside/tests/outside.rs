@@ -7,7 +7,7 @@ mod sluice;
 
 use std::process::Command;
 
-use model::{Framing, Outcome, Spec, TransportFacts};
+use model::{Framing, Outcome, Pattern, Spec, TransportFacts};
 use program::{Agent, Doc, Finished, Running, Sandbox, check};
 
 const OUTSIDE: &str = env!("CARGO_BIN_EXE_thru_outside");
@@ -115,7 +115,7 @@ fn an_added_observer_is_read_at_both_ends() {
 fn a_spec_with_other_facts_of_a_transport_than_its_own_is_refused() {
     engine::transport::add(&sluice::Sluice).unwrap();
     assert!(engine::transport::add(&sluice::Sluice).is_err(), "a name is taken once");
-    let own = Spec::over(engine::transport::transport("sluice").unwrap().named(), "stream");
+    let own = Spec::over(engine::transport::transport("sluice").unwrap().named(), Pattern::Stream);
     assert!(engine::pattern::check(&own).is_ok());
     for facts in [None, Some(TransportFacts::LOCAL)] {
         let error = engine::pattern::check(&Spec { transport_facts: facts, ..own.clone() }).unwrap_err().to_string();

@@ -1,7 +1,7 @@
 //! Checks of every document: the counts of the two ends agree exactly, series and flows add up to the totals, and the summary has
 //! exactly the figures of its pattern.
 
-use model::{Direction, EndTally, Interval, Outcome, Trial, Trust, Verdict};
+use model::{Direction, EndTally, Interval, Outcome, Pattern, RunKind, Trial, Trust, Verdict};
 use serde_json::Value;
 
 use crate::Doc;
@@ -19,12 +19,12 @@ pub fn document(doc: &Doc, what: &str) {
     assert_eq!(doc.run.ending.as_ref().map(|ending| ending.how.as_str()), Some("finished"), "{what}");
     let written = doc.json["outcomes"].as_array().expect("a list");
     // A side of a comparison has the usual target: the tolerance is that of the difference.
-    let paired = ["ab", "advise"].contains(&doc.run.header.kind.as_str());
+    let paired = matches!(doc.run.header.kind, RunKind::Ab | RunKind::Advise);
     let target = doc.run.header.stopping.target.max(if paired { model::Stopping::default().target } else { 0.0 });
     for (outcome, json) in doc.run.outcomes.iter().zip(written) {
         let what = format!("{what}, {} blocks of {} B", outcome.spec.transport, outcome.spec.block);
         // A curve states no interval from fewer than ten legs.
-        let least = if doc.run.header.kind == "curve" { 10 } else { 3 };
+        let least = if doc.run.header.kind == RunKind::Curve { 10 } else { 3 };
         summary(outcome, json, least, target, &what);
         for trial in &outcome.trials {
             counts(outcome, trial, &what);
@@ -40,7 +40,7 @@ fn summary(outcome: &Outcome, json: &Value, least: usize, target: f64, what: &st
     }
     let (spec, summary) = (&outcome.spec, &outcome.summary);
     let bulk = is_stream(outcome);
-    let pingpong = spec.pattern == "pingpong";
+    let pingpong = spec.pattern == Pattern::Pingpong;
     let datagrams = spec.transport == "udp" || spec.transport == "unix-dgram";
     for (key, present) in [
         ("goodput_bps", bulk),
@@ -104,10 +104,10 @@ fn estimate(outcome: &Outcome, json: &Value, least: usize, what: &str) {
     }
     assert_eq!(flat.contains_key("low"), flat.contains_key("high"), "{what}: half an interval");
     let estimate = outcome.estimate.as_ref().expect("read as it was written");
-    let unit = match outcome.spec.pattern.as_str() {
-        "pingpong" => "ns",
-        "rr" | "crr" => "1/s",
-        _ => "bit/s",
+    let unit = match outcome.spec.pattern {
+        Pattern::Pingpong => "ns",
+        Pattern::Rr | Pattern::Crr => "1/s",
+        Pattern::Stream | Pattern::Transfer => "bit/s",
     };
     assert_eq!(estimate.unit, unit, "{what}");
     assert!(estimate.value > 0.0 && !estimate.statistic.is_empty() && !estimate.method.is_empty(), "{what}");
@@ -228,5 +228,5 @@ fn parts(end: &EndTally, outcome: &Outcome, what: &str) {
 }
 
 fn is_stream(outcome: &Outcome) -> bool {
-    matches!(outcome.spec.pattern.as_str(), "stream" | "transfer")
+    outcome.spec.pattern.is_bulk()
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
-use model::{FindingKind, HostCheck};
+use model::{FindingKind, HostCheck, Pattern, RunKind};
 use program::bus::BusServer;
 use program::{Agent, Doc, Finished, Sandbox, skip};
 
@@ -146,13 +146,13 @@ fn meshed(way: Way) {
     let Some(fleet) = Fleet::by(way, 4, "a_mesh_over_a_bus_measures_every_pair_and_is_a_plan") else { return };
     let flags = ["mesh", &fleet.file, "--rounds", "1", "--time", "50ms", "--name", "m"];
     let doc = fleet.sandbox.measure(&flags);
-    assert_eq!(doc.run.header.kind, "mesh");
-    let pairs: BTreeSet<(&str, &str, &str)> = doc
+    assert_eq!(doc.run.header.kind, RunKind::Mesh);
+    let pairs: BTreeSet<(Pattern, &str, &str)> = doc
         .run
         .header
         .cells
         .iter()
-        .map(|cell| (cell.spec.pattern.as_str(), &*cell.levels["from"], &*cell.levels["to"]))
+        .map(|cell| (cell.spec.pattern, &*cell.levels["from"], &*cell.levels["to"]))
         .collect();
     assert_eq!(pairs.len(), 24, "12 pairs of two patterns");
     assert!(doc.run.outcomes.iter().all(|outcome| outcome.estimate.is_some()));
@@ -251,7 +251,7 @@ fn lost(way: Way) {
     fleet.sandbox.run(&[&args[..8], &["--resume", "k"]].concat()).ok();
     let doc = fleet.sandbox.run(&["export", "k", "--format", "json"]).ok().doc();
     assert!(doc.run.outcomes.iter().all(|outcome| outcome.trials.len() == 3));
-    assert_eq!((doc.run.outcomes.len(), doc.run.header.kind.as_str()), (12, "mesh"));
+    assert_eq!((doc.run.outcomes.len(), doc.run.header.kind), (12, RunKind::Mesh));
     drop(again);
     // A mesh begins without a host that does not answer, and tells of it once.
     let unreached = if way == Way::Bus { "has the name 'n3'".to_owned() } else { address };

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use model::{AlertEvent, MeshHistory};
+use model::{AlertEvent, MeshHistory, RunKind};
 use program::process::{Signal, send};
 use program::{Running, skip};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -140,7 +140,7 @@ fn a_host_that_is_down_costs_its_pairs_and_raises_an_alert() {
     assert!(ended.stderr.contains("n2 does not answer and is tried again during the mesh"), "{}", ended.stderr);
     // The pass is a stored run of the series.
     let doc = fleet.sandbox.run(&["export", "w", "--format", "json"]).ok().doc();
-    assert_eq!((doc.run.header.kind.as_str(), doc.run.outcomes.len()), ("mesh", 2));
+    assert_eq!((doc.run.header.kind, doc.run.outcomes.len()), (RunKind::Mesh, 2));
     let text = fleet.sandbox.run(&["fleet", "history", &fleet.file, "--name", "w"]).ok().stdout;
     assert!(text.contains("None of 2 pairs changed") && text.contains("n2 has no value since "), "{text}");
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lab::{CrossoverSpec, DirectionSpec, Lab, LabError, PathSpec};
-use model::{Direction, FindingKind, Outcome, Stop, Verdict};
+use model::{Direction, FindingKind, Outcome, RunKind, Stop, Verdict};
 use program::wire::{Message, Wire};
 use program::{Agent, Doc, Running, Sandbox, binary, check, client, skip};
 use serde_json::json;
@@ -30,7 +30,7 @@ fn groups_are_measured_together_each_with_its_own_outcome() {
     ];
     let doc = sandbox.measure(&[&args[..], &groups, &[agent.host()]].concat());
     check::document(&doc, "three groups");
-    assert_eq!((doc.run.header.kind.as_str(), doc.run.outcomes.len()), ("stream", 3));
+    assert_eq!((doc.run.header.kind, doc.run.outcomes.len()), (RunKind::Stream, 3));
     let [bulk, back, voice] = ["bulk", "back", "voice"].map(|name| group(&doc, name));
     assert_eq!((bulk.spec.flows, bulk.spec.block, bulk.spec.direction), (2, 64 << 10, Direction::Send));
     assert_eq!((back.spec.flows, back.spec.direction, back.spec.rate_bps), (1, Direction::Reverse, Some(20_000_000)));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 use lab::{CrossoverSpec, LabHost};
-use model::{FindingKind, Run, Trial, Verdict};
+use model::{FindingKind, Run, RunKind, Trial, Verdict};
 use program::process::{Signal, eventually};
 use program::{Agent, Sandbox, binary, check, skip};
 
@@ -54,7 +54,7 @@ fn a_plan_of_two_factors_has_its_cells_in_blocks_and_its_table() {
     let doc = sandbox.measure(&["run", "plan.toml", "--var", &host]);
     check::document(&doc, "a plan");
     let run = &doc.run;
-    assert_eq!((run.header.kind.as_str(), run.header.cells.len(), run.outcomes.len()), ("run", 4, 4));
+    assert_eq!((run.header.kind, run.header.cells.len(), run.outcomes.len()), (RunKind::Run, 4, 4));
     assert_eq!(run.header.cells[3].levels["socket"], "256KiB");
     assert_eq!(run.header.cells[3].spec.near.sndbuf, Some(256 << 10));
     assert!(trials(run).values().all(|own| own.len() == 3));

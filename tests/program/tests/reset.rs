@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use engine::transport::FlowHello;
-use model::{Spec, Stop};
+use model::{Pattern, Spec, Stop};
 use program::wire::{self, Message, Wire};
 use program::{Agent, Sandbox, check};
 use serde_json::{Value, json};
 
 fn prepare(trial: u32, flows: u32) -> Value {
     let stop = Stop::TimeNs(50_000_000);
-    let spec = Spec { flows, block: 1_000, stop, ..Spec::new("tcp", "stream") };
+    let spec = Spec { flows, block: 1_000, stop, ..Spec::new("tcp", Pattern::Stream) };
     let leg = json!({"block": spec.block, "reply": spec.reply_bytes(), "stop": stop});
     json!({"prepare": {"trial": trial, "role": "passive", "spec": spec, "legs": [leg]}})
 }

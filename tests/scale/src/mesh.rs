@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use analysis::plan::{Slot, sample};
 use clap::Args;
-use model::{Cell, Plan, RunHeader, Spec, SplitMix64, Trial};
+use model::{Cell, Pattern, Plan, RunHeader, RunKind, Spec, SplitMix64, Trial};
 use serde::{Deserialize, Serialize};
 
 /// What all processes know of the mesh.
@@ -94,17 +94,11 @@ impl Mesh {
         let cell = |((near, far), id): ((usize, usize), u32)| {
             let levels =
                 BTreeMap::from([("from", near), ("to", far)].map(|(end, host)| (end.to_owned(), names[host].clone())));
-            Cell { levels, ..Cell::new(id, Spec::new("tcp", "stream")) }
+            Cell { levels, ..Cell::new(id, Spec::new("tcp", Pattern::Stream)) }
         };
         let cells = self.pairs().into_iter().zip(0..).map(cell).collect();
         let plan = Plan { from: names.clone(), to: names.clone(), ..Plan::default() };
-        RunHeader {
-            id: id.into(),
-            kind: RunHeader::MESH.into(),
-            cells,
-            plan: Some(Box::new(plan)),
-            ..RunHeader::default()
-        }
+        RunHeader { id: id.into(), kind: RunKind::Mesh, cells, plan: Some(Box::new(plan)), ..RunHeader::default() }
     }
 
     /// The bytes that a host counts in a trial.

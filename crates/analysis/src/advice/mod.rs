@@ -11,7 +11,7 @@ mod persistent;
 mod report;
 mod search;
 
-use model::{EndTally, Goal, Spec, Trial, Verdict};
+use model::{EndTally, Goal, Pattern, Spec, Trial, Verdict};
 
 pub use confirm::{Confirmation, Confirmed, PairRound};
 pub use dimension::{CLASSES, Candidate, Level, SearchContext, candidates, spec_of};
@@ -26,10 +26,10 @@ pub const MIN_GOODPUT: f64 = 0.95;
 
 /// The pattern that a goal is measured with.
 #[must_use]
-pub fn pattern(goal: Goal) -> &'static str {
+pub fn pattern(goal: Goal) -> Pattern {
     match goal {
-        Goal::Latency => "rr",
-        Goal::Throughput | Goal::Cpu => "stream",
+        Goal::Latency => Pattern::Rr,
+        Goal::Throughput | Goal::Cpu => Pattern::Stream,
     }
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn noun(goal: Goal) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{RttTally, Spent};
+    use model::{Pattern, RttTally, Spent};
 
     fn trial() -> Trial {
         let spent = |process_ns| Some(Spent { process_ns, ..Spent::default() });
@@ -140,6 +140,6 @@ mod tests {
     fn round_trips_suit_latency_only() {
         assert!(suits(Goal::Latency, &Spec::new("tcp", pattern(Goal::Latency))));
         assert!(suits(Goal::Cpu, &Spec::new("tcp", pattern(Goal::Cpu))));
-        assert!(!suits(Goal::Throughput, &Spec::new("tcp", "rr")));
+        assert!(!suits(Goal::Throughput, &Spec::new("tcp", Pattern::Rr)));
     }
 }

@@ -38,7 +38,7 @@ pub fn moved_parts(start: &Outcome, best: &Outcome) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{AnatomyTally, Spec, Summary};
+    use model::{AnatomyTally, Pattern, Spec, Summary};
 
     fn outcome(cell: u32, parts: [u64; 6]) -> Outcome {
         let mut tally = AnatomyTally { stamped: 1, ..AnatomyTally::default() };
@@ -47,7 +47,7 @@ mod tests {
         let summary = Summary { anatomy: Some(tally.figures(None).into()), ..Summary::default() };
         Outcome {
             cell,
-            spec: Spec::new("tcp", "rr").into(),
+            spec: Spec::new("tcp", Pattern::Rr).into(),
             summary,
             estimate: None,
             histogram: None,

@@ -1,11 +1,13 @@
 //! Persistent settings: the command that measures with a combination, sysctl lines, commands, and changes of programs.
 
-use model::{AdvicePersistent, ByteSize, Direction, EndOptions, Inventory, Name, Role, Setting, Spec, Strategy};
+use model::{
+    AdvicePersistent, ByteSize, Direction, EndOptions, Inventory, Name, Pattern, Role, Setting, Spec, Strategy,
+};
 
 /// The command line that measures `spec` against `target`.
 #[must_use]
 pub(super) fn command(spec: &Spec, target: Option<&str>) -> String {
-    let round_trips = spec.pattern == "rr";
+    let round_trips = spec.pattern == Pattern::Rr;
     let mut words = vec!["thru".to_owned(), if round_trips { "rr" } else { "stream" }.to_owned()];
     words.extend(target.map(str::to_owned));
     let mut flag = |name: &str, value: Option<String>| {
@@ -14,7 +16,7 @@ pub(super) fn command(spec: &Spec, target: Option<&str>) -> String {
             words.push(value);
         }
     };
-    let plain = Spec::new("tcp", "stream");
+    let plain = Spec::new("tcp", Pattern::Stream);
     flag("transport", (spec.transport != plain.transport).then(|| Name::to_string(&spec.transport)));
     let block = if round_trips { 1 } else { plain.block };
     flag("block", (spec.block != block).then(|| size(spec.block)));
@@ -180,7 +182,7 @@ mod tests {
     use super::*;
 
     fn best() -> (Spec, Spec) {
-        let start = Spec::new("tcp", "stream");
+        let start = Spec::new("tcp", Pattern::Stream);
         let mut best = Spec { flows: 4, ..start.clone() };
         (best.near.sndbuf, best.far.rcvbuf) = (Some(1 << 20), Some(1 << 20));
         best.near.cc = Some("bbr".into());
@@ -199,7 +201,7 @@ mod tests {
              --set near:sysctl.net.ipv4.tcp_ecn=1 --set far:dev.eth0.100.mtu=9000 --set 'far:qdisc.eth0=fq limit 100'"
         );
         assert_eq!(command(&start, None), "thru stream");
-        let spin = Spec { strategy: Strategy::Spin, block: 1, ..Spec::new("tcp", "rr") };
+        let spin = Spec { strategy: Strategy::Spin, block: 1, ..Spec::new("tcp", Pattern::Rr) };
         assert_eq!(command(&spin, Some("beta")), "thru rr beta --spin");
     }
 
@@ -226,9 +228,9 @@ mod tests {
 
     #[test]
     fn a_buffer_that_the_kernel_sizes_better_is_not_to_be_set() {
-        let mut start = Spec::new("tcp", "stream");
+        let mut start = Spec::new("tcp", Pattern::Stream);
         start.far.rcvbuf = Some(32 << 10);
-        let kept = persistent(&start, &Spec::new("tcp", "stream"), Role::Passive, &Inventory::default());
+        let kept = persistent(&start, &Spec::new("tcp", Pattern::Stream), Role::Passive, &Inventory::default());
         assert_eq!((kept.sysctl.len(), kept.program.len()), (0, 1));
         assert!(kept.program[0].contains("do not set SO_RCVBUF"));
     }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::curve::testing::made;
-use model::{EndTally, Interface, SocketFacts};
+use model::{EndTally, Interface, Pattern, SocketFacts};
 
 /// A host with one interface.
 fn host(address: &str, driver: Option<&str>, mbps: Option<u32>, mtu: u32) -> Inventory {
@@ -32,7 +32,7 @@ fn flow(address: &str, sent: u64, received: u64) -> FlowTally {
 
 /// A stream of `transport` from `a` to `b` at `mbit` Mbit/s for a second.
 fn stream(transport: &str, mbit: f64, [a, b]: [&str; 2]) -> Outcome {
-    let mut outcome = made("stream", 0, 131_072, &[mbit * 1e6; 6]);
+    let mut outcome = made(Pattern::Stream, 0, 131_072, &[mbit * 1e6; 6]);
     outcome.spec.transport = transport.into();
     let bytes = (mbit * 125e3) as u64;
     outcome.summary.bytes_received = Some(6 * bytes);
@@ -185,7 +185,7 @@ fn a_goodput_above_its_ceiling_is_found_and_a_first_block_does_not_count() {
 
 #[test]
 fn round_trips_have_no_ceiling() {
-    let mut rr = made("rr", 0, 1, &[1.0; 6]);
+    let mut rr = made(Pattern::Rr, 0, 1, &[1.0; 6]);
     rr.spec.rate_bps = Some(1);
     assert_eq!(bounded(rr, &gigabit(A), &gigabit(B)).summary.ceiling, None);
 }

@@ -174,7 +174,7 @@ impl Names {
 
     fn key(&self, run: &Run, outcome: &Outcome) -> Key {
         let spec = &outcome.spec;
-        let pattern = if self.by_goodput { "" } else { spec.pattern.as_str() };
+        let pattern = if self.by_goodput { "" } else { spec.pattern.name() };
         let direction = format!("{pattern} {} {:?}", spec.transport, spec.direction);
         Key {
             unit: self.headline(spec).unit(),
@@ -280,7 +280,7 @@ fn measured(run: &Run) -> impl Iterator<Item = &Outcome> {
 mod tests {
     use super::*;
     use crate::curve::testing::made;
-    use model::{Direction, Plan, RunHeader};
+    use model::{Direction, Pattern, Plan, RunHeader};
 
     fn run(id: &str, plan: Option<Plan>, cells: Vec<(BTreeMap<String, String>, Outcome)>) -> Run {
         let (mut header, mut outcomes) = (RunHeader { id: id.into(), ..RunHeader::default() }, Vec::new());
@@ -295,7 +295,7 @@ mod tests {
 
     fn stream(levels: &[(&str, &str)], block: u64) -> (BTreeMap<String, String>, Outcome) {
         let levels = levels.iter().map(|(name, level)| ((*name).to_owned(), (*level).to_owned())).collect();
-        (levels, made("stream", 0, block, &[1.0, 2.0, 3.0]))
+        (levels, made(Pattern::Stream, 0, block, &[1.0, 2.0, 3.0]))
     }
 
     /// Pairs of cells, and the cells without a partner with their side.
@@ -360,16 +360,16 @@ mod tests {
 
     #[test]
     fn round_trips_and_streams_of_the_same_sizes_are_paired_by_goodput() {
-        let curve = |id, pattern: &str, values: &[f64]| {
+        let curve = |id, pattern: Pattern, values: &[f64]| {
             run(id, None, [1_000, 4_000].map(|size| (BTreeMap::new(), made(pattern, 0, size, values))).into())
         };
-        let (trips, streams) = (curve("a", "pingpong", &[16_000.0; 3]), curve("b", "stream", &[3e9; 3]));
+        let (trips, streams) = (curve("a", Pattern::Pingpong, &[16_000.0; 3]), curve("b", Pattern::Stream, &[3e9; 3]));
         let found = pair(&[&trips], &[&streams]);
         assert!(found.by_goodput && found.unpaired.is_empty(), "{:?}", found.unpaired);
         // A block each way in 16 µs.
         let goodput: Vec<f64> = found.pairs.iter().map(|[a, _]| a.runs[0][0].exp().round()).collect();
         assert_eq!(goodput, [1e9, 4e9]);
-        let faster = curve("b", "pingpong", &[8_000.0; 3]);
+        let faster = curve("b", Pattern::Pingpong, &[8_000.0; 3]);
         let same = pair(&[&trips], &[&faster]);
         assert!(!same.by_goodput && same.pairs.len() == 2);
     }
@@ -387,7 +387,7 @@ mod tests {
             run("b", None, vec![reversed(stream(&[], 1)), reversed(stream(&[], 2))]),
         );
         assert_eq!(paired(&a, &b).0, []);
-        let trips = run("b", None, vec![(BTreeMap::new(), made("rr", 0, 1, &[1.0]))]);
+        let trips = run("b", None, vec![(BTreeMap::new(), made(Pattern::Rr, 0, 1, &[1.0]))]);
         assert_eq!(paired(&run("a", None, vec![stream(&[], 4096)]), &trips).1.len(), 2, "of another size");
         assert_eq!(paired(&run("a", None, vec![stream(&[], 1)]), &trips).1, []);
     }

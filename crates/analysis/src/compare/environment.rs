@@ -182,12 +182,14 @@ fn plain(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use model::Pattern;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn specs_are_distinguished_by_what_differs() {
-        let plain = Spec::new("tcp", "stream");
+        let plain = Spec::new("tcp", Pattern::Stream);
         let reverse = Spec { flows: 4, direction: model::Direction::Reverse, ..plain.clone() };
         let mut bbr = Spec { rate_bps: Some(10_000_000), ..plain.clone() };
         bbr.far.cc = Some("bbr".into());

@@ -109,7 +109,7 @@ fn statement(
 mod tests {
     use super::*;
     use crate::outcome::{Context, outcome};
-    use model::{Cell, Ledger, Spec};
+    use model::{Cell, Ledger, Pattern, Spec};
 
     fn trial(cell: u32, pass: u32, value: Option<f64>) -> Trial {
         let (near, far, ledger) = Default::default();
@@ -118,7 +118,7 @@ mod tests {
     }
 
     /// Rounds on a path that loses 1 % of its rate with each trial; B is `effect` times A.
-    fn run(effect: f64, pattern: &str, rounds: u32) -> [Outcome; 2] {
+    fn run(effect: f64, pattern: Pattern, rounds: u32) -> [Outcome; 2] {
         let mut sides = [Vec::new(), Vec::new()];
         for pass in 0..rounds * ROUND {
             let swapped = (pass / ROUND).is_multiple_of(3);
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn drift_is_not_an_effect() {
-        let [a, b] = run(1.0, "stream", 8);
+        let [a, b] = run(1.0, Pattern::Stream, 8);
         let finding = paired_difference(&a, &b, &rule());
         let estimate = finding.estimate.as_ref().unwrap();
         assert!((estimate.value - 1.0).abs() < 0.002, "{estimate:?}");
@@ -155,26 +155,26 @@ mod tests {
             let [a, b] = run(effect, pattern, 8);
             paired_difference(&a, &b, &rule()).comparison.unwrap().answer
         };
-        assert_eq!(answers(0.97, "stream"), Answer::Worse);
-        assert_eq!(answers(1.03, "stream"), Answer::Better);
-        assert_eq!(answers(0.97, "pingpong"), Answer::Better);
-        assert_eq!(answers(1.03, "pingpong"), Answer::Worse);
+        assert_eq!(answers(0.97, Pattern::Stream), Answer::Worse);
+        assert_eq!(answers(1.03, Pattern::Stream), Answer::Better);
+        assert_eq!(answers(0.97, Pattern::Pingpong), Answer::Better);
+        assert_eq!(answers(1.03, Pattern::Pingpong), Answer::Worse);
     }
 
     #[test]
     fn five_rounds_cannot_tell() {
-        let [a, b] = run(0.5, "stream", 5);
+        let [a, b] = run(0.5, Pattern::Stream, 5);
         let finding = paired_difference(&a, &b, &rule());
         assert_eq!(finding.comparison.as_ref().unwrap().answer, Answer::CannotTell);
         assert!(finding.statement.contains("at least six rounds"), "{}", finding.statement);
         assert_eq!(finding.estimate.unwrap().low, None);
-        let none = paired_difference(&run(1.0, "stream", 0)[0], &run(1.0, "stream", 0)[1], &rule());
+        let none = paired_difference(&run(1.0, Pattern::Stream, 0)[0], &run(1.0, Pattern::Stream, 0)[1], &rule());
         assert_eq!((none.estimate, none.comparison.unwrap().p_value), (None, None));
     }
 
     #[test]
     fn an_incomplete_round_is_skipped() {
-        let [mut a, b] = run(1.0, "stream", 8);
+        let [mut a, b] = run(1.0, Pattern::Stream, 8);
         a.trials[3].value = None;
         a.trials[8].verdicts.push(Verdict::CutShort);
         assert_eq!(log_ratios(&a.trials, &b.trials).len(), 6);

@@ -112,8 +112,8 @@ impl<'a> Compared<'a> {
             if by_run { 0.0 } else { side.stated.iter().sum::<f64>() / (runs * runs) }
         };
         let difference = MeanDifference::with_least_variances(&first, &second, [least(a), least(b)]);
-        let pattern = match (a.spec.pattern.as_str(), b.spec.pattern.as_str()) {
-            (a, b) if a == b => a.to_owned(),
+        let pattern = match (a.spec.pattern, b.spec.pattern) {
+            (a, b) if a == b => a.to_string(),
             (a, b) => format!("{a}/{b}"),
         };
         Self { spec: a.spec, headline: a.headline, pattern, levels: &a.levels, a: first, b: second, difference }
@@ -258,13 +258,13 @@ mod tests {
     use super::*;
     use crate::curve::testing::made;
     use model::SplitMix64;
-    use model::{Inventory, Outcome, RunHeader, Stopping, Tool};
+    use model::{Inventory, Outcome, Pattern, RunHeader, RunKind, Stopping, Tool};
 
     fn run(id: &str, outcomes: Vec<Outcome>) -> Run {
         let header = RunHeader {
             id: id.into(),
             name: None,
-            kind: "stream".into(),
+            kind: RunKind::Stream,
             command: Vec::new(),
             started_unix_ns: id.parse().unwrap_or(0),
             tool: Tool::default(),
@@ -290,7 +290,7 @@ mod tests {
 
     fn stream(random: &mut SplitMix64, block: u64, level: f64) -> Outcome {
         let values: Vec<f64> = (0..8).map(|_| level * (1.0 + 0.005 * random.normal())).collect();
-        made("stream", 0, block, &values)
+        made(Pattern::Stream, 0, block, &values)
     }
 
     #[test]
@@ -308,7 +308,7 @@ mod tests {
 
     /// A comparison of a pair of streams with these values.
     fn of_values(a: &[f64], b: &[f64], tolerance: f64) -> RunComparison {
-        let run = |id: &str, values: &[f64]| run(id, vec![made("stream", 0, 1024, values)]);
+        let run = |id: &str, values: &[f64]| run(id, vec![made(Pattern::Stream, 0, 1024, values)]);
         stored_runs(&[&run("1", a)], &[&run("2", b)], tolerance, 0.95).unwrap()
     }
 
@@ -361,23 +361,23 @@ mod tests {
 
     #[test]
     fn programs_that_start_their_time_differently_are_named() {
-        let spoken = |id: &str, program: Option<&str>, pattern: &str| {
+        let spoken = |id: &str, program: Option<&str>, pattern: Pattern| {
             let mut outcome = made(pattern, 0, 1, &[1e9; 6]);
             outcome.spec.speak = program.map(Into::into);
             run(id, vec![outcome])
         };
         let note = |a: &Run, b: &Run| stored_runs(&[a], &[b], 0.01, 0.95).unwrap().notes[0].clone();
-        let (ours, theirs) = (spoken("1", None, "stream"), spoken("2", Some("iperf3"), "stream"));
+        let (ours, theirs) = (spoken("1", None, Pattern::Stream), spoken("2", Some("iperf3"), Pattern::Stream));
         assert!(note(&ours, &theirs).contains("the same event in thru and in iperf3 ("));
         assert_eq!(note(&ours, &theirs), note(&theirs, &ours));
-        assert!(!note(&theirs, &spoken("3", Some("iperf3"), "stream")).contains("same event"));
+        assert!(!note(&theirs, &spoken("3", Some("iperf3"), Pattern::Stream)).contains("same event"));
         // An import was measured by the program that it names.
-        let mut imported = spoken("4", None, "stream");
+        let mut imported = spoken("4", None, Pattern::Stream);
         imported.header.origin = Some(Box::new(model::Origin { tool: "iperf3".into(), ..model::Origin::default() }));
         assert!(note(&ours, &imported).contains("in thru and in iperf3"), "{}", note(&ours, &imported));
         assert!(!note(&theirs, &imported).contains("same event"));
         // The median of round trips has no such time.
-        let trips = [spoken("5", None, "pingpong"), spoken("6", Some("netpipe"), "pingpong")];
+        let trips = [spoken("5", None, Pattern::Pingpong), spoken("6", Some("netpipe"), Pattern::Pingpong)];
         assert!(!note(&trips[0], &trips[1]).contains("same event"));
     }
 
@@ -441,7 +441,8 @@ mod tests {
                 level
             })
             .collect();
-        let spec = |cell: u32| model::Spec { block: 64 + u64::from(cell), ..model::Spec::new("tcp", "pingpong") };
+        let spec =
+            |cell: u32| model::Spec { block: 64 + u64::from(cell), ..model::Spec::new("tcp", Pattern::Pingpong) };
         let legs = |cell: u32, random: &mut SplitMix64| -> Vec<model::Trial> {
             let leg = |(pass, level): (u32, &f64)| model::Trial {
                 cell,
@@ -481,14 +482,17 @@ mod tests {
 
     #[test]
     fn different_statistics_are_compared_by_goodput_if_the_sizes_are_the_same() {
-        let of = |pattern, block| run(pattern, vec![made(pattern, 0, block, &[1.0; 6])]);
-        let (trips, streams) = (of("rr", 1), of("stream", 1));
+        let of = |pattern: Pattern, block| run(pattern.name(), vec![made(pattern, 0, block, &[1.0; 6])]);
+        let (trips, streams) = (of(Pattern::Rr, 1), of(Pattern::Stream, 1));
         let found = stored_runs(&[&streams], &[&trips], 0.01, 0.95).unwrap();
         // Two bytes for each exchange.
         let cell = &found.cells[0];
         assert_eq!((cell.pattern.as_str(), cell.unit.as_str(), cell.b.round()), ("stream/rr", "bit/s", 16.0));
         assert!(found.notes[0].contains("compared by goodput"), "{:?}", found.notes);
-        let (a, b) = (run("1", vec![made("stream", 0, 4_096, &[1.0; 6])]), run("2", vec![made("rr", 0, 1, &[1.0; 6])]));
+        let (a, b) = (
+            run("1", vec![made(Pattern::Stream, 0, 4_096, &[1.0; 6])]),
+            run("2", vec![made(Pattern::Rr, 0, 1, &[1.0; 6])]),
+        );
         let error = stored_runs(&[&a], &[&b], 0.01, 0.95).unwrap_err().to_string();
         assert!(error.starts_with("1 and 2 have no cell in common: "), "{error}");
     }

@@ -209,6 +209,7 @@ mod tests {
     use super::*;
     use crate::curve::testing::*;
     use crate::curve::{groups, points};
+    use model::Pattern;
 
     fn of(sizes: &[u64], time: impl Fn(u64) -> f64, noise: f64, seed: u64) -> Vec<Finding> {
         anomalies(&groups(&points(&curve(sizes, time, noise, seed))))
@@ -283,7 +284,7 @@ mod tests {
     #[test]
     fn points_without_intervals_are_never_reported() {
         let outcomes: Vec<_> =
-            (0..8).map(|i| made("pingpong", i, 1 << i, &[if i == 4 { 9e4 } else { 2e4 }; 2])).collect();
+            (0..8).map(|i| made(Pattern::Pingpong, i, 1 << i, &[if i == 4 { 9e4 } else { 2e4 }; 2])).collect();
         assert_eq!(anomalies(&groups(&points(&outcomes))), []);
     }
 }

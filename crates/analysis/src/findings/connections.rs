@@ -40,12 +40,13 @@ pub(super) fn connections(outcomes: &[Outcome]) -> Option<Finding> {
 mod tests {
     use super::super::super::curve::testing::*;
     use super::*;
+    use model::Pattern;
 
     /// Outcomes whose trials of one pass share a factor.
     fn moved(blocks: &[u64], factors: &[f64]) -> Vec<Outcome> {
         let of = |(cell, block): (usize, &u64)| {
             let values: Vec<f64> = factors.iter().map(|factor| 1e4 * factor * (1.0 + *block as f64 / 1e4)).collect();
-            let mut outcome = made("pingpong", cell as u32, *block, &values);
+            let mut outcome = made(Pattern::Pingpong, cell as u32, *block, &values);
             outcome.trials.iter_mut().zip(0..).for_each(|(trial, pass)| trial.pass = pass);
             outcome
         };

@@ -78,6 +78,7 @@ fn pooled(small: &[(&Outcome, &Estimate)]) -> Option<Estimate> {
 mod tests {
     use super::super::super::curve::testing::*;
     use super::*;
+    use model::Pattern;
 
     #[test]
     fn one_or_two_small_sizes_give_the_rtt_of_the_smallest() {
@@ -101,6 +102,6 @@ mod tests {
 
     #[test]
     fn streams_have_none() {
-        assert_eq!(latency(&[made("stream", 0, 1, &[1e9; 6])]), None);
+        assert_eq!(latency(&[made(Pattern::Stream, 0, 1, &[1e9; 6])]), None);
     }
 }

@@ -43,7 +43,7 @@ pub fn of_curve(outcomes: &[Outcome]) -> Vec<Finding> {
 mod tests {
     use super::*;
     use crate::curve::testing::*;
-    use model::FindingKind;
+    use model::{FindingKind, Pattern};
 
     #[test]
     fn a_clean_curve_has_four_findings() {
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn an_empty_curve_has_no_findings() {
         assert_eq!(of_curve(&[]), []);
-        assert_eq!(of_curve(&[made("pingpong", 0, 1, &[])]), []);
+        assert_eq!(of_curve(&[made(Pattern::Pingpong, 0, 1, &[])]), []);
     }
 
     #[test]
@@ -79,7 +79,7 @@ mod tests {
             .enumerate()
             .map(|(cell, (block, ns))| {
                 let spread = [0.98, 1.0, 1.02, 0.99, 1.01, 1.0].map(|factor| ns * factor);
-                made("pingpong", cell as u32, block, &spread)
+                made(Pattern::Pingpong, cell as u32, block, &spread)
             })
             .collect();
         assert_eq!(outcomes.len(), 124);

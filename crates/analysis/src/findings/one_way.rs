@@ -107,7 +107,7 @@ fn signed(ns: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{Delays, EndTally, Ledger, Spec, Summary, Trial, WallClock};
+    use model::{Delays, EndTally, Ledger, Pattern, Spec, Summary, Trial, WallClock};
 
     fn one_way(outbound: i64, return_trip: i64, follows_utc: [bool; 2], clock_error_ns: Option<u64>) -> OneWay {
         let of = |ns| {
@@ -154,7 +154,7 @@ mod tests {
         let trials = (0..).zip(offsets).map(trial).collect();
         let outcome = Outcome {
             cell: 0,
-            spec: Spec::new("udp", "rr").into(),
+            spec: Spec::new("udp", Pattern::Rr).into(),
             summary: Summary { one_way: one_way.map(Box::new), ..Summary::default() },
             estimate: None,
             histogram: None,

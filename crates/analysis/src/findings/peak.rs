@@ -119,6 +119,7 @@ mod tests {
     use super::*;
     use crate::curve::points;
     use crate::curve::testing::*;
+    use model::Pattern;
 
     fn fit(outcomes: &[model::Outcome]) -> Fit {
         Fit::new(&points(outcomes), outcomes)
@@ -139,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_flat_curve_reaches_half_at_once() {
-        let outcomes: Vec<_> = (0..4).map(|i| made("stream", i, 1000 << i, &[1e9; 6])).collect();
+        let outcomes: Vec<_> = (0..4).map(|i| made(Pattern::Stream, i, 1000 << i, &[1e9; 6])).collect();
         let found = half_peak(&fit(&outcomes)).unwrap();
         assert_eq!((found.block, found.estimate), (Some(1000), None));
     }
@@ -148,7 +149,7 @@ mod tests {
     fn an_uncertain_rate_is_the_peak_only_if_its_interval_begins_higher() {
         let point = |rate: f64, width: f64, id: u32| {
             let values = [1.0 - width, 1.0, 1.0 + width].map(|factor| rate * factor);
-            made("stream", id, 1024 << id, &[values, values].concat())
+            made(Pattern::Stream, id, 1024 << id, &[values, values].concat())
         };
         // A noisy host: large blocks have wide intervals, and many times the rate of the small ones.
         let noisy = [point(1e9, 0.01, 0), point(20e9, 0.4, 1), point(19e9, 0.6, 2)];
@@ -161,7 +162,7 @@ mod tests {
     #[test]
     fn the_peak_names_its_block() {
         let outcomes: Vec<_> =
-            [1e9, 3e9, 2e9].iter().zip(0..).map(|(bps, i)| made("stream", i, 1024 << i, &[*bps; 6])).collect();
+            [1e9, 3e9, 2e9].iter().zip(0..).map(|(bps, i)| made(Pattern::Stream, i, 1024 << i, &[*bps; 6])).collect();
         let found = peak(&fit(&outcomes)).unwrap();
         assert_eq!((found.block, found.cells), (Some(2048), vec![1]));
         assert!(found.statement.contains("3.00 Gbit/s") && found.statement.contains("2 KiB"), "{}", found.statement);

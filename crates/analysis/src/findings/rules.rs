@@ -70,7 +70,7 @@ fn contains(prefix: &str, address: IpAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{EndTally, Spec, Summary};
+    use model::{EndTally, Pattern, Spec, Summary};
 
     fn outcome(destination: &str, sndbuf: u64) -> Outcome {
         let rule = StackRule {
@@ -88,7 +88,7 @@ mod tests {
             ignore_local_queue: false,
             divide: false,
         };
-        let mut spec = Spec::new("tcp", "stream");
+        let mut spec = Spec::new("tcp", Pattern::Stream);
         spec.near.cc_rules = vec![rule];
         let (local, peer) = (Some("192.0.2.1:4000".into()), Some("192.0.2.2:5000".into()));
         let socket = SocketFacts { local, peer, sndbuf: Some(sndbuf), ..SocketFacts::default() };

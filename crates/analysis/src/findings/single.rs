@@ -342,11 +342,11 @@ mod tests {
     use crate::curve::testing::made;
     use crate::outcome::add_verdict;
     use model::SplitMix64;
-    use model::{EndTally, Interval, Verdict};
+    use model::{EndTally, Interval, Pattern, Verdict};
 
     #[test]
     fn a_stream_has_its_figure_and_its_verdicts() {
-        let mut outcome = made("stream", 3, 131_072, &[940e6, 941e6, 939e6, 940e6, 940e6, 940e6]);
+        let mut outcome = made(Pattern::Stream, 3, 131_072, &[940e6, 941e6, 939e6, 940e6, 940e6, 940e6]);
         add_verdict(&mut outcome, Verdict::Loss);
         let finding = &of_single(&[outcome])[0];
         assert_eq!(
@@ -359,7 +359,7 @@ mod tests {
     #[test]
     fn delayed_reads_are_reported_if_they_matter() {
         let said = |delayed_reads| {
-            let mut outcome = made("stream", 3, 131_072, &[40e9; 3]);
+            let mut outcome = made(Pattern::Stream, 3, 131_072, &[40e9; 3]);
             for trial in &mut outcome.trials {
                 let socket = SocketFacts { delayed_reads, ..SocketFacts::default() };
                 let flows = vec![model::FlowTally { socket, ..model::FlowTally::default() }];
@@ -373,7 +373,7 @@ mod tests {
 
     #[test]
     fn a_goodput_above_its_ceiling_is_a_finding() {
-        let mut outcome = made("stream", 3, 131_072, &[2e9; 6]);
+        let mut outcome = made(Pattern::Stream, 3, 131_072, &[2e9; 6]);
         outcome.spec.rate_bps = Some(1_000_000_000);
         outcome.summary.bytes_received = Some(1 << 40);
         crate::bound(&mut outcome, &model::Inventory::default(), &model::Inventory::default());
@@ -386,7 +386,7 @@ mod tests {
 
     #[test]
     fn rr_reports_its_rtt() {
-        let mut outcome = made("rr", 0, 1, &[16_600.0]);
+        let mut outcome = made(Pattern::Rr, 0, 1, &[16_600.0]);
         outcome.summary.transactions_per_s = Some(16_600.0);
         outcome.summary.rtt_p50_ns = Some(58_000.0);
         let statement = &of_single(&[outcome])[0].statement;
@@ -400,14 +400,14 @@ mod tests {
 
     #[test]
     fn a_missing_value_is_reported() {
-        let statement = &of_single(&[made("stream", 0, 1, &[])])[0].statement;
+        let statement = &of_single(&[made(Pattern::Stream, 0, 1, &[])])[0].statement;
         assert!(statement.starts_with("tcp stream with blocks of 1 B gave no value. "), "{statement}");
     }
 
     #[test]
     fn variation_between_connections_is_found() {
         let mut random = SplitMix64::new(2);
-        let mut outcome = made("stream", 0, 1024, &[1e9; 12]);
+        let mut outcome = made(Pattern::Stream, 0, 1024, &[1e9; 12]);
         for trial in &mut outcome.trials {
             let connection = 1e9 * (1.0 + 0.1 * random.normal());
             let reading = |i: u64| Interval {

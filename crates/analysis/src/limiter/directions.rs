@@ -25,15 +25,19 @@ pub fn set_why(outcome: &mut Outcome, header: &RunHeader, passes: &[Pass]) {
 
 #[cfg(test)]
 mod tests {
-    use model::{DatagramTally, Direction, FlowTally, LimiterKind, Spec, Stopping};
+    use model::{DatagramTally, Direction, FlowTally, LimiterKind, Pattern, Spec, Stopping};
 
     use super::*;
     use crate::outcome::{Context, outcome, testing};
 
     /// Six trials with UDP whose requested rate arrives outbound, and of which half is lost on return.
     fn both() -> Outcome {
-        let spec =
-            Spec { direction: Direction::Both, rate_bps: Some(10_000_000), block: 1_000, ..Spec::new("udp", "stream") };
+        let spec = Spec {
+            direction: Direction::Both,
+            rate_bps: Some(10_000_000),
+            block: 1_000,
+            ..Spec::new("udp", Pattern::Stream)
+        };
         let bytes = 1_250_000;
         let end = |sends: Direction, received: u64| {
             let datagrams =

@@ -6,7 +6,7 @@ mod recorded_case;
 mod remedies;
 mod series;
 
-use model::{CoreUse, CpuUse, EndPass, HostSeries, LossLocation, RttTally, SeriesLine, Spent};
+use model::{CoreUse, CpuUse, EndPass, HostSeries, LossLocation, Pattern, RttTally, SeriesLine, Spent};
 use proptest::prelude::*;
 
 use self::recorded_case::{RecordedCase, adds_up, around, part};
@@ -374,7 +374,7 @@ fn softnet_drops_are_softirq() {
 #[test]
 fn one_transaction_at_a_time_is_the_round_trip() {
     let mut case = RecordedCase::tcp(1, MS);
-    case.outcome.spec.pattern = "rr".into();
+    case.outcome.spec.pattern = Pattern::Rr;
     let rtt = RttTally {
         count: 900,
         min_ns: MS,
@@ -428,8 +428,8 @@ fn different_directions_are_reported() {
     let said = why.notes.iter().find(|note| note.contains("directions")).unwrap();
     assert!(said.contains("80.0 Mbit/s outbound, 40.0 Mbit/s return (ratio 2.00 with a 95 % interval of"), "{said}");
     let runs = |return_bps: f64| {
-        let one = made("stream", 0, 1_024, &[8e8, 8.1e8, 7.9e8]);
-        let mut other = made("stream", 0, 1_024, &[return_bps, 1.01 * return_bps, 0.99 * return_bps]);
+        let one = made(Pattern::Stream, 0, 1_024, &[8e8, 8.1e8, 7.9e8]);
+        let mut other = made(Pattern::Stream, 0, 1_024, &[return_bps, 1.01 * return_bps, 0.99 * return_bps]);
         other.spec.direction = model::Direction::Reverse;
         between_runs(&[("one", &one), ("two", &other)])
     };
@@ -457,7 +457,7 @@ fn a_window_below_the_bandwidth_delay_product_is_reported_with_its_numbers() {
 
 #[test]
 fn without_records_there_is_no_limiter() {
-    let outcome = made("stream", 0, 1_024, &[]);
+    let outcome = made(Pattern::Stream, 0, 1_024, &[]);
     assert_eq!(why(&outcome, &around([&Inventory::default(), &Inventory::default()])), None);
 }
 

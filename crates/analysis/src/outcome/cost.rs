@@ -70,6 +70,7 @@ impl Sums {
 mod tests {
     use super::super::testing::{pingpong_trial, stream_trial};
     use super::*;
+    use model::Pattern;
 
     fn spent(process_ns: u64, host_ns: Option<u64>) -> Option<Spent> {
         let resolution = host_ns.map(|_| 10_000_000);
@@ -84,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_stream_costs_seconds_for_a_gigabyte_at_each_end() {
-        let spec = Spec::new("tcp", "stream");
+        let spec = Spec::new("tcp", Pattern::Stream);
         // 8 Gbit/s for a second are 10^9 bytes.
         let mut trials = [stream_trial(&spec, 8_000), stream_trial(&spec, 8_000)];
         for trial in &mut trials {
@@ -100,7 +101,7 @@ mod tests {
 
     #[test]
     fn round_trips_cost_time_each_at_both_ends() {
-        let spec = Spec::new("tcp", "pingpong");
+        let spec = Spec::new("tcp", Pattern::Pingpong);
         let mut trial = pingpong_trial(&spec, 10_000, 1_000);
         trial.near.spent = spent(5_000_000, Some(9_000_000));
         trial.far.spent = spent(4_000_000, None);
@@ -112,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_copy_within_one_end_is_counted_once_and_no_figures_are_no_cost() {
-        let spec = Spec::new("memcpy", "stream");
+        let spec = Spec::new("memcpy", Pattern::Stream);
         let mut trial = stream_trial(&spec, 8_000);
         assert_eq!(cost(&spec, std::slice::from_ref(&trial)), None);
         trial.near.bytes_received = trial.near.bytes_sent;
@@ -124,7 +125,7 @@ mod tests {
 
     #[test]
     fn an_interrupted_trial_counts_only_where_there_is_no_other() {
-        let spec = Spec::new("tcp", "stream");
+        let spec = Spec::new("tcp", Pattern::Stream);
         let of = |ns, verdicts| {
             let mut trial = stream_trial(&spec, 8_000);
             trial.near.spent = spent(ns, None);

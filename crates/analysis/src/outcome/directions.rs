@@ -125,7 +125,7 @@ fn end_of(end: &EndTally, direction: Direction, sends: bool) -> EndTally {
 
 #[cfg(test)]
 mod tests {
-    use model::{FlowTally, SocketFacts, TcpSample, Trust, Verdict};
+    use model::{FlowTally, Pattern, SocketFacts, TcpSample, Trust, Verdict};
 
     use super::super::testing;
     use super::*;
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn each_direction_has_its_goodput_its_tcp_and_its_trust() {
-        let spec = Spec { direction: Direction::Both, ..Spec::new("tcp", "stream") };
+        let spec = Spec { direction: Direction::Both, ..Spec::new("tcp", Pattern::Stream) };
         let outcome = made(spec.clone(), vec![both(&spec, 0); 6]);
         let of = |summary: &Summary| (summary.goodput_bps, summary.tcp_rtt_ns, summary.retransmits, summary.trust);
         let [out, back] = [&outcome.summary.outbound, &outcome.summary.return_trip].map(|one| one.as_deref().unwrap());
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_loss_is_that_of_its_direction() {
-        let spec = Spec { direction: Direction::Both, block: 1_000, ..Spec::new("udp", "stream") };
+        let spec = Spec { direction: Direction::Both, block: 1_000, ..Spec::new("udp", Pattern::Stream) };
         let outcome = made(spec.clone(), vec![both(&spec, 25); 6]);
         let of = |summary: &Summary| (summary.packets_sent, summary.packets_lost, summary.verdicts.clone());
         let each: Vec<_> = outcome.summary.directions().map(|(_, summary)| of(summary)).collect();
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_verdict_that_no_count_gives_holds_for_both_directions() {
-        let spec = Spec { direction: Direction::Both, ..Spec::new("tcp", "stream") };
+        let spec = Spec { direction: Direction::Both, ..Spec::new("tcp", Pattern::Stream) };
         let mut trial = both(&spec, 0);
         trial.verdicts.push(Verdict::EmulatorLate);
         let mut outcome = made(spec, vec![trial; 6]);
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn one_direction_has_no_parts() {
-        let one = Spec::new("tcp", "stream");
+        let one = Spec::new("tcp", Pattern::Stream);
         let outcome = made(one.clone(), vec![testing::stream_trial(&one, 9)]);
         assert_eq!(outcome.summary.directions().count() + outcomes(&outcome).len(), 0);
     }

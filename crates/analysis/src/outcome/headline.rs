@@ -1,11 +1,11 @@
 //! The statistic that a pattern measures.
 
-use model::Spec;
+use model::{Pattern, Spec};
 
 /// The statistic that a pattern measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Headline {
-    /// Goodput in bit/s: stream, transfer, and any pattern not named below.
+    /// Goodput in bit/s: stream, transfer.
     Goodput,
     /// Transactions per second: rr, crr.
     Transactions,
@@ -17,10 +17,10 @@ impl Headline {
     /// The statistic of a spec's pattern.
     #[must_use]
     pub fn of(spec: &Spec) -> Self {
-        match spec.pattern.as_str() {
-            "rr" | "crr" => Self::Transactions,
-            "pingpong" => Self::RoundTrip,
-            _ => Self::Goodput,
+        match spec.pattern {
+            Pattern::Rr | Pattern::Crr => Self::Transactions,
+            Pattern::Pingpong => Self::RoundTrip,
+            Pattern::Stream | Pattern::Transfer => Self::Goodput,
         }
     }
 
@@ -74,14 +74,14 @@ mod tests {
 
     #[test]
     fn goodput_of_exchanges_is_that_of_netpipe() {
-        let spec = |pattern: &str| Spec { block: 1_000, ..Spec::new("tcp", pattern) };
+        let spec = |pattern| Spec { block: 1_000, ..Spec::new("tcp", pattern) };
         // 1000 bytes each way in 16 µs: 8 µs one way.
-        let round_trip = Headline::of(&spec("pingpong")).goodput(&spec("pingpong"), 16_000.0);
+        let round_trip = Headline::of(&spec(Pattern::Pingpong)).goodput(&spec(Pattern::Pingpong), 16_000.0);
         assert_eq!(round_trip, Some(1e9));
-        assert_eq!(Headline::of(&spec("rr")).goodput(&spec("rr"), 62_500.0), round_trip);
-        let short = Spec { reply: Some(0), ..spec("rr") };
+        assert_eq!(Headline::of(&spec(Pattern::Rr)).goodput(&spec(Pattern::Rr), 62_500.0), round_trip);
+        let short = Spec { reply: Some(0), ..spec(Pattern::Rr) };
         assert_eq!(Headline::Transactions.goodput(&short, 62_500.0), Some(0.5e9));
-        assert_eq!(Headline::Goodput.goodput(&spec("stream"), 5.0), Some(5.0));
-        assert_eq!(Headline::RoundTrip.goodput(&spec("pingpong"), 0.0), None);
+        assert_eq!(Headline::Goodput.goodput(&spec(Pattern::Stream), 5.0), Some(5.0));
+        assert_eq!(Headline::RoundTrip.goodput(&spec(Pattern::Pingpong), 0.0), None);
     }
 }

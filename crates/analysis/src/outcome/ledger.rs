@@ -82,7 +82,7 @@ fn bytes_lost(sender: &EndTally, receiver: &EndTally, received: u64, block: u64,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::DatagramTally;
+    use model::{DatagramTally, Pattern};
     use proptest::prelude::*;
 
     fn sender(bytes: u64, datagrams: u64) -> EndTally {
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn tcp_balances_to_the_byte_with_what_is_in_flight_or_not_at_all() {
-        let spec = Spec::new("tcp", "stream");
+        let spec = Spec::new("tcp", Pattern::Stream);
         let near = EndTally { bytes_sent: 1000, bytes_unsent: 40, ..EndTally::default() };
         let far = |bytes| EndTally { bytes_received: bytes, ..EndTally::default() };
         for bytes in [960, 961, 1000] {
@@ -113,13 +113,13 @@ mod tests {
     #[test]
     fn one_ended_copies_balance() {
         let near = EndTally { bytes_sent: 77, bytes_received: 77, ..EndTally::default() };
-        assert!(ledger(&Spec::new("memcpy", "stream"), &near, &EndTally::default()).balanced);
+        assert!(ledger(&Spec::new("memcpy", Pattern::Stream), &near, &EndTally::default()).balanced);
     }
 
     #[test]
     fn losses_of_a_mix_have_the_bytes_of_their_sizes() {
         let mix = "imix:64,1518".parse::<model::Mix>().unwrap().steps(false);
-        let spec = Spec { block: 1472, mix: mix.clone(), ..Spec::new("udp", "stream") };
+        let spec = Spec { block: 1472, mix: mix.clone(), ..Spec::new("udp", Pattern::Stream) };
         let of = |sent: [u64; 2], received: [u64; 2]| -> Vec<SizeCount> {
             let sizes = SizeCount::of(&mix).into_iter().enumerate();
             sizes.map(|(at, size)| SizeCount { sent: sent[at], received: received[at], ..size }).collect()
@@ -134,21 +134,21 @@ mod tests {
 
     #[test]
     fn a_short_last_datagram_may_be_the_lost_one() {
-        let spec = Spec { block: 100, ..Spec::new("udp", "transfer") };
+        let spec = Spec { block: 100, ..Spec::new("udp", Pattern::Transfer) };
         let ledger = ledger(&spec, &sender(950, 10), &receiver(900, 9, 0));
         assert_eq!((ledger.lost, ledger.balanced), (50, true));
     }
 
     #[test]
     fn duplicates_do_not_hide_a_loss() {
-        let spec = Spec { block: 100, ..Spec::new("udp", "stream") };
+        let spec = Spec { block: 100, ..Spec::new("udp", Pattern::Stream) };
         let ledger = ledger(&spec, &sender(1000, 10), &receiver(1000, 9, 1));
         assert_eq!((ledger.received, ledger.lost, ledger.balanced), (900, 100, true));
     }
 
     #[test]
     fn replies_have_their_own_size() {
-        let spec = Spec { block: 10, reply: Some(200), ..Spec::new("udp", "rr") };
+        let spec = Spec { block: 10, reply: Some(200), ..Spec::new("udp", Pattern::Rr) };
         let near = EndTally { bytes_received: 1600, ..sender(100, 10) };
         let near =
             EndTally { datagrams: Some(DatagramTally { sent: 10, received: 8, ..DatagramTally::default() }), ..near };
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn more_received_than_sent_is_not_a_negative_loss() {
-        let spec = Spec { block: 100, ..Spec::new("udp", "stream") };
+        let spec = Spec { block: 100, ..Spec::new("udp", Pattern::Stream) };
         let (near, far) = (sender(1000, 10), receiver(1100, 11, 0));
         assert_eq!(datagrams_lost(&near, &far), Some(0));
         assert!(!ledger(&spec, &near, &far).balanced);
@@ -176,7 +176,7 @@ mod tests {
         #[test]
         fn honest_udp_always_balances(block in 1u64..2000, whole in 1u64..50, last in 1u64..2000, lost_mask: u64, dup in 0u64..5) {
             let last = last.min(block);
-            let spec = Spec { block, ..Spec::new("udp", "transfer") };
+            let spec = Spec { block, ..Spec::new("udp", Pattern::Transfer) };
             let sizes: Vec<u64> = (0..whole).map(|_| block).chain([last]).collect();
             let arrived: Vec<u64> = sizes.iter().enumerate().filter(|(i, _)| lost_mask >> i & 1 == 0).map(|(_, size)| *size).collect();
             let near = sender(sizes.iter().sum(), sizes.len() as u64);
@@ -193,7 +193,7 @@ mod tests {
             rr: bool,
         ) {
             let [sent, received, unsent, datagrams, arrived, back_sent, back_received, back] = numbers;
-            let spec = Spec { block, flows, ..Spec::new("udp", if rr { "rr" } else { "stream" }) };
+            let spec = Spec { block, flows, ..Spec::new("udp", if rr { Pattern::Rr } else { Pattern::Stream }) };
             let tally = |sent, received, duplicates| Some(DatagramTally { sent, received, duplicates, ..DatagramTally::default() });
             let near = EndTally {
                 bytes_sent: sent, bytes_received: back_received, bytes_unsent: unsent, datagrams: tally(datagrams, back, 0),
@@ -210,7 +210,7 @@ mod tests {
 
         #[test]
         fn numbers_of_any_size_make_no_sum_that_wraps(numbers in prop::array::uniform8(0u64..), block in 1u64..) {
-            let spec = Spec { block, ..Spec::new("udp", "stream") };
+            let spec = Spec { block, ..Spec::new("udp", Pattern::Stream) };
             let end = |n: &[u64]| EndTally {
                 bytes_sent: n[0], bytes_received: n[1], bytes_unsent: n[2],
                 datagrams: Some(DatagramTally { sent: n[3], received: n[0], ..DatagramTally::default() }),

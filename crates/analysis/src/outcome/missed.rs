@@ -54,11 +54,12 @@ fn budget(seconds: f64) -> Option<String> {
 mod tests {
     use super::*;
     use crate::curve::testing::made;
+    use model::Pattern;
 
     const SECOND: u64 = 1_000_000_000;
 
     fn missed(values: &[f64], rule: &Stopping, duration_ns: Option<u64>) -> Option<String> {
-        let cell = made("stream", 0, 1024, values);
+        let cell = made(Pattern::Stream, 0, 1024, values);
         missed_target([&cell], rule, duration_ns)
     }
 
@@ -78,8 +79,8 @@ mod tests {
 
     #[test]
     fn of_several_outcomes_the_widest_decides() {
-        let narrow = made("stream", 0, 1024, &[9.4e8, 9.6e8, 1.04e9, 9.9e8, 1.02e9, 9.5e8]);
-        let wide = made("stream", 1, 2048, &[8e8, 9e8, 1.1e9, 1.05e9, 1e9, 9e8]);
+        let narrow = made(Pattern::Stream, 0, 1024, &[9.4e8, 9.6e8, 1.04e9, 9.9e8, 1.02e9, 9.5e8]);
+        let wide = made(Pattern::Stream, 1, 2048, &[8e8, 9e8, 1.1e9, 1.05e9, 1e9, 9e8]);
         let text = missed_target([&narrow, &wide], &Stopping::default(), None).unwrap();
         assert!(text.starts_with("up to ±12 %, wanted ±2 %"), "{text}");
     }

@@ -191,21 +191,21 @@ pub fn parts(cells: &[&[Trial]]) -> Vec<Parts> {
 mod tests {
     use super::testing::*;
     use super::*;
-    use model::{Direction, Spec, Summary, Trust};
+    use model::{Direction, Pattern, Spec, Summary, Trust};
     use proptest::prelude::*;
 
     fn streams(values: &[u64]) -> Vec<Trial> {
-        values.iter().map(|mbit| stream_trial(&Spec::new("tcp", "stream"), *mbit)).collect()
+        values.iter().map(|mbit| stream_trial(&Spec::new("tcp", Pattern::Stream), *mbit)).collect()
     }
 
-    fn cell(pattern: &str) -> Cell {
+    fn cell(pattern: Pattern) -> Cell {
         Cell::new(4, Spec::new("tcp", pattern))
     }
 
     #[test]
     fn steady_streams_are_trusted() {
         let outcome = outcome(
-            &cell("stream"),
+            &cell(Pattern::Stream),
             streams(&[940, 941, 939, 940, 942, 940]),
             &Stopping::default(),
             Context::default(),
@@ -226,16 +226,17 @@ mod tests {
     #[test]
     fn noisy_streams_miss_the_target_and_two_have_no_interval() {
         let rule = Stopping { max_trials: 12, ..Stopping::default() };
-        let wild = outcome(&cell("stream"), streams(&[500, 900, 300, 800, 100, 950]), &rule, Context::default());
+        let wild = outcome(&cell(Pattern::Stream), streams(&[500, 900, 300, 800, 100, 950]), &rule, Context::default());
         let missed = (&[Verdict::TargetMissed][..], Some(Trust::Low));
         assert_eq!((wild.summary.verdicts.as_slice(), wild.summary.trust), missed);
-        let noisy = outcome(&cell("stream"), streams(&[900, 940, 920, 960, 930, 950]), &rule, Context::default());
+        let noisy =
+            outcome(&cell(Pattern::Stream), streams(&[900, 940, 920, 960, 930, 950]), &rule, Context::default());
         let missed = (&[Verdict::TargetMissed][..], Some(Trust::Fair));
         assert_eq!((noisy.summary.verdicts.as_slice(), noisy.summary.trust), missed);
-        let two = outcome(&cell("stream"), streams(&[940, 941]), &rule, Context::default());
+        let two = outcome(&cell(Pattern::Stream), streams(&[940, 941]), &rule, Context::default());
         assert_eq!((two.summary.verdicts.as_slice(), two.summary.trust), (&[Verdict::FewTrials][..], Some(Trust::Low)));
         assert_eq!(two.estimate.as_ref().unwrap().low, None);
-        let none = outcome(&cell("stream"), Vec::new(), &rule, Context::default());
+        let none = outcome(&cell(Pattern::Stream), Vec::new(), &rule, Context::default());
         assert_eq!((none.estimate, none.summary.trust), (None, None), "no value, no trust");
     }
 
@@ -244,7 +245,7 @@ mod tests {
         let of = |values: &[u64], trials, target| {
             let rule = Stopping { min_trials: trials, max_trials: trials, target, ..Stopping::default() };
             let Summary { verdicts, trust, .. } =
-                outcome(&cell("stream"), streams(values), &rule, Context::default()).summary;
+                outcome(&cell(Pattern::Stream), streams(values), &rule, Context::default()).summary;
             (verdicts, trust)
         };
         assert_eq!(of(&[930, 940, 950], 3, 0.02), (vec![], Some(Trust::Fair)), "±2.7 %");
@@ -259,7 +260,8 @@ mod tests {
         let paired = || Context { paired: true, ..Context::default() };
         let tolerance = |target| Stopping { target, ..Stopping::default() };
         let wild = [500, 900, 300, 800, 100, 950];
-        let side = |values: &[u64], target| outcome(&cell("stream"), streams(values), &tolerance(target), paired());
+        let side =
+            |values: &[u64], target| outcome(&cell(Pattern::Stream), streams(values), &tolerance(target), paired());
         let of = |outcome: Outcome| (outcome.summary.verdicts, outcome.summary.trust);
         assert_eq!(of(side(&wild, 0.01)), (vec![], Some(Trust::Low)), "a side has no target to miss");
         assert_eq!(of(side(&[940, 960, 950, 945, 955, 950], 0.0)), (vec![], Some(Trust::High)), "2 % at least");
@@ -270,7 +272,7 @@ mod tests {
     #[test]
     fn a_point_of_a_curve_says_why_it_is_not_as_narrow_as_requested() {
         // Twelve legs of a size, whose own parts and levels vary by these.
-        let spec = Spec::new("tcp", "pingpong");
+        let spec = Spec::new("tcp", Pattern::Pingpong);
         let of = |own: f64, level: f64, legs: usize| {
             let trials: Vec<Trial> = (0..legs).map(|_| pingpong_trial(&spec, 550, 2000)).collect();
             let turn = |index: usize| [-1.0, 0.2, 1.0, -0.3, 0.5, -0.6][index % 6];
@@ -296,7 +298,7 @@ mod tests {
     #[test]
     fn what_the_coordinator_knows_becomes_a_verdict() {
         let context = Context { overlapped: true, cut_short: true, ..Context::default() };
-        let outcome = outcome(&cell("stream"), streams(&[940; 6]), &Stopping::default(), context);
+        let outcome = outcome(&cell(Pattern::Stream), streams(&[940; 6]), &Stopping::default(), context);
         assert_eq!(outcome.summary.verdicts, [Verdict::CutShort, Verdict::Overlapped]);
         assert_eq!(outcome.summary.trust, Some(Trust::Fair));
     }
@@ -309,7 +311,7 @@ mod tests {
         assert_eq!(sample(&trials[3..]), [100e6]);
         let of = |trials: &[Trial]| {
             let context = Context { cut_short: true, ..Context::default() };
-            outcome(&cell("stream"), trials.to_vec(), &Stopping::default(), context)
+            outcome(&cell(Pattern::Stream), trials.to_vec(), &Stopping::default(), context)
         };
         let (all, others) = (of(&trials), of(&trials[..3]));
         assert_eq!(all.trials.len(), 4, "it is kept");
@@ -327,7 +329,7 @@ mod tests {
             let mut trials = streams(&values);
             trials.iter_mut().skip(cut).for_each(|trial| trial.verdicts.push(Verdict::CutShort));
             let rule = Stopping { target, ..Stopping::default() };
-            let outcome = outcome(&cell("stream"), trials, &rule, Context { paired, legs, ..Context::default() });
+            let outcome = outcome(&cell(Pattern::Stream), trials, &rule, Context { paired, legs, ..Context::default() });
             prop_assert_eq!(outcome.summary.trust.is_some(), outcome.estimate.is_some());
             if outcome.summary.trust == Some(Trust::High) {
                 let requested = if paired { target.max(0.02) } else { target };
@@ -340,7 +342,7 @@ mod tests {
 
     #[test]
     fn pingpong_has_netpipes_rate_and_no_goodput() {
-        let mut cell = cell("pingpong");
+        let mut cell = cell(Pattern::Pingpong);
         cell.spec.block = 1000;
         let trials: Vec<Trial> = (0..6).map(|_| pingpong_trial(&cell.spec, 20_000, 100)).collect();
         let outcome = outcome(&cell, trials, &Stopping::default(), Context { curve: true, ..Context::default() });
@@ -351,13 +353,13 @@ mod tests {
         assert_eq!(summary.rtt_p99_ns, None, "600 samples are too few");
         assert_eq!(outcome.histogram.as_ref().unwrap().count(), 600);
         let curve = Context { curve: true, ..Context::default() };
-        let stream = super::outcome(&self::cell("stream"), streams(&[940; 6]), &Stopping::default(), curve);
+        let stream = super::outcome(&self::cell(Pattern::Stream), streams(&[940; 6]), &Stopping::default(), curve);
         assert_eq!(stream.summary.netpipe_bps, stream.summary.goodput_bps);
     }
 
     #[test]
     fn digests_stand_in_for_missing_histograms() {
-        let spec = Spec::new("tcp", "pingpong");
+        let spec = Spec::new("tcp", Pattern::Pingpong);
         let mut trials: Vec<Trial> = [900, 1000, 1100].map(|ns| pingpong_trial(&spec, ns, 2000)).into();
         for trial in &mut trials {
             if let Some(rtt) = &mut trial.near.rtt {
@@ -372,7 +374,7 @@ mod tests {
 
     #[test]
     fn both_directions_add_up() {
-        let spec = Spec { direction: Direction::Both, ..Spec::new("tcp", "stream") };
+        let spec = Spec { direction: Direction::Both, ..Spec::new("tcp", Pattern::Stream) };
         let mut trial = stream_trial(&spec, 600);
         trial.near.bytes_received = 50_000_000;
         trial.near.receiving_ns = 500_000_000;

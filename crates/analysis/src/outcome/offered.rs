@@ -91,13 +91,13 @@ mod tests {
     use crate::outcome::testing::trial;
     use crate::outcome::{Context, outcome};
     use model::tally::Window;
-    use model::{Cell, DatagramTally, EndTally, PacingTally, Stopping, Trust, Verdict};
+    use model::{Cell, DatagramTally, EndTally, PacingTally, Pattern, Stopping, Trust, Verdict};
 
     const SECOND: u64 = 1_000_000_000;
 
     /// An outcome of three seconds at `sent` of 50 Mbit/s, of which the sender gave up some for either cause.
     fn made(transport: &str, sent_mbit: u64, asleep_ns: u64, blocked_ns: u64) -> Outcome {
-        let spec = Spec { rate_bps: Some(50_000_000), block: 1_000, ..Spec::new(transport, "stream") };
+        let spec = Spec { rate_bps: Some(50_000_000), block: 1_000, ..Spec::new(transport, Pattern::Stream) };
         let bytes = sent_mbit * 125_000;
         let pacing = PacingTally { sends: 6_250, p50_ns: 1, p99_ns: None, max_ns: 9, asleep_ns, blocked_ns };
         let datagrams = |tally| Some(tally).filter(|_| transport == "udp");
@@ -151,7 +151,7 @@ mod tests {
         let mut of = made("tcp", 43, SECOND, 0);
         of.spec.rate_bps = None;
         assert_eq!(shortfall(&of), None);
-        of.spec = Spec { rate_bps: Some(50_000_000), ..Spec::new("tcp", "rr") }.into();
+        of.spec = Spec { rate_bps: Some(50_000_000), ..Spec::new("tcp", Pattern::Rr) }.into();
         assert_eq!(shortfall(&of), None, "a request waits for the answer before it");
     }
 

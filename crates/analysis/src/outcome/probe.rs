@@ -46,7 +46,7 @@ fn trimmed_mean(all: &Histogram) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::EndTally;
+    use model::{EndTally, Pattern};
 
     fn probe(rtts_ns: &[u64]) -> RttTally {
         let mut histogram = Histogram::new();
@@ -56,12 +56,12 @@ mod tests {
 
     fn trial(rtts_ns: &[u64]) -> Trial {
         let near = EndTally { probe: Some(probe(rtts_ns)), ..EndTally::default() };
-        let spec = model::Spec::new("tcp", "stream");
+        let spec = model::Spec::new("tcp", Pattern::Stream);
         Trial { near: near.into(), ..crate::outcome::testing::stream_trial(&spec, 80) }
     }
 
     fn plain() -> Spec {
-        Spec::new("tcp", "stream")
+        Spec::new("tcp", Pattern::Stream)
     }
 
     #[test]

@@ -180,10 +180,11 @@ fn netpipe_bps(spec: &Spec, headline: Headline, value: f64, curve: bool) -> Opti
 mod tests {
     use super::super::testing::{pingpong_trial, stream_trial};
     use super::*;
+    use model::Pattern;
 
     #[test]
     fn packets_are_counted_where_they_arrive() {
-        let spec = Spec { block: 1000, ..Spec::new("udp", "stream") };
+        let spec = Spec { block: 1000, ..Spec::new("udp", Pattern::Stream) };
         let mut trial = stream_trial(&spec, 80);
         trial.near.datagrams = Some(DatagramTally { sent: 10_010, ..DatagramTally::default() });
         trial.far.datagrams = Some(DatagramTally { received: 10_000, ..DatagramTally::default() });
@@ -208,11 +209,11 @@ mod tests {
             };
             Trial {
                 near: EndTally { rtt: Some(rtt), ..EndTally::default() }.into(),
-                ..stream_trial(&Spec::new("tcp", "rr"), 1)
+                ..stream_trial(&Spec::new("tcp", Pattern::Rr), 1)
             }
         };
         let trials: Vec<Trial> = [50, 53, 51, 90, 52, 49].map(|us| trial(us * 1_000)).into();
-        let cell = Cell::new(0, Spec::new("tcp", "rr"));
+        let cell = Cell::new(0, Spec::new("tcp", Pattern::Rr));
         let found = summary(&cell, &trials, None, None, false);
         assert_eq!(found.rtt_p50_interval_ns, Some([49_000.0, 90_000.0]));
         assert_eq!(found.rtt_p99_interval_ns, Some([147_000.0, 270_000.0]));
@@ -221,7 +222,7 @@ mod tests {
 
     #[test]
     fn tcp_has_no_packets() {
-        let spec = Spec::new("tcp", "stream");
+        let spec = Spec::new("tcp", Pattern::Stream);
         let trials = [stream_trial(&spec, 80)];
         let summary = summary(&Cell::new(0, spec), &trials, None, None, false);
         assert_eq!((summary.packets_per_s, summary.packets_lost, summary.rtt_p50_ns), (None, None, None));
@@ -231,7 +232,7 @@ mod tests {
 
     #[test]
     fn percentiles_are_of_all_samples() {
-        let spec = Spec::new("tcp", "pingpong");
+        let spec = Spec::new("tcp", Pattern::Pingpong);
         let trials = [pingpong_trial(&spec, 1_000, 990), pingpong_trial(&spec, 9_000, 30)];
         let merged = merged_histogram(&trials).unwrap();
         let summary = summary(&Cell::new(0, spec), &trials, None, Some(&merged), true);

@@ -50,10 +50,11 @@ fn sending(end: &EndTally) -> impl Iterator<Item = &FlowTally> {
 mod tests {
     use super::super::testing::stream_trial;
     use super::*;
+    use model::Pattern;
 
     #[test]
     fn figures_are_of_the_senders_after_the_warm_up() {
-        let spec = Spec { warmup_ns: 100, ..Spec::new("tcp", "stream") };
+        let spec = Spec { warmup_ns: 100, ..Spec::new("tcp", Pattern::Stream) };
         let sample = |at_ns, rtt_ns| TcpSample { at_ns, rtt_ns, cwnd: 10, mss: 1448, ..TcpSample::default() };
         let flow = |bytes_sent, retransmits, rtts: &[u64]| FlowTally {
             bytes_sent,
@@ -72,7 +73,7 @@ mod tests {
 
     #[test]
     fn one_connection_that_its_send_buffer_limits_is_recognised() {
-        let spec = Spec::new("tcp", "stream");
+        let spec = Spec::new("tcp", Pattern::Stream);
         let of = |connections: usize, trials: usize, limited: u64, rtts: [u64; 3]| {
             let at = |at_ns, sndbuf, rtt_ns| TcpSample {
                 at_ns,
@@ -81,7 +82,11 @@ mod tests {
                 sndbuf_limited_ns: Some(sndbuf),
                 ..TcpSample::default()
             };
-            let flow = FlowTally { bytes_sent: 1, tcp: vec![at(0, 0, rtts[0]), at(50, limited / 2, rtts[1]), at(100, limited, rtts[2])], ..FlowTally::default() };
+            let flow = FlowTally {
+                bytes_sent: 1,
+                tcp: vec![at(0, 0, rtts[0]), at(50, limited / 2, rtts[1]), at(100, limited, rtts[2])],
+                ..FlowTally::default()
+            };
             let mut trial = stream_trial(&spec, 940);
             trial.near.flows = vec![flow; connections];
             is_held_by_send_buffer(&spec, &vec![trial; trials])

@@ -148,7 +148,7 @@ fn resolution_limited(spec: &Spec, near: &EndTally, far: &EndTally) -> bool {
 mod tests {
     use super::super::ledger;
     use super::*;
-    use model::{DatagramTally, Direction, RttTally};
+    use model::{DatagramTally, Direction, Pattern, RttTally};
 
     fn verdicts(spec: &Spec, near: &EndTally, far: &EndTally) -> Vec<Verdict> {
         trial_verdicts(spec, near, far, &ledger(spec, near, far))
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn goodput_is_the_receivers_count_after_the_warm_up() {
-        let spec = Spec::new("tcp", "stream");
+        let spec = Spec::new("tcp", Pattern::Stream);
         let near = EndTally { bytes_sent: 2000, sending_ns: 10, ..EndTally::default() };
         let mut far = receiver(2000, 8_000_000, 50);
         assert_eq!(trial_value(&spec, &near, &far), Some(2e6));
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_transfer_ends_when_the_receiver_has_confirmed_its_last_byte() {
-        let spec = Spec { stop: Stop::Bytes(2_000), ..Spec::new("tcp", "transfer") };
+        let spec = Spec { stop: Stop::Bytes(2_000), ..Spec::new("tcp", Pattern::Transfer) };
         let flow = |receiving_ns| model::FlowTally { receiving_ns, ..model::FlowTally::default() };
         let far = EndTally { flows: vec![flow(Some([40, 70])), flow(Some([10, 90]))], ..EndTally::default() };
         let at = |at_ns| model::TcpSample { at_ns, ..model::TcpSample::default() };
@@ -199,19 +199,19 @@ mod tests {
         };
         assert_eq!(of(vec![sent(&[5, 200]), sent(&[5, 150])], &spec), Some(200), "by the sender's clock");
         assert_eq!(of(vec![flow(None), flow(None)], &spec), Some(90), "without TCP by the receiver's");
-        assert_eq!(of(vec![sent(&[5, 200])], &Spec::new("tcp", "stream")), None);
+        assert_eq!(of(vec![sent(&[5, 200])], &Spec::new("tcp", Pattern::Stream)), None);
     }
 
     #[test]
     fn reverse_counts_at_the_near_end() {
-        let spec = Spec { direction: Direction::Reverse, ..Spec::new("tcp", "transfer") };
+        let spec = Spec { direction: Direction::Reverse, ..Spec::new("tcp", Pattern::Transfer) };
         let far = EndTally { bytes_sent: 1000, ..EndTally::default() };
         assert_eq!(trial_value(&spec, &receiver(1000, 1_000_000, 10), &far), Some(8e6));
     }
 
     #[test]
     fn one_ended_copies_balance_and_have_a_rate() {
-        let spec = Spec::new("memcpy", "stream");
+        let spec = Spec::new("memcpy", Pattern::Stream);
         let near = EndTally { bytes_sent: 1_000_000, sending_ns: 2_000_000, ..receiver(1_000_000, 2_000_000, 100) };
         assert_eq!(trial_value(&spec, &near, &EndTally::default()), Some(4e9));
         assert_eq!(sender_bps(&spec, &near, &EndTally::default()), Some(4e9));
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_stream_that_never_arrived_has_no_value() {
-        let spec = Spec::new("tcp", "stream");
+        let spec = Spec::new("tcp", Pattern::Stream);
         let near = EndTally { bytes_sent: 1000, ..EndTally::default() };
         let far = EndTally { stalled: true, ..EndTally::default() };
         assert_eq!(trial_value(&spec, &near, &far), None);
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_cut_trial_has_no_other_verdict() {
-        let spec = Spec { block: 100, ..Spec::new("udp", "stream") };
+        let spec = Spec { block: 100, ..Spec::new("udp", Pattern::Stream) };
         let near = EndTally {
             bytes_sent: 10_000,
             datagrams: Some(DatagramTally { sent: 100, ..DatagramTally::default() }),
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn short_trials_are_resolution_limited() {
-        let spec = Spec::new("tcp", "transfer");
+        let spec = Spec::new("tcp", Pattern::Transfer);
         let near = EndTally { bytes_sent: 1000, ..EndTally::default() };
         for (ns, calls, limited) in
             [(2_000_000, 20, false), (2_000_000, 9, true), (999_999, 20, true), (0, 20, true), (1_000_000, 10, false)]
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn few_paced_blocks_are_resolution_limited_however_many_reads_they_took() {
-        let spec = Spec { block: 1 << 20, rate_bps: Some(10_000_000), ..Spec::new("tcp", "stream") };
+        let spec = Spec { block: 1 << 20, rate_bps: Some(10_000_000), ..Spec::new("tcp", Pattern::Stream) };
         let near = EndTally { bytes_sent: 3 << 20, ..EndTally::default() };
         let far = receiver(3 << 20, 1_700_000_000, 200);
         assert!(verdicts(&spec, &near, &far).contains(&Verdict::ResolutionLimited));
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn transaction_rates_do_not_count_the_first_arrival() {
-        let spec = Spec { block: 1, ..Spec::new("tcp", "rr") };
+        let spec = Spec { block: 1, ..Spec::new("tcp", Pattern::Rr) };
         let mut near = EndTally { transactions: 101, receiving_ns: 1_000_000_000, ..EndTally::default() };
         assert_eq!(trial_value(&spec, &near, &EndTally::default()), Some(100.0));
         near.measured = Some(Window { bytes: 50, ns: 500_000_000 });
@@ -283,7 +283,7 @@ mod tests {
     #[test]
     fn a_single_transaction_has_the_rate_of_its_own_time() {
         // The only exchange of a trial of 200 ms, whose request was lost and sent again.
-        let spec = Spec { block: 1, ..Spec::new("tcp", "rr") };
+        let spec = Spec { block: 1, ..Spec::new("tcp", Pattern::Rr) };
         let near = EndTally { transactions: 1, sending_ns: 250_000_000, receiving_ns: 3_446, ..EndTally::default() };
         assert_eq!(trial_value(&spec, &near, &EndTally::default()), Some(4.0));
         assert_eq!(verdicts(&spec, &near, &EndTally::default()), [Verdict::ResolutionLimited]);
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn datagram_losses_have_verdicts() {
-        let spec = Spec { block: 100, ..Spec::new("udp", "stream") };
+        let spec = Spec { block: 100, ..Spec::new("udp", Pattern::Stream) };
         let near = EndTally {
             bytes_sent: 10_000,
             datagrams: Some(DatagramTally { sent: 100, ..DatagramTally::default() }),
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn datagrams_that_are_all_lost_have_a_goodput_of_zero() {
-        let spec = Spec { block: 100, ..Spec::new("udp", "stream") };
+        let spec = Spec { block: 100, ..Spec::new("udp", Pattern::Stream) };
         let datagrams = |sent, received| Some(DatagramTally { sent, received, ..DatagramTally::default() });
         let near = EndTally { bytes_sent: 10_000, datagrams: datagrams(100, 0), ..EndTally::default() };
         let far = EndTally { datagrams: datagrams(0, 0), ..EndTally::default() };
@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn batch_timing_has_a_verdict() {
-        let spec = Spec::new("shm", "pingpong");
+        let spec = Spec::new("shm", Pattern::Pingpong);
         let rtt = RttTally {
             count: 1000,
             min_ns: 80,

@@ -178,6 +178,7 @@ pub fn explain(verdict: Verdict) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Pattern;
 
     /// Trust of an outcome with a value from complete trials and a narrow interval.
     fn of(verdicts: &[Verdict]) -> Option<Trust> {
@@ -229,21 +230,21 @@ mod tests {
     #[test]
     fn transports_within_one_host_have_a_verdict() {
         for known in model::transport::TRANSPORTS {
-            let verdicts = of_cell(&Cell::new(0, model::Spec::new(known.name, "stream")), &[], None);
+            let verdicts = of_cell(&Cell::new(0, model::Spec::new(known.name, Pattern::Stream)), &[], None);
             assert_eq!(verdicts.contains(&Verdict::OneHost), known.facts.one_host, "{}", known.name);
         }
     }
 
     #[test]
     fn a_late_verdict_is_added_once() {
-        let mut outcome = crate::curve::testing::made("pingpong", 0, 1, &[1000.0; 6]);
+        let mut outcome = crate::curve::testing::made(Pattern::Pingpong, 0, 1, &[1000.0; 6]);
         assert_eq!(outcome.summary.trust, Some(Trust::High));
         add_verdict(&mut outcome, Verdict::Stalled);
         add_verdict(&mut outcome, Verdict::Stalled);
         assert_eq!(outcome.summary.verdicts, [Verdict::Stalled]);
         assert_eq!(outcome.summary.trust, Some(Trust::None));
         // Without a value there is no trust to lower.
-        let mut empty = crate::curve::testing::made("pingpong", 0, 1, &[]);
+        let mut empty = crate::curve::testing::made(Pattern::Pingpong, 0, 1, &[]);
         assert!(!is_unusable(&empty) && is_unusable(&outcome));
         add_verdict(&mut empty, Verdict::Stalled);
         assert!(empty.summary.trust.is_none() && is_unusable(&empty));

@@ -159,7 +159,7 @@ fn rate_of(series: &[Interval], at: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use model::{FlowTally, ProbeSample, TcpSample};
+    use model::{FlowTally, Pattern, ProbeSample, TcpSample};
 
     use super::*;
 
@@ -173,7 +173,7 @@ mod tests {
             probe: Some(100),
             flows: 16,
             stop: Stop::TimeNs(length * Spec::RAMP_NS),
-            ..Spec::new("tcp", "stream")
+            ..Spec::new("tcp", Pattern::Stream)
         };
         let ticks = 0..length * 10;
         let interval = |tick: u64| Interval {

@@ -163,7 +163,7 @@ mod tests {
     use super::super::of_plan;
     use super::super::table::testing::{PlanRun, planned};
     use super::*;
-    use model::SplitMix64;
+    use model::{Pattern, SplitMix64};
 
     const BLOCKS: &[&str] = &["1000", "4000", "16000", "64000", "256000"];
 
@@ -172,7 +172,7 @@ mod tests {
         let mut random = SplitMix64::new(3);
         let conditions: Vec<f64> = (0..8).map(|_| (0.3 * random.normal()).exp()).collect();
         let factors: [(&str, &[&str]); 2] = [("block", BLOCKS), ("mtu", &["1500", "9000"])];
-        let mut run = planned(&factors, "stream", 8, |levels, round| {
+        let mut run = planned(&factors, Pattern::Stream, 8, |levels, round| {
             let size: f64 = levels["block"].parse().unwrap();
             1e9 * conditions[round as usize] * rate(size, &levels["mtu"]) * (1.0 + 0.004 * random.normal())
         });
@@ -217,7 +217,7 @@ mod tests {
     fn the_shortest_rtt_is_best() {
         let mut random = SplitMix64::new(8);
         let factors: [(&str, &[&str]); 3] = [("block", &["1", "8"]), ("cc", &["a", "b"]), ("wait", &["x", "y"])];
-        let mut run = planned(&factors, "pingpong", 6, |levels, _| {
+        let mut run = planned(&factors, Pattern::Pingpong, 6, |levels, _| {
             if levels["cc"] == "b" { 2e4 } else { 1e4 * (1.0 + 0.01 * random.normal()) }
         });
         for cell in &mut run.header.cells {
@@ -232,9 +232,9 @@ mod tests {
 
     #[test]
     fn without_sizes_or_another_factor_there_are_no_regions() {
-        let flows = planned(&[("flows", &["1", "2"]), ("cc", &["x", "y"])], "stream", 4, |_, _| 1e9);
+        let flows = planned(&[("flows", &["1", "2"]), ("cc", &["x", "y"])], Pattern::Stream, 4, |_, _| 1e9);
         assert_eq!(best_of(&flows), []);
-        let alone = planned(&[("block", &["1", "2"])], "stream", 4, |_, _| 1e9);
+        let alone = planned(&[("block", &["1", "2"])], Pattern::Stream, 4, |_, _| 1e9);
         assert_eq!(best_of(&alone), []);
     }
 }

@@ -44,7 +44,7 @@ fn within(pairs: &Pairs, fabric: &Fabric) -> Option<Test> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use model::{FindingKind, RunHeader, SplitMix64};
+    use model::{FindingKind, Pattern, RunKind, SplitMix64};
 
     use super::super::hosts::of_hosts;
     use super::super::table::testing::{PlanRun, planned};
@@ -58,10 +58,10 @@ mod tests {
 
     fn run(seed: u64, spread: f64, factor: impl Fn(&str, &str) -> f64) -> PlanRun {
         let mut random = SplitMix64::new(seed);
-        let mut run = planned(&[("from", &HOSTS), ("to", &HOSTS)], "stream", 3, |levels, _| {
+        let mut run = planned(&[("from", &HOSTS), ("to", &HOSTS)], Pattern::Stream, 3, |levels, _| {
             1e9 * factor(&levels["from"], &levels["to"]) * (spread * random.normal()).exp()
         });
-        run.header.kind = RunHeader::MESH.into();
+        run.header.kind = RunKind::Mesh;
         let labels = HOSTS
             .iter()
             .map(|host| ((*host).to_owned(), BTreeMap::from([("rack".to_owned(), format!("r{}", rack(host)))])));

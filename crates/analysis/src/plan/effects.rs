@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Cell, Estimate, Factor, Finding, FindingKind, Name, Outcome, Pass, Plan, Retest, RunHeader};
+use model::{Cell, Estimate, Factor, Finding, FindingKind, Name, Outcome, Pass, Plan, Retest, RunHeader, RunKind};
 
 use super::best::best;
 use super::groups::{of_groups, with_sums};
@@ -58,7 +58,7 @@ pub fn of_plan(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass], retest
         None => (header, logs(outcomes, passes)),
     };
     let mut effects = Vec::new();
-    let is_mesh = header.kind == RunHeader::MESH;
+    let is_mesh = header.kind == RunKind::Mesh;
     for kind in KINDS {
         let cells = of_kind(&header.cells, kind);
         let names = dimensions(plan, &cells);
@@ -371,7 +371,7 @@ fn change(ln: f64, interval: Interval) -> String {
 mod tests {
     use super::super::table::testing::{PlanRun, planned};
     use super::*;
-    use model::SplitMix64;
+    use model::{Pattern, SplitMix64};
 
     fn statements(run: &PlanRun) -> Vec<String> {
         of_plan(&run.header, &run.outcomes, &run.passes, &[]).into_iter().map(|finding| finding.statement).collect()
@@ -380,11 +380,15 @@ mod tests {
     #[test]
     fn effects_and_interactions_are_found_and_absent_ones_are_not_significant() {
         let mut random = SplitMix64::new(5);
-        let run =
-            planned(&[("sndbuf", &["64KiB", "128KiB"]), ("block", &["1KiB", "64KiB"])], "stream", 8, |levels, _| {
+        let run = planned(
+            &[("sndbuf", &["64KiB", "128KiB"]), ("block", &["1KiB", "64KiB"])],
+            Pattern::Stream,
+            8,
+            |levels, _| {
                 let buffer = if levels["sndbuf"] == "128KiB" { 1.32 } else { 1.0 };
                 1e9 * buffer * (1.0 + 0.005 * random.normal())
-            });
+            },
+        );
         let said = statements(&run);
         assert_eq!(said.len(), 3, "{said:?}");
         assert!(
@@ -409,7 +413,7 @@ mod tests {
         let (mut significant, mut not) = (0, 0);
         for seed in 0..6 {
             let mut random = SplitMix64::new(seed);
-            let run = planned(&[("n", &levels)], "stream", 5, |levels, _| {
+            let run = planned(&[("n", &levels)], Pattern::Stream, 5, |levels, _| {
                 let n: f64 = levels["n"].parse().unwrap();
                 1e9 * (1.0 + 0.01 * n * n / 2.0) * (1.0 + 0.01 * random.normal())
             });
@@ -436,19 +440,19 @@ mod tests {
             }
             statements(&run)
         };
-        let said = of("stream");
+        let said = of(Pattern::Stream);
         let noted: Vec<bool> = said
             .iter()
             .map(|one| one.contains(" The time of a trial does not start at the same event in thru and in iperf3 "))
             .collect();
         assert!(said[0].starts_with("system ") && noted == [true, false, false], "{said:#?}");
-        assert!(of("pingpong").iter().all(|one| !one.contains("iperf3")));
+        assert!(of(Pattern::Pingpong).iter().all(|one| !one.contains("iperf3")));
     }
 
     #[test]
     fn an_interaction_is_a_ratio_of_ratios() {
         let mut random = SplitMix64::new(6);
-        let run = planned(&[("mtu", &["1500", "9000"]), ("cc", &["cubic", "bbr"])], "stream", 6, |levels, _| {
+        let run = planned(&[("mtu", &["1500", "9000"]), ("cc", &["cubic", "bbr"])], Pattern::Stream, 6, |levels, _| {
             let both = levels["mtu"] == "9000" && levels["cc"] == "bbr";
             1e9 * if both { 1.5 } else { 1.0 } * (1.0 + 0.001 * random.normal())
         });
@@ -463,7 +467,7 @@ mod tests {
     fn changes_between_rounds_are_not_an_effect() {
         let mut random = SplitMix64::new(9);
         let conditions: Vec<f64> = (0..8).map(|_| (0.5 * random.normal()).exp()).collect();
-        let run = planned(&[("flows", &["1", "4"])], "stream", 8, |levels, round| {
+        let run = planned(&[("flows", &["1", "4"])], Pattern::Stream, 8, |levels, round| {
             let flows = if levels["flows"] == "4" { 1.05 } else { 1.0 };
             1e9 * conditions[round as usize] * flows * (1.0 + 0.002 * random.normal())
         });
@@ -474,7 +478,7 @@ mod tests {
     #[test]
     fn asymmetric_directions_are_reported() {
         let mut random = SplitMix64::new(1);
-        let run = planned(&[("from", &["a", "b", "c"]), ("to", &["a", "b", "c"])], "stream", 6, |levels, _| {
+        let run = planned(&[("from", &["a", "b", "c"]), ("to", &["a", "b", "c"])], Pattern::Stream, 6, |levels, _| {
             let slow = levels["from"] == "b" && levels["to"] == "a";
             1e9 * if slow { 0.5 } else { 1.0 } * (1.0 + 0.003 * random.normal())
         });
@@ -493,7 +497,7 @@ mod tests {
     #[test]
     fn a_host_is_a_factor_like_others() {
         let mut random = SplitMix64::new(4);
-        let run = planned(&[("to", &["b", "c"]), ("cc", &["x", "y"])], "stream", 6, |levels, _| {
+        let run = planned(&[("to", &["b", "c"]), ("cc", &["x", "y"])], Pattern::Stream, 6, |levels, _| {
             1e9 * if levels["to"] == "c" { 0.1 } else { 1.0 } * (1.0 + 0.003 * random.normal())
         });
         let said = statements(&run);
@@ -508,7 +512,7 @@ mod tests {
         let factors: [(&str, &[&str]); 2] =
             [("message", &["1KiB", "8KiB", "64KiB"]), ("socket", &["32KiB", "128KiB", "512KiB"])];
         // The shape of the plan socket-sizes: large messages collapse in the smallest buffer and gain in all others.
-        let run = planned(&factors, "stream", 8, |levels, _| {
+        let run = planned(&factors, Pattern::Stream, 8, |levels, _| {
             let rate = match (levels["message"].as_str(), levels["socket"].as_str()) {
                 ("64KiB", "32KiB") => 0.03,
                 ("64KiB", _) => 1.6,
@@ -530,7 +534,7 @@ mod tests {
     fn with_many_levels_a_reversed_effect_is_reported_at_two_of_them() {
         let mut random = SplitMix64::new(2);
         let others: &[&str] = &["1", "2", "3", "4", "5", "6", "7", "8"];
-        let run = planned(&[("cc", &["x", "y"]), ("n", others)], "stream", 5, |levels, _| {
+        let run = planned(&[("cc", &["x", "y"]), ("n", others)], Pattern::Stream, 5, |levels, _| {
             let n: f64 = levels["n"].parse().unwrap();
             1e9 * if levels["cc"] == "y" { 0.5 + 0.15 * n } else { 1.0 } * (1.0 + 0.002 * random.normal())
         });
@@ -555,7 +559,7 @@ mod tests {
 
     #[test]
     fn two_rounds_give_no_effects() {
-        let run = planned(&[("flows", &["1", "4"])], "stream", 2, |_, _| 1e9);
+        let run = planned(&[("flows", &["1", "4"])], Pattern::Stream, 2, |_, _| 1e9);
         assert_eq!(statements(&run), Vec::<String>::new());
     }
 }

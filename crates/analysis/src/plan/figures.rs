@@ -88,11 +88,11 @@ pub fn factor_lines(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass]) -
 mod tests {
     use super::super::table::testing::planned;
     use super::*;
-    use model::{CoreUse, CpuUse, Observed};
+    use model::{CoreUse, CpuUse, Observed, Pattern};
 
     #[test]
     fn observed_cpu_use_and_interrupts_have_lines() {
-        let mut run = planned(&[("flows", &["1", "4"]), ("cc", &["x", "y"])], "stream", 3, |_, _| 1e9);
+        let mut run = planned(&[("flows", &["1", "4"]), ("cc", &["x", "y"])], Pattern::Stream, 3, |_, _| 1e9);
         assert_eq!(factor_lines(&run.header, &run.outcomes, &run.passes), []);
         for (at, pass) in run.passes.iter_mut().enumerate() {
             // Cells 0 and 1 have one flow, 2 and 3 have four.

@@ -406,7 +406,7 @@ fn index_text(index: &RoundMean) -> String {
 
 #[cfg(test)]
 mod tests {
-    use model::{EndTally, FlowTally, Interval, Stop, Stopping};
+    use model::{EndTally, FlowTally, Interval, Pattern, Stop, Stopping};
 
     use super::*;
 
@@ -416,7 +416,7 @@ mod tests {
     struct Sent(&'static str, Spec, Vec<u64>);
 
     fn spec(flows: u32) -> Spec {
-        Spec { flows, stop: Stop::TimeNs(4 * SECOND), interval_ns: SECOND, ..Spec::new("tcp", "stream") }
+        Spec { flows, stop: Stop::TimeNs(4 * SECOND), interval_ns: SECOND, ..Spec::new("tcp", Pattern::Stream) }
     }
 
     fn trial(cell: u32, pass: u32, Sent(_, spec, flows): &Sent) -> Trial {

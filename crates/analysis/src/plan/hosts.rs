@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Finding, FindingKind, Outcome, Retest, RunHeader, median};
+use model::{Finding, FindingKind, Outcome, Retest, RunHeader, RunKind, median};
 
 use super::logs::{LEAST, noun};
 use super::matrix::Matrix;
@@ -53,7 +53,7 @@ pub fn of_hosts(header: &RunHeader, outcomes: &[Outcome], retests: &[Retest]) ->
             findings.extend(word(test, out.number, &more));
         }
         findings.extend(own().filter(is_unconfirmed).filter_map(|test| word(test, out.number, "")));
-        if header.kind == RunHeader::MESH {
+        if header.kind == RunKind::Mesh {
             findings.extend(not_significant(matrix, &out, number_of));
         }
     }
@@ -142,7 +142,7 @@ fn not_significant(matrix: &Matrix, out: &StandingOut, number: usize) -> Option<
 mod tests {
     use super::super::table::testing::{PlanRun, planned};
     use super::*;
-    use model::{FindingKind, SplitMix64};
+    use model::{FindingKind, Pattern, SplitMix64};
     use proptest::prelude::*;
 
     const HOSTS: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
@@ -152,7 +152,7 @@ mod tests {
         n: usize,
         seed: u64,
         [pairs, trials]: [f64; 2],
-        pattern: &str,
+        pattern: Pattern,
         factor: impl Fn(&str, &str) -> f64,
     ) -> PlanRun {
         let mut random = SplitMix64::new(seed);
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_receiver_ten_times_slower_is_named_with_its_ratio() {
-        let run = run(5, 1, [0.03, 0.05], "stream", |_, to| if to == "c" { 0.1 } else { 1.0 });
+        let run = run(5, 1, [0.03, 0.05], Pattern::Stream, |_, to| if to == "c" { 0.1 } else { 1.0 });
         let found = of_hosts(&run.header, &run.outcomes, &[]);
         let [only] = &found[..] else { panic!("{found:?}") };
         assert_eq!((only.kind, only.cells.len()), (FindingKind::Outlier, 4));
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn a_slow_host_has_a_finding_in_both_roles_and_its_pairs_have_none() {
         let slow = |from: &str, to: &str| if from == "d" || to == "d" { 0.25 } else { 1.0 };
-        let found = statements(&run(6, 2, [0.05, 0.05], "stream", slow));
+        let found = statements(&run(6, 2, [0.05, 0.05], Pattern::Stream, slow));
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found[0].starts_with("d is slow as a sender") && found[1].starts_with("d is slow as a receiver"));
     }
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn one_slow_pair_is_named_and_neither_of_its_hosts() {
         let slow = |from: &str, to: &str| if (from, to) == ("a", "b") { 0.2 } else { 1.0 };
-        let found = statements(&run(5, 3, [0.05, 0.05], "stream", slow));
+        let found = statements(&run(5, 3, [0.05, 0.05], Pattern::Stream, slow));
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].starts_with("a → b is slow for its hosts: its goodput is "), "{found:?}");
     }
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn a_pair_whose_own_trials_scatter_is_unstable_and_not_slow() {
         let mut random = SplitMix64::new(8);
-        let run = planned(&[("from", &HOSTS[..6]), ("to", &HOSTS[..6])], "stream", 3, |levels, round| {
+        let run = planned(&[("from", &HOSTS[..6]), ("to", &HOSTS[..6])], Pattern::Stream, 3, |levels, round| {
             let scatters = levels["from"] == "a" && levels["to"] == "b";
             let own = if scatters { [0.2, 1.0, 0.3][round as usize] } else { 1.0 };
             1e9 * own * (0.03 * random.normal()).exp()
@@ -222,12 +222,12 @@ mod tests {
     #[test]
     fn what_a_mesh_shows_and_nothing_explains_is_counted() {
         // The mean of the rounds is shown, and one of them was disturbed in four pairs: not significant.
-        let mut run = planned(&[("from", &HOSTS), ("to", &HOSTS)], "stream", 3, |levels, round| {
+        let mut run = planned(&[("from", &HOSTS), ("to", &HOSTS)], Pattern::Stream, 3, |levels, round| {
             let is_disturbed =
                 ["a", "c"].contains(&levels["from"].as_str()) && ["b", "e"].contains(&levels["to"].as_str());
             if is_disturbed && round == 1 { 0.1e9 } else { 1e9 }
         });
-        run.header.kind = RunHeader::MESH.into();
+        run.header.kind = RunKind::Mesh;
         let found = of_hosts(&run.header, &run.outcomes, &[]);
         let [only] = &found[..] else { panic!("{found:?}") };
         assert_eq!((only.kind, only.cells.len()), (FindingKind::Unconfirmed, 4));
@@ -238,12 +238,12 @@ mod tests {
     #[test]
     fn long_round_trips_are_slow_and_short_ones_are_not() {
         let far = |from: &str, to: &str| if from == "b" || to == "b" { 4.0 } else { 1.0 };
-        let found = statements(&run(6, 4, [0.05, 0.01], "pingpong", far));
+        let found = statements(&run(6, 4, [0.05, 0.01], Pattern::Pingpong, far));
         assert!(
             found[0].starts_with("b is slow as a sender: its RTT is ") && found[0].contains(" higher than"),
             "{found:?}"
         );
-        let near = statements(&run(6, 4, [0.05, 0.01], "pingpong", |_, to| if to == "b" { 0.25 } else { 1.0 }));
+        let near = statements(&run(6, 4, [0.05, 0.01], Pattern::Pingpong, |_, to| if to == "b" { 0.25 } else { 1.0 }));
         assert!(near[0].starts_with("b is fast as a receiver") && near[0].contains(" lower than"), "{near:?}");
     }
 
@@ -251,11 +251,12 @@ mod tests {
     fn other_factors_are_averaged() {
         let hosts: &[&str] = &HOSTS[..4];
         let mut random = SplitMix64::new(9);
-        let run = planned(&[("mss", &["1448", "8948"]), ("from", hosts), ("to", hosts)], "stream", 3, |levels, _| {
-            let jumbo = if levels["mss"] == "8948" { 3.0 } else { 1.0 };
-            let slow = if levels["from"] == "a" { 0.1 } else { 1.0 };
-            1e9 * jumbo * slow * (0.05 * random.normal()).exp()
-        });
+        let run =
+            planned(&[("mss", &["1448", "8948"]), ("from", hosts), ("to", hosts)], Pattern::Stream, 3, |levels, _| {
+                let jumbo = if levels["mss"] == "8948" { 3.0 } else { 1.0 };
+                let slow = if levels["from"] == "a" { 0.1 } else { 1.0 };
+                1e9 * jumbo * slow * (0.05 * random.normal()).exp()
+            });
         let found = of_hosts(&run.header, &run.outcomes, &[]);
         assert!(found.len() == 1 && found[0].statement.starts_with("a is slow as a sender"), "{found:?}");
         assert_eq!(found[0].cells.len(), 6, "both sizes to three hosts");
@@ -264,12 +265,12 @@ mod tests {
     #[test]
     fn three_hosts_and_hosts_with_two_partners_have_no_finding() {
         let slow = |_: &str, to: &str| if to == "c" { 0.1 } else { 1.0 };
-        assert_eq!(statements(&run(3, 5, [0.01, 0.01], "stream", slow)), [""; 0]);
-        let mut few = run(4, 5, [0.01, 0.01], "stream", slow);
+        assert_eq!(statements(&run(3, 5, [0.01, 0.01], Pattern::Stream, slow)), [""; 0]);
+        let mut few = run(4, 5, [0.01, 0.01], Pattern::Stream, slow);
         few.outcomes[0].estimate = None;
         assert_eq!(statements(&few), [""; 0]);
         // Of six hosts one without values is left out.
-        let mut one_dead = run(6, 5, [0.02, 0.01], "stream", slow);
+        let mut one_dead = run(6, 5, [0.02, 0.01], Pattern::Stream, slow);
         for (cell, outcome) in one_dead.header.cells.iter().zip(&mut one_dead.outcomes) {
             let dead = cell.levels.values().any(|name| name == "f");
             outcome.estimate = outcome.estimate.take().filter(|_| !dead);
@@ -283,7 +284,8 @@ mod tests {
     fn even_matrices_have_a_finding_in_few_runs_of_a_hundred() {
         // Pairs differ by a quarter, so that the least ratio keeps nothing out; noise alone must not pass.
         let wrong = |n: usize| {
-            let of = |seed: &u64| !statements(&run(n, 1_000 + seed, [0.25, 0.1], "stream", |_, _| 1.0)).is_empty();
+            let of =
+                |seed: &u64| !statements(&run(n, 1_000 + seed, [0.25, 0.1], Pattern::Stream, |_, _| 1.0)).is_empty();
             (0..200).filter(of).count()
         };
         let counts = [4, 5, 6, 8].map(wrong);
@@ -297,7 +299,7 @@ mod tests {
             seed: u64, n in 4usize..8, slow in 0usize..4, ratio in 8.0f64..40.0, spread in 0.0f64..0.1
         ) {
             let name = HOSTS[slow];
-            let run = run(n, seed, [spread, 0.05], "stream", |from, _| if from == name { 1.0 / ratio } else { 1.0 });
+            let run = run(n, seed, [spread, 0.05], Pattern::Stream, |from, _| if from == name { 1.0 / ratio } else { 1.0 });
             let found = statements(&run);
             let start = format!("{name} is slow as a sender");
             prop_assert!(found.iter().any(|one| one.starts_with(&start)), "{found:?}");

@@ -125,7 +125,7 @@ fn has_arrivals(round: &Round) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use model::{EndTally, FlowTally, Ledger, Stop};
+    use model::{EndTally, FlowTally, Ledger, Pattern, Stop};
 
     use super::*;
 
@@ -157,7 +157,7 @@ mod tests {
     }
 
     fn round(kind: TrafficKind, took: &[Took]) -> Round {
-        let spec = Spec { stop: Stop::Bytes(1_000_000), ..Spec::new("tcp", "transfer") };
+        let spec = Spec { stop: Stop::Bytes(1_000_000), ..Spec::new("tcp", Pattern::Transfer) };
         let trials: Vec<Trial> = took.iter().map(trial).collect();
         let specs = vec![&spec; trials.len()];
         of_transfers(kind, &specs, &trials.iter().collect::<Vec<_>>()).unwrap()

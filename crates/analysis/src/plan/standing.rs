@@ -11,7 +11,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{Outcome, RunHeader};
+use model::{Outcome, RunHeader, RunKind};
 
 use super::KINDS;
 use super::clusters;
@@ -69,7 +69,7 @@ impl StandingOut {
         let variations: Vec<Variation> = matrices.iter().map(Variation::of).collect();
         let mut tests = Vec::new();
         for (number, matrix) in matrices.iter().enumerate() {
-            let directions = header.kind == RunHeader::MESH;
+            let directions = header.kind == RunKind::Mesh;
             tests.extend(of_matrix(matrix, directions, is_retested).into_iter().map(|test| (number, test)));
         }
         let number = tests.len();

@@ -212,7 +212,7 @@ pub(crate) mod testing {
     use super::*;
     use crate::plan::expand;
     use crate::{Context, outcome};
-    use model::{EndTally, Ledger, Pass, Stopping};
+    use model::{EndTally, Ledger, Pass, Pattern, RunKind, Stopping};
 
     /// A simulated run of a plan.
     pub(crate) struct PlanRun {
@@ -224,7 +224,7 @@ pub(crate) mod testing {
     /// A factorial of `factors` (of which `from` and `to` are hosts) with `rounds` trials of each cell.
     pub(crate) fn planned(
         factors: &[(&str, &[&str])],
-        pattern: &str,
+        pattern: Pattern,
         rounds: u32,
         mut value: impl FnMut(&BTreeMap<String, String>, u32) -> f64,
     ) -> PlanRun {
@@ -264,7 +264,7 @@ pub(crate) mod testing {
         let made =
             |(cell, trials): (&Cell, Vec<Trial>)| outcome(cell, trials, &Stopping::default(), Context::default());
         let outcomes = cells.iter().zip(trials).map(made).collect();
-        let header = RunHeader { plan: Some(Box::new(plan)), cells, kind: "run".into(), ..RunHeader::default() };
+        let header = RunHeader { plan: Some(Box::new(plan)), cells, kind: RunKind::Run, ..RunHeader::default() };
         PlanRun { header, outcomes, passes }
     }
 }
@@ -273,11 +273,12 @@ pub(crate) mod testing {
 mod tests {
     use super::testing::planned;
     use super::*;
+    use model::Pattern;
 
     #[test]
     fn two_factors_are_rows_and_columns_and_the_rest_are_tables() {
         let factors: [(&str, &[&str]); 3] = [("block", &["1", "2"]), ("sndbuf", &["a", "b", "c"]), ("cc", &["x", "y"])];
-        let run = planned(&factors, "stream", 6, |levels, round| {
+        let run = planned(&factors, Pattern::Stream, 6, |levels, round| {
             let base = if levels["cc"] == "y" { 200.0 } else { 100.0 };
             base + f64::from(round)
         });
@@ -296,7 +297,7 @@ mod tests {
     #[test]
     fn hosts_are_a_matrix_without_its_diagonal() {
         let hosts: &[&str] = &["a", "b", "c"];
-        let run = planned(&[("flows", &["1", "2"]), ("from", hosts), ("to", hosts)], "rr", 3, |_, _| 10.0);
+        let run = planned(&[("flows", &["1", "2"]), ("from", hosts), ("to", hosts)], Pattern::Rr, 3, |_, _| 10.0);
         let tables = tables(&run.header, &run.outcomes);
         // No round trip was timed, so that matrix is empty.
         assert_eq!(tables.iter().map(|table| table.unit).collect::<Vec<_>>(), ["ns", "ns", "1/s", "1/s"]);
@@ -311,7 +312,7 @@ mod tests {
         let factors: [(&str, &[&str]); 3] =
             [("mode", &["round trip", "stream"]), ("block", &["1000", "4000"]), ("io", &["a", "b"])];
         let mut random = model::SplitMix64::new(5);
-        let mut run = planned(&factors, "stream", 8, |levels, _| {
+        let mut run = planned(&factors, Pattern::Stream, 8, |levels, _| {
             let block: f64 = levels["block"].parse().unwrap();
             let noise = 1.0 + 0.004 * random.normal();
             // A block per way in 16 µs: 1 Gbit/s for 1000 bytes.
@@ -320,7 +321,7 @@ mod tests {
         for (cell, outcome) in run.header.cells.iter_mut().zip(&mut run.outcomes) {
             cell.spec.block = cell.levels["block"].parse().unwrap();
             if cell.levels["mode"] == "round trip" {
-                cell.spec.pattern = "pingpong".into();
+                cell.spec.pattern = Pattern::Pingpong;
             }
             outcome.spec = cell.spec.clone();
         }
@@ -351,7 +352,7 @@ mod tests {
 
     #[test]
     fn a_search_without_loss_has_its_packet_rate_where_it_found_one() {
-        let mut run = planned(&[("flows", &["1", "2"])], "stream", 6, |_, _| 8e6);
+        let mut run = planned(&[("flows", &["1", "2"])], Pattern::Stream, 6, |_, _| 8e6);
         for (cell, outcome) in run.header.cells.iter_mut().zip(&mut run.outcomes) {
             cell.spec.no_loss = true;
             for trial in &mut outcome.trials {
@@ -371,7 +372,7 @@ mod tests {
     fn a_cell_has_one_value_everywhere() {
         // One outlier: the median is 1, the mean 12.
         let values = [1.0, 1.0, 1.0, 1.0, 1.0, 67.0];
-        let run = planned(&[("flows", &["1", "2"])], "stream", 6, |_, round| values[round as usize]);
+        let run = planned(&[("flows", &["1", "2"])], Pattern::Stream, 6, |_, round| values[round as usize]);
         let mean = tables(&run.header, &run.outcomes)[0].cells[0][0].unwrap();
         assert_eq!(mean.value, 12.0);
         assert_eq!(Some(mean.value), run.outcomes[0].estimate.as_ref().map(|estimate| estimate.value));
@@ -379,7 +380,7 @@ mod tests {
 
     #[test]
     fn one_factor_is_one_column() {
-        let run = planned(&[("flows", &["1", "2"])], "stream", 3, |_, _| 10.0);
+        let run = planned(&[("flows", &["1", "2"])], Pattern::Stream, 3, |_, _| 10.0);
         let tables = tables(&run.header, &run.outcomes);
         assert_eq!((tables[0].columns.len(), tables[0].column_factor.as_str()), (1, ""));
         assert!(super::tables(&RunHeader::default(), &run.outcomes).is_empty(), "no plan, no table");

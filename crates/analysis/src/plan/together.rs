@@ -176,7 +176,7 @@ fn by(curve: &Curve, at_ns: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use model::{FlowTally, Interval, Ledger, TcpSample};
+    use model::{FlowTally, Interval, Ledger, Pattern, TcpSample};
     use proptest::prelude::*;
 
     use super::*;
@@ -187,7 +187,7 @@ mod tests {
     const LENGTH: u64 = 200;
 
     fn spec() -> Spec {
-        Spec { stop: Stop::TimeNs(LENGTH * MS), interval_ns: ENTRY * MS, ..Spec::new("tcp", "stream") }
+        Spec { stop: Stop::TimeNs(LENGTH * MS), interval_ns: ENTRY * MS, ..Spec::new("tcp", Pattern::Stream) }
     }
 
     /// A stream to a host whose clock was at `began` ms at its start: the bytes that arrived in each ms after that.

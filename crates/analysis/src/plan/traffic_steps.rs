@@ -416,7 +416,7 @@ fn index(step: &TrafficStep) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use model::{EndTally, FlowTally, Ledger, Stopping};
+    use model::{EndTally, FlowTally, Ledger, Pattern, Stopping};
 
     use super::*;
 
@@ -438,7 +438,7 @@ mod tests {
         let flows: Vec<_> = [of_number("1", &[(0, 80)]), of_number("2", two)].concat();
         let (mut cells, mut outcomes, mut passes) = (Vec::new(), Vec::new(), Vec::new());
         for (id, (levels, began, time)) in (0..).zip(flows) {
-            let spec = model::Spec { stop: Stop::Bytes(1_000_000), ..model::Spec::new("tcp", "transfer") };
+            let spec = model::Spec { stop: Stop::Bytes(1_000_000), ..model::Spec::new("tcp", Pattern::Transfer) };
             cells.push(Cell { id, spec: spec.into(), levels });
             // A little noise, of which a test can tell that it is little.
             let trials = (0..4).map(|round| trial(id, round * 10 + id, began, time * MS + u64::from(round) * 10_000));

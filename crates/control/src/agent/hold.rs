@@ -157,6 +157,7 @@ fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::super::queue::Queue;
     use super::*;
+    use model::Pattern;
 
     const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -211,7 +212,7 @@ mod tests {
             Limits { flows: 10, processes: 3, memory_bytes: 10 << 20, rate_bps: Some(1_000_000), ..Limits::default() };
         let (first, second) = (begun(&queue, &holds, "a"), holds.join("a").unwrap());
         let of = |change: fn(&mut Spec)| {
-            let mut spec = Spec { rate_bps: Some(1_000), block: 1 << 10, ..Spec::new("tcp", "stream") };
+            let mut spec = Spec { rate_bps: Some(1_000), block: 1 << 10, ..Spec::new("tcp", Pattern::Stream) };
             change(&mut spec);
             spec
         };

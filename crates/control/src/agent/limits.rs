@@ -140,19 +140,20 @@ impl Limits {
 
 /// Whether the limit of the rate applies.
 fn sends_a_stream(spec: &Spec) -> bool {
-    !matches!(spec.pattern.as_str(), "rr" | "crr" | "pingpong")
+    spec.pattern.is_bulk()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::proto::message::{Message, ToAgent};
+    use model::Pattern;
 
     #[test]
     fn each_limit_is_named_with_its_remedy() {
         let limits = Limits { flows: 4, rate_bps: Some(1_000_000), memory_bytes: 1 << 20, ..Limits::default() };
         let refused = |change: fn(&mut Spec)| {
-            let mut spec = Spec { rate_bps: Some(1_000), ..Spec::new("tcp", "stream") };
+            let mut spec = Spec { rate_bps: Some(1_000), ..Spec::new("tcp", Pattern::Stream) };
             change(&mut spec);
             limits.refuse(&spec, &[], &Load::default()).unwrap_or_default()
         };
@@ -176,7 +177,7 @@ mod tests {
     #[test]
     fn legs_have_the_same_limits() {
         let limits = Limits { memory_bytes: 1 << 20, hold_ns: 10_000_000_000, ..Limits::default() };
-        let spec = Spec::new("tcp", "rr");
+        let spec = Spec::new("tcp", Pattern::Rr);
         let leg = WireLeg { block: 1, reply: 1, stop: Stop::TimeNs(4_000_000_000), expected_ns: 0 };
         let refused = |legs: &[WireLeg]| limits.refuse(&spec, legs, &Load::default()).unwrap_or_default();
         assert_eq!(refused(&[leg; 2]), "");

@@ -180,13 +180,13 @@ fn add_rtt(own: Option<RttTally>, other: Option<RttTally>) -> Option<RttTally> {
 
 #[cfg(test)]
 mod tests {
-    use model::FlowTally;
+    use model::{FlowTally, Pattern};
 
     use super::*;
 
     #[test]
     fn the_span_is_from_the_first_start_to_the_last_stop() {
-        let spec = Spec { interval_ns: 100, ..Spec::new("tcp", "stream") };
+        let spec = Spec { interval_ns: 100, ..Spec::new("tcp", Pattern::Stream) };
         let part = |bytes, span: [u64; 4]| WorkerDone {
             tallies: vec![EndTally { bytes_sent: bytes, ..EndTally::default() }],
             spans: vec![span],
@@ -209,7 +209,7 @@ mod tests {
             ..WorkerDone::default()
         };
         let parts = || vec![part(100, 50, 40, 1_000), part(90, 70, 65, 1_000)];
-        let spec = Spec::new("tcp", "stream");
+        let spec = Spec::new("tcp", Pattern::Stream);
         let after = |spec: &Spec| merge(parts(), spec).0[0].after_first;
         assert_eq!(after(&spec), Some(Window { bytes: 115, ns: 1_010 }));
         assert_eq!(after(&Spec { rate_bps: Some(1), ..spec }), Some(Window { bytes: 105, ns: 1_000 }));
@@ -226,7 +226,7 @@ mod tests {
             spans: vec![[0; 4]],
             ..WorkerDone::default()
         };
-        let merged = |parts| merge(parts, &Spec::new("udp", "stream")).0[0].datagrams.unwrap().jitter_ns;
+        let merged = |parts| merge(parts, &Spec::new("udp", Pattern::Stream)).0[0].datagrams.unwrap().jitter_ns;
         assert_eq!(merged(vec![part(1, Some(100)), part(3, Some(20))]), Some(40));
         assert_eq!(merged(vec![part(2, None), part(1, Some(20))]), Some(20));
         assert_eq!(merged(vec![part(2, None), part(1, None)]), None);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use host::Capturing;
 use host::capture::{CaptureRequest, Own, Wanted, is_own};
-use model::{Capture, CaptureSpec, IpProtocol, Role, Spec};
+use model::{Capture, CaptureSpec, IpProtocol, Pattern, Role, Spec};
 
 use super::session_captures::SessionCaptures;
 use crate::helper::Helper;
@@ -121,7 +121,7 @@ pub(super) fn own(role: Role, spec: &Spec, sockets: &[[SocketAddr; 2]]) -> Own {
     let plain = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
     let connections: HashSet<[SocketAddr; 2]> = sockets.iter().map(|ends| ends.map(plain)).collect();
     let listener = |[here, there]: &[SocketAddr; 2]| if role == Role::Active { *there } else { *here };
-    let endpoints = connections.iter().filter(|_| spec.pattern == "crr").map(listener).collect();
+    let endpoints = connections.iter().filter(|_| spec.pattern == Pattern::Crr).map(listener).collect();
     Own { connections, endpoints, multipath: is_multipath(spec) }
 }
 
@@ -165,11 +165,11 @@ mod tests {
         let sockets = [["[::ffff:10.0.0.1]:4000", "[::ffff:10.0.0.2]:6280"].map(|text| text.parse().unwrap())];
         let ends: [SocketAddr; 2] = ["10.0.0.1:4000", "10.0.0.2:6280"].map(|text| text.parse().unwrap());
         let of = |role, transport, pattern| own(role, &Spec::new(transport, pattern), &sockets);
-        let stream = of(Role::Active, "tcp", "stream");
+        let stream = of(Role::Active, "tcp", Pattern::Stream);
         assert_eq!(stream, Own { connections: [ends].into(), ..Own::default() });
-        assert!(of(Role::Active, "mptcp", "stream").multipath);
-        assert_eq!(of(Role::Active, "tcp", "crr").endpoints, [ends[1]].into());
-        assert_eq!(of(Role::Passive, "tcp", "crr").endpoints, [ends[0]].into());
+        assert!(of(Role::Active, "mptcp", Pattern::Stream).multipath);
+        assert_eq!(of(Role::Active, "tcp", Pattern::Crr).endpoints, [ends[1]].into());
+        assert_eq!(of(Role::Passive, "tcp", Pattern::Crr).endpoints, [ends[0]].into());
     }
 
     #[test]
@@ -177,7 +177,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let allowed = Captures::In { folder: folder.path().join("deep/er"), payload: false };
         let wanted = CaptureSpec { snaplen: 96, folder: Some("/elsewhere".into()), fetch_bytes: Some(1) };
-        let spec = |transport| Spec { capture: Some(wanted.clone()), ..Spec::new(transport, "stream") };
+        let spec = |transport| Spec { capture: Some(wanted.clone()), ..Spec::new(transport, Pattern::Stream) };
         let tcp = spec("tcp");
         let refused = request(&Captures::Refused, &wanted, &tcp, path(Role::Passive)).unwrap_err();
         assert!(refused.contains("--allow-capture"));
@@ -193,7 +193,8 @@ mod tests {
         assert!(request(&allowed, &wanted, &spec("shm"), path(Role::Active)).is_err());
         let mut session_captures = SessionCaptures::default();
         let nowhere = Helper::At("/nowhere".into());
-        let none = begin(&allowed, &mut session_captures, &nowhere, &Spec::new("tcp", "stream"), path(Role::Active));
+        let none =
+            begin(&allowed, &mut session_captures, &nowhere, &Spec::new("tcp", Pattern::Stream), path(Role::Active));
         assert!(none.is_none());
     }
 }

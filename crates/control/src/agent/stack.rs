@@ -71,13 +71,13 @@ fn without_loading(requested: &str, name: String) -> Result<String, (Cause, Stri
 
 #[cfg(test)]
 mod tests {
-    use model::{Role, Spec};
+    use model::{Pattern, Role, Spec};
 
     use super::*;
     use crate::proto::message::PathTimes;
 
     fn prepare(transport: &str, cc: &str) -> Prepare {
-        let mut spec = Spec::new(transport, "stream");
+        let mut spec = Spec::new(transport, Pattern::Stream);
         spec.near.cc = Some(cc.into());
         let (legs, rendezvous) = Default::default();
         Prepare {

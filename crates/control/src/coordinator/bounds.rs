@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use model::{Direction, EndPass, EndTally, Observe, Observed, Spec, Stop};
+use model::{Direction, EndPass, EndTally, Observe, Observed, Pattern, Spec, Stop};
 
 use crate::proto::message::{Done, FromAgent, Message, WireLeg};
 
@@ -56,7 +56,7 @@ pub(super) fn frame(spec: &Spec, legs: &[WireLeg]) -> usize {
         Observe::Series => in_time(time, spec.observe_interval_ns).min(READINGS),
         Observe::Off | Observe::Counters => 1,
     };
-    let histograms = if spec.pattern == "stream" && spec.probe.is_none() { 1 } else { 2 * legs.len().min(32) };
+    let histograms = if spec.pattern == Pattern::Stream && spec.probe.is_none() { 1 } else { 2 * legs.len().min(32) };
     [
         BASE,
         series(spec, legs, time).saturating_mul(INTERVAL),
@@ -206,7 +206,7 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     fn spec() -> Spec {
-        Spec { stop: Stop::TimeNs(SECOND), interval_ns: SECOND / 10, flows: 2, ..Spec::new("tcp", "stream") }
+        Spec { stop: Stop::TimeNs(SECOND), interval_ns: SECOND / 10, flows: 2, ..Spec::new("tcp", Pattern::Stream) }
     }
 
     fn legs(spec: &Spec) -> Vec<WireLeg> {

@@ -34,7 +34,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
     use std::path::Path;
 
-    use model::{Cell, EmulatedDirection, EndTally, Event, EventSink, Pass, RunHeader, SinkError, Spec};
+    use model::{Cell, EmulatedDirection, EndTally, Event, EventSink, Pass, Pattern, RunHeader, SinkError, Spec};
     use schedule::{EndResult, RunState, ScheduleKind};
 
     use super::*;
@@ -59,7 +59,7 @@ mod tests {
 
     /// A run of two simultaneous cells with one lab report; the second cell has one end only if `single_ended`.
     fn record(socket: Option<&Path>, single_ended: bool) -> Recorded {
-        let cells = vec![Cell::new(0, Spec::new("tcp", "rr")), Cell::new(1, Spec::new("tcp", "rr"))];
+        let cells = vec![Cell::new(0, Spec::new("tcp", Pattern::Rr)), Cell::new(1, Spec::new("tcp", Pattern::Rr))];
         let header = RunHeader { cells, ..RunHeader::default() };
         let mut recorded = Recorded::default();
         let (_cancel, cancel) = tokio::sync::watch::channel(false);

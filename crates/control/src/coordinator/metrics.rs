@@ -138,7 +138,7 @@ fn state(host: &Inventory) -> State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::Interface;
+    use model::{Interface, Pattern};
 
     fn host(value: Option<&str>) -> Inventory {
         let sysctl = value.map(|value| (SETTING.to_owned(), value.to_owned())).into_iter().collect();
@@ -185,11 +185,11 @@ mod tests {
     fn only_senders_count_and_with_round_trips_both_send() {
         let spec = |pattern, direction| Spec { direction, ..Spec::new("tcp", pattern) };
         let of = |specs: &[Spec]| senders(specs.iter());
-        assert_eq!(of(&[spec("stream", Direction::Send)]), [true, false]);
-        assert_eq!(of(&[spec("transfer", Direction::Reverse)]), [false, true]);
-        assert_eq!(of(&[spec("stream", Direction::Send), spec("stream", Direction::Reverse)]), [true; 2]);
-        assert_eq!(of(&[spec("stream", Direction::Both)]), [true; 2]);
-        assert_eq!(of(&[spec("rr", Direction::Send)]), [true; 2]);
+        assert_eq!(of(&[spec(Pattern::Stream, Direction::Send)]), [true, false]);
+        assert_eq!(of(&[spec(Pattern::Transfer, Direction::Reverse)]), [false, true]);
+        assert_eq!(of(&[spec(Pattern::Stream, Direction::Send), spec(Pattern::Stream, Direction::Reverse)]), [true; 2]);
+        assert_eq!(of(&[spec(Pattern::Stream, Direction::Both)]), [true; 2]);
+        assert_eq!(of(&[spec(Pattern::Rr, Direction::Send)]), [true; 2]);
     }
 
     #[test]

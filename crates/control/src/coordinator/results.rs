@@ -107,14 +107,14 @@ fn digest(value: &impl Serialize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use model::Spec;
+    use model::{Pattern, Spec};
     use schedule::{Between, Leg};
 
     use super::*;
     use crate::proto::message::Done;
 
     fn test(block: u64, round: Option<u32>) -> TestRequest {
-        let spec = Spec { block, ..Spec::new("tcp", "stream") };
+        let spec = Spec { block, ..Spec::new("tcp", Pattern::Stream) };
         let legs = vec![Leg::of(&spec)];
         let between = Between { hosts: [1, 2], single_ended: false };
         TestRequest { between, spec, legs, shares_hosts: false, starts_together: false, round }
@@ -134,7 +134,8 @@ mod tests {
         let results = results();
         assert!(results.of(&test(1, Some(0)), 7).is_some_and(|of| of.started_unix_ns == 7));
         assert_eq!(results.of(&test(1, None), 7), None);
-        let search = TestRequest { spec: Spec { no_loss: true, ..Spec::new("udp", "stream") }, ..test(1, Some(0)) };
+        let search =
+            TestRequest { spec: Spec { no_loss: true, ..Spec::new("udp", Pattern::Stream) }, ..test(1, Some(0)) };
         assert_eq!(results.of(&search, 7), None);
         assert_eq!(Results::default().of(&test(1, Some(0)), 7), None);
     }

@@ -114,10 +114,11 @@ pub(crate) fn may_be_compressed(spec: &Spec, peer: Option<&str>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Pattern;
     use model::Payload as Requested;
 
     fn spec(payload: Option<Requested>) -> Spec {
-        Spec { payload, ..Spec::new("tcp", "stream") }
+        Spec { payload, ..Spec::new("tcp", Pattern::Stream) }
     }
 
     /// The first `count` blocks of `len` bytes.
@@ -182,7 +183,7 @@ mod tests {
 
     #[test]
     fn plain_bytes_that_leave_the_host_may_be_compressed() {
-        let may = |transport: &str, peer| may_be_compressed(&Spec::new(transport, "stream"), peer);
+        let may = |transport: &str, peer| may_be_compressed(&Spec::new(transport, Pattern::Stream), peer);
         for transport in ["tcp", "mptcp", "udp"] {
             assert!(
                 may(transport, Some("192.0.2.1:6280")) && may(transport, Some("[2001:db8::1]:6280")),

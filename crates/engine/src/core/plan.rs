@@ -153,17 +153,18 @@ fn share(total: u64, flow: u32, flows: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Pattern;
     use proptest::prelude::*;
 
     #[test]
     fn at_least_three_exchanges_of_a_leg_are_measured() {
-        let trips = Spec::new("tcp", "pingpong");
+        let trips = Spec::new("tcp", Pattern::Pingpong);
         for exchange_ns in [1.0, 9e6, 10e6, 1e12] {
             let min = trips.min_exchanges(exchange_ns);
             assert_eq!(min - opening(min), Spec::MIN_MEASURED, "{exchange_ns}");
         }
         assert_eq!((opening(1_000), opening(4)), (Spec::OPENING, 1));
-        assert_eq!(Spec::new("tcp", "stream").min_exchanges(1.0), Spec::MIN_MEASURED);
+        assert_eq!(Spec::new("tcp", Pattern::Stream).min_exchanges(1.0), Spec::MIN_MEASURED);
     }
 
     proptest! {

@@ -1,10 +1,10 @@
 //! Whether this build can run a spec.
 
-use model::{Direction, Engine, Framing, Io, ReceiveBy, SendBy, Spec, Strategy};
+use model::{Direction, Engine, Framing, Io, Pattern, ReceiveBy, SendBy, Spec, Strategy};
 
-use super::registry::pattern;
+use super::refusals::refuse_direction;
 use super::strategy::strategy;
-use super::{crr, rr};
+use super::{crr, pingpong, stream, transfer};
 use crate::core::EngineError;
 use crate::transport::{Capabilities, Transport, names, transport};
 
@@ -32,7 +32,13 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
         ));
     }
     transport.check(spec)?;
-    (pattern(spec.pattern.as_str())?.check)(spec, &capabilities)?;
+    match spec.pattern {
+        Pattern::Pingpong => pingpong::check(spec, &capabilities)?,
+        Pattern::Stream => stream::check(spec, &capabilities)?,
+        Pattern::Rr => refuse_direction(spec, &capabilities)?,
+        Pattern::Crr => crr::check(spec, &capabilities)?,
+        Pattern::Transfer => transfer::check(spec, &capabilities)?,
+    }
     check_engine(spec, transport)?;
     check_mix(spec)?;
     if spec.responsiveness && !capabilities.reconnects {
@@ -58,7 +64,7 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
             format!("it is for streams and transfers over {}: use `unpaced`", names(|other| other.overruns())),
         ));
     }
-    if spec.overlap_close && spec.pattern != crr::PATTERN.name {
+    if spec.overlap_close && spec.pattern != Pattern::Crr {
         let remedy =
             "it applies to `thru rr` with `connect` only, which opens a connection per transaction: leave it out";
         return Err(EngineError::unsupported(format!("`overlap-close` with {}", spec.pattern), remedy));
@@ -96,7 +102,7 @@ fn check_mix(spec: &Spec) -> Result<(), EngineError> {
 /// Refuses the anatomy of round trips other than those of one connection, one at a time, by plain calls that the kernel stamps.
 fn check_anatomy(spec: &Spec, capabilities: &Capabilities, strategy: Strategy) -> Result<(), EngineError> {
     let others = [
-        (spec.pattern != rr::PATTERN.name, format!("with {}", spec.pattern)),
+        (spec.pattern != Pattern::Rr, format!("with {}", spec.pattern)),
         (!capabilities.stamps, format!("on {}", spec.transport)),
         (spec.flows > 1 || spec.processes > 1, format!("with `flows {}`", spec.flows)),
         (spec.direction != Direction::Send, "with `reverse`".to_owned()),

@@ -4,41 +4,37 @@ use std::io;
 
 use model::{Direction, ProbeSample, Spec, Strategy};
 
-use super::definition::{Pattern, refuse_rate};
 use super::machine::{Env, Machine, Part, QUANTUM};
 use super::pacer::Pacer;
+use super::refusals::refuse_rate;
 use crate::core::{EngineError, Interest, LegStop, Turn, add, not_now, now_ns};
-use crate::transport::{Channel, names};
+use crate::transport::{Capabilities, Channel, names};
 
-pub(crate) const PATTERN: Pattern = Pattern {
-    name: "crr",
-    about: "connect, request, response, close: one connection for each transaction",
-    check: |spec, capabilities| {
-        if !spec.responsiveness {
-            refuse_rate(spec)?;
-        }
-        if !capabilities.reconnects {
-            let others = names(|other| other.capabilities().reconnects);
-            return Err(EngineError::unsupported(format!("`connect` on {}", spec.transport), format!("use {others}")));
-        }
-        if spec.direction != Direction::Send {
-            return Err(EngineError::unsupported("`connect` in another direction", "run it from the other host"));
-        }
-        if matches!(spec.strategy, Strategy::Epoll | Strategy::Uring) {
-            return Err(EngineError::unsupported(
-                "`connect` with `wait`",
-                "its sockets live for one transaction each: leave `wait` out, or use `spin`",
-            ));
-        }
-        if spec.strategy != Strategy::Spin && spec.threads.is_some_and(|threads| threads < spec.flows) {
-            return Err(EngineError::unsupported(
-                "`connect` with several flows per thread",
-                "give each flow a thread (leave `threads` out), or use `spin`",
-            ));
-        }
-        Ok(())
-    },
-};
+pub(super) fn check(spec: &Spec, capabilities: &Capabilities) -> Result<(), EngineError> {
+    if !spec.responsiveness {
+        refuse_rate(spec)?;
+    }
+    if !capabilities.reconnects {
+        let others = names(|other| other.capabilities().reconnects);
+        return Err(EngineError::unsupported(format!("`connect` on {}", spec.transport), format!("use {others}")));
+    }
+    if spec.direction != Direction::Send {
+        return Err(EngineError::unsupported("`connect` in another direction", "run it from the other host"));
+    }
+    if matches!(spec.strategy, Strategy::Epoll | Strategy::Uring) {
+        return Err(EngineError::unsupported(
+            "`connect` with `wait`",
+            "its sockets live for one transaction each: leave `wait` out, or use `spin`",
+        ));
+    }
+    if spec.strategy != Strategy::Spin && spec.threads.is_some_and(|threads| threads < spec.flows) {
+        return Err(EngineError::unsupported(
+            "`connect` with several flows per thread",
+            "give each flow a thread (leave `threads` out), or use `spin`",
+        ));
+    }
+    Ok(())
+}
 
 pub(crate) fn machine<C: Channel>(spec: &Spec, part: &Part) -> Box<dyn Machine<C>> {
     if part.initiates() {
@@ -285,7 +281,7 @@ mod tests {
     use std::os::fd::BorrowedFd;
     use std::sync::atomic::Ordering;
 
-    use model::{Role, SocketFacts};
+    use model::{Pattern, Role, SocketFacts};
 
     use super::*;
     use crate::core::Payload;
@@ -358,7 +354,7 @@ mod tests {
 
     /// The calls of a caller with two transactions.
     fn calls(overlap_close: bool) -> Vec<&'static str> {
-        let spec = Spec { overlap_close, block: 1, ..Spec::new("tcp", "crr") };
+        let spec = Spec { overlap_close, block: 1, ..Spec::new("tcp", Pattern::Crr) };
         let part = Part {
             role: Role::Active,
             direction: Direction::Send,

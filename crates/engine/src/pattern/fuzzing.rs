@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering;
 
-use model::{Direction, Role, SocketFacts, Spec};
+use model::{Direction, Pattern, Role, SocketFacts, Spec};
 
 use super::sequence::{Arrival, Sequence};
 use super::{Env, Pace, Part, machine, open_leg, receive_leg};
@@ -148,8 +148,11 @@ fn run<const DATAGRAMS: bool>(channel: &mut Scripted<DATAGRAMS>, choice: u8, opt
     let (counters, signals) = (Counters::default(), Signals::new());
     let (spec, part) = part(choice, options);
     // A pattern that this kind of channel does not carry is refused before a trial.
-    let carried = !DATAGRAMS || matches!(spec.pattern.as_str(), "stream" | "rr");
-    let Some(mut machine) = machine(&spec, &part).ok().filter(|_| carried) else { return counters };
+    let carried = !DATAGRAMS || matches!(spec.pattern, Pattern::Stream | Pattern::Rr);
+    if !carried {
+        return counters;
+    }
+    let mut machine = machine(&spec, &part);
     RECORDERS.with_borrow_mut(|[rtt, pace]| {
         let mut tx = Payload::new(&spec, 2 * BLOCK, false, 1);
         let (mut rx, mut marks) = ([0; 2 * BLOCK], Vec::new());
@@ -174,7 +177,8 @@ fn run<const DATAGRAMS: bool>(channel: &mut Scripted<DATAGRAMS>, choice: u8, opt
 /// A part of a trial with small blocks.
 fn part(choice: u8, options: u8) -> (Spec, Part) {
     let is = |bit: u8| options >> bit & 1 == 1;
-    let pattern = ["stream", "rr", "pingpong", "crr", "transfer"][usize::from(choice) % 5];
+    let pattern =
+        [Pattern::Stream, Pattern::Rr, Pattern::Pingpong, Pattern::Crr, Pattern::Transfer][usize::from(choice) % 5];
     let outstanding = is(0).then_some(4);
     let reply = if is(1) { 8 } else { BLOCK as u64 };
     let spec = Spec { block: BLOCK as u64, reply: Some(reply), outstanding, ..Spec::new("udp", pattern) };

@@ -4,21 +4,17 @@ use std::io;
 
 use model::{Direction, Spec};
 
-use super::definition::{Pattern, needs_streams, refuse_direction, refuse_rate};
 use super::machine::{Env, Machine, Part, QUANTUM, await_close};
+use super::refusals::{needs_streams, refuse_direction, refuse_rate};
 use super::rr;
-use crate::core::{Interest, LegStop, Turn, add, not_now, now_ns};
-use crate::transport::{Channel, Kind};
+use crate::core::{EngineError, Interest, LegStop, Turn, add, not_now, now_ns};
+use crate::transport::{Capabilities, Channel, Kind};
 
-pub(crate) const PATTERN: Pattern = Pattern {
-    name: "pingpong",
-    about: "a block to the far end and back; with `both` both ends send at the same time",
-    check: |spec, capabilities| {
-        refuse_rate(spec)?;
-        refuse_direction(spec, capabilities)?;
-        if spec.direction == Direction::Both { needs_streams(spec, capabilities, "`both` round trips") } else { Ok(()) }
-    },
-};
+pub(super) fn check(spec: &Spec, capabilities: &Capabilities) -> Result<(), EngineError> {
+    refuse_rate(spec)?;
+    refuse_direction(spec, capabilities)?;
+    if spec.direction == Direction::Both { needs_streams(spec, capabilities, "`both` round trips") } else { Ok(()) }
+}
 
 pub(crate) fn machine<C: Channel>(spec: &Spec, part: &Part) -> Box<dyn Machine<C>> {
     if part.direction == Direction::Both && C::KIND == Kind::Stream {

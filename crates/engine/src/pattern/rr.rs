@@ -19,14 +19,10 @@ use self::datagrams::{DatagramAnswerer, DatagramRequester};
 use self::open_loop::OpenLoop;
 use self::probe::Prober;
 use self::stopwatch::Stopwatch;
-use super::definition::{Pattern, refuse_direction};
 use super::machine::{Env, Machine, Part, QUANTUM, STOP_CHECK_NS, await_close};
 use super::pacer::Pacer;
 use crate::core::{Interest, LegStop, Turn, add, not_now, now_ns};
 use crate::transport::{Channel, Kind};
-
-pub(crate) const PATTERN: Pattern =
-    Pattern { name: "rr", about: "request and response over one connection", check: refuse_direction };
 
 pub(crate) fn machine<C: Channel>(spec: &Spec, part: &Part) -> Box<dyn Machine<C>> {
     let requests = part.initiates();

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use model::{Spec, Strategy};
+use model::{Pattern, Spec, Strategy};
 
 use crate::core::EngineError;
 use crate::transport::{Transport, uring};
@@ -13,7 +13,7 @@ pub(crate) const MAX_THREADS: usize = 64;
 /// How threads wait, if the spec leaves it open or requests what the flows cannot do.
 pub(crate) fn strategy(spec: &Spec, transport: &dyn Transport, links: usize) -> Result<Strategy, EngineError> {
     let pollable = transport.capabilities().pollable;
-    let crossing = spec.pattern == "pingpong" && spec.direction == model::Direction::Both;
+    let crossing = spec.pattern == Pattern::Pingpong && spec.direction == model::Direction::Both;
     let threads = spec.threads.map_or(MAX_THREADS, |threads| threads as usize);
     let shared = links > threads || crossing;
     match spec.strategy {
@@ -53,7 +53,7 @@ pub(crate) fn strategy(spec: &Spec, transport: &dyn Transport, links: usize) -> 
 
 /// Whether requests are sent over datagrams when they are due, whether or not others are answered.
 fn is_open_loop(spec: &Spec, transport: &dyn Transport) -> bool {
-    let paced = spec.pattern == "rr" && spec.rate_bps.is_some() && transport.capabilities().datagram;
+    let paced = spec.pattern == Pattern::Rr && spec.rate_bps.is_some() && transport.capabilities().datagram;
     paced && spec.speak.is_none() && !spec.anatomy
 }
 
@@ -64,7 +64,7 @@ const RING_FLOWS: RangeInclusive<usize> = 300..=3_000;
 /// Whether a thread's flows are better served by completion, if this host supports it.
 fn rings(spec: &Spec, transport: &dyn Transport, links: usize) -> bool {
     // A stream's large blocks cost more by completion: each is a round of its own, while a ready socket takes several.
-    let fits = spec.pattern == "rr" && spec.io == model::Io::SendRecv && transport.completes();
+    let fits = spec.pattern == Pattern::Rr && spec.io == model::Io::SendRecv && transport.completes();
     fits && RING_FLOWS.contains(&links) && uring::check().is_ok()
 }
 
@@ -82,17 +82,17 @@ mod tests {
             strategy(&spec, tcp, flows as usize).unwrap()
         };
         let completions = if uring::check().is_ok() { Strategy::Uring } else { Strategy::Epoll };
-        assert_eq!(auto("rr", 2, |_| {}), Strategy::Blocking);
-        assert_eq!(auto("rr", 100, |_| {}), Strategy::Epoll);
-        assert_eq!(auto("rr", 1_000, |_| {}), completions);
-        assert_eq!(auto("stream", 1_000, |_| {}), Strategy::Epoll);
-        assert_eq!(auto("rr", 10_000, |_| {}), Strategy::Epoll);
-        assert_eq!(auto("rr", 1_000, |spec| spec.io = model::Io::ReadWrite), Strategy::Epoll);
-        assert_eq!(auto("rr", 1_000, |spec| spec.strategy = Strategy::Epoll), Strategy::Epoll);
+        assert_eq!(auto(Pattern::Rr, 2, |_| {}), Strategy::Blocking);
+        assert_eq!(auto(Pattern::Rr, 100, |_| {}), Strategy::Epoll);
+        assert_eq!(auto(Pattern::Rr, 1_000, |_| {}), completions);
+        assert_eq!(auto(Pattern::Stream, 1_000, |_| {}), Strategy::Epoll);
+        assert_eq!(auto(Pattern::Rr, 10_000, |_| {}), Strategy::Epoll);
+        assert_eq!(auto(Pattern::Rr, 1_000, |spec| spec.io = model::Io::ReadWrite), Strategy::Epoll);
+        assert_eq!(auto(Pattern::Rr, 1_000, |spec| spec.strategy = Strategy::Epoll), Strategy::Epoll);
         let udp = transport("udp").unwrap();
-        let spec = Spec { flows: 1_000, threads: Some(2), ..Spec::new("udp", "rr") };
+        let spec = Spec { flows: 1_000, threads: Some(2), ..Spec::new("udp", Pattern::Rr) };
         assert_eq!(strategy(&spec, udp, 1_000).unwrap(), Strategy::Epoll);
-        let paced = |anatomy| Spec { rate_bps: Some(400), anatomy, ..Spec::new("udp", "rr") };
+        let paced = |anatomy| Spec { rate_bps: Some(400), anatomy, ..Spec::new("udp", Pattern::Rr) };
         let of = |spec: Spec| strategy(&spec, udp, 1).unwrap();
         assert_eq!(
             (of(paced(false)), of(paced(true))),

@@ -5,18 +5,11 @@ use std::io;
 use model::{Role, Spec};
 
 use super::datagrams::{DatagramReceiver, DatagramSender};
-use super::definition::{Pattern, refuse_direction};
 use super::machine::{DRAIN_READ, Env, Machine, Part, QUANTUM, SHARE_BYTES, STOP_CHECK_NS, UNCLOCKED_READS};
 use super::pacer::Pacer;
+use super::refusals::refuse_direction;
 use crate::core::{Counters, EngineError, Interest, LegStop, Turn, add, not_now, now_ns};
 use crate::transport::{Capabilities, Channel, Kind};
-
-pub(crate) const PATTERN: Pattern = Pattern {
-    name: "stream",
-    about: "blocks in one direction (`both`: in both, over two connections per flow) until a time, a count or a \
-        number of bytes",
-    check,
-};
 
 pub(super) fn check(spec: &Spec, capabilities: &Capabilities) -> Result<(), EngineError> {
     if spec.no_loss && !capabilities.datagram {

@@ -2,25 +2,20 @@
 
 use model::{Spec, Stop};
 
-use super::definition::Pattern;
 use super::machine::{Machine, Part};
 use super::stream;
 use crate::core::EngineError;
-use crate::transport::Channel;
+use crate::transport::{Capabilities, Channel};
 
-pub(crate) const PATTERN: Pattern = Pattern {
-    name: "transfer",
-    about: "exactly `count` blocks of `block` bytes, shared by the flows",
-    check: |spec, capabilities| {
-        if matches!(spec.stop, Stop::TimeNs(_)) {
-            return Err(EngineError::unsupported(
-                "a transfer without an amount",
-                "give `count` or `bytes` (a stream runs for a time)",
-            ));
-        }
-        stream::check(spec, capabilities)
-    },
-};
+pub(super) fn check(spec: &Spec, capabilities: &Capabilities) -> Result<(), EngineError> {
+    if matches!(spec.stop, Stop::TimeNs(_)) {
+        return Err(EngineError::unsupported(
+            "a transfer without an amount",
+            "give `count` or `bytes` (a stream runs for a time)",
+        ));
+    }
+    stream::check(spec, capabilities)
+}
 
 pub(crate) fn machine<C: Channel>(spec: &Spec, part: &Part) -> Box<dyn Machine<C>> {
     stream::machine(spec, part)

@@ -199,7 +199,7 @@ impl<C: Channel> Flow for FlowOf<C> {
             count => LegStop::Transactions(count),
         };
         let part = self.part(&header, stop);
-        self.machine = Some(machine::<C>(&self.setup.plan.spec, &part)?);
+        self.machine = Some(machine::<C>(&self.setup.plan.spec, &part));
         self.nonblocking(self.setup.strategy != Strategy::Blocking)?;
         if self.setup.plan.spec.anatomy {
             self.channel.start_stamps(part.initiates());

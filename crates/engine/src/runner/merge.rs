@@ -205,6 +205,7 @@ pub(super) fn mirror(tally: &mut EndTally, [first_sent, last_sent, first_arrival
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Pattern;
     use proptest::prelude::*;
 
     fn flow(first_ns: u64, last_ns: u64, first_bytes: u64, bytes: u64) -> FlowLeg {
@@ -236,7 +237,7 @@ mod tests {
                 flow.counts.arrival_ns.1 = last + gap / 3;
                 flow
             }).collect();
-            let spec = Spec { rate_bps: Some(1), ..Spec::new("tcp", "stream") };
+            let spec = Spec { rate_bps: Some(1), ..Spec::new("tcp", Pattern::Stream) };
             let window = goodput(&spec, &flows).unwrap();
             let truth = phases.len() as f64 * block as f64 / gap as f64;
             prop_assert!((window.bytes as f64 / window.ns as f64 / truth - 1.0).abs() < 1e-6);
@@ -246,7 +247,7 @@ mod tests {
     #[test]
     fn flows_that_share_a_path_leave_out_the_first_arrival() {
         let flows = [flow(200, 1_000, 50, 500), flow(100, 900, 30, 400), flow(0, 0, 0, 0)];
-        let spec = Spec::new("tcp", "stream");
+        let spec = Spec::new("tcp", Pattern::Stream);
         assert_eq!(goodput(&spec, &flows), Some(Window { bytes: 870, ns: 900 }));
         assert_eq!(goodput(&spec, &flows[2..]), None, "nothing arrived");
         let paced = Spec { rate_bps: Some(1), ..spec };

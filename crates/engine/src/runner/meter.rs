@@ -72,11 +72,13 @@ fn process_ns() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use model::Pattern;
+
     use super::*;
 
     #[test]
     fn work_after_the_release_is_counted_and_what_lacks_cycles_says_why() {
-        for pattern in ["stream", "rr"] {
+        for pattern in [Pattern::Stream, Pattern::Rr] {
             let mut meter = Meter::new(&Spec::new("tcp", pattern));
             meter.release();
             let until = process_ns() + 5_000_000;
@@ -86,7 +88,7 @@ mod tests {
             let spent = meter.finish();
             assert!(spent.process_ns >= 5_000_000, "{spent:?}");
             assert_eq!(spent.cycles.is_none(), spent.cycles_missing.is_some(), "{spent:?}");
-            assert!(pattern == "stream" || spent.cycles.is_none(), "{spent:?}");
+            assert!(pattern == Pattern::Stream || spent.cycles.is_none(), "{spent:?}");
         }
     }
 

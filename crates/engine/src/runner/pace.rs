@@ -76,10 +76,11 @@ const MOST_SETTLING_NS: u64 = 10_000_000_000;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Pattern;
 
     #[test]
     fn towards_another_program_every_delay_is_made_up_but_for_a_requested_burst() {
-        let spec = Spec { block: 1_000, ..Spec::new("udp", "stream") };
+        let spec = Spec { block: 1_000, ..Spec::new("udp", Pattern::Stream) };
         let own = pace(&spec, 8_000_000);
         let foreign = pace_to_foreign(&spec, Role::Active, 8_000_000);
         assert_eq!((own.gap_ns, own.catch_up_ns, own.blocked_ns, own.spread_ns), (1e6, 100e6, 100e6, 10e6));
@@ -97,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_block_that_is_due_is_not_given_up_for_being_rare() {
-        let spec = Spec { block: 1_000_000, ..Spec::new("tcp", "stream") };
+        let spec = Spec { block: 1_000_000, ..Spec::new("tcp", Pattern::Stream) };
         let pace = pace(&spec, 8_000_000);
         assert_eq!((pace.gap_ns, pace.catch_up_ns), (1e9, 1e9));
     }
@@ -105,7 +106,7 @@ mod tests {
     #[test]
     fn a_rate_within_the_first_window_has_settled_and_others_take_the_doublings_of_slow_start() {
         let of = |bps, flows, rtt_ms: u64| {
-            let spec = Spec { rate_bps: Some(bps), flows, ..Spec::new("tcp", "stream") };
+            let spec = Spec { rate_bps: Some(bps), flows, ..Spec::new("tcp", Pattern::Stream) };
             settling_ns(&spec, rtt_ms * 1_000_000, 1_448) / 1_000_000
         };
         assert_eq!((of(1_000_000, 1, 80), of(100_000_000, 1, 0)), (0, 0));
@@ -113,6 +114,6 @@ mod tests {
         assert_eq!((of(5_000_000, 1, 80), of(20_000_000, 4, 80)), (5 * 80, 5 * 80));
         assert_eq!(of(100_000_000, 1, 300), 12 * 300);
         assert_eq!(of(u64::MAX, 1, 900), 10_000, "bounded");
-        assert_eq!(settling_ns(&Spec::new("tcp", "stream"), 80_000_000, 1_448), 0, "no rate");
+        assert_eq!(settling_ns(&Spec::new("tcp", Pattern::Stream), 80_000_000, 1_448), 0, "no rate");
     }
 }

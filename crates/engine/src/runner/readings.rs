@@ -132,13 +132,13 @@ fn by_direction(flows: &[FlowReading]) -> Vec<FlowReading> {
 
 #[cfg(test)]
 mod tests {
-    use model::{Direction, Role, Spec, Stop};
+    use model::{Direction, Pattern, Role, Spec, Stop};
 
     use super::*;
     use crate::core::Leg;
 
     fn plan(flows: u32, legs: usize) -> TrialPlan {
-        let spec = Spec { flows, ..Spec::new("tcp", "stream") };
+        let spec = Spec { flows, ..Spec::new("tcp", Pattern::Stream) };
         let leg = Leg { block: 1, reply: 1, stop: Stop::Blocks(1), expected_ns: 0 };
         TrialPlan {
             spec,

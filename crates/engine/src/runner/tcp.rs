@@ -2,7 +2,7 @@
 //! lock for it, so a reading waits for a send or receive in progress, and a call that comes then waits for the
 //! reading: about a microsecond.
 
-use model::TcpSample;
+use model::{Pattern, TcpSample};
 
 use crate::core::{TrialPlan, now_ns};
 use crate::transport::Breaker;
@@ -19,7 +19,7 @@ const ALL: usize = 4_096;
 /// Whether the flow with this number among a worker's links has a series: not on curves, which have too many legs, nor
 /// if connections are renewed.
 pub(super) fn has_series(plan: &TrialPlan, slot: usize) -> bool {
-    slot < FLOWS && plan.legs.len() == 1 && plan.spec.pattern != "crr"
+    slot < FLOWS && plan.legs.len() == 1 && plan.spec.pattern != Pattern::Crr
 }
 
 /// Most readings of each of so many flows of a process.
@@ -135,7 +135,7 @@ mod tests {
     use crate::core::Leg;
     use crate::transport::Watched;
 
-    fn plan(pattern: &str, legs: usize) -> TrialPlan {
+    fn plan(pattern: Pattern, legs: usize) -> TrialPlan {
         let spec = Spec { interval_ns: 1, ..Spec::new("tcp", pattern) };
         let leg = Leg { block: 1, reply: 1, stop: Stop::Blocks(1), expected_ns: 0 };
         TrialPlan {
@@ -150,9 +150,9 @@ mod tests {
 
     #[test]
     fn curves_and_connections_that_are_renewed_have_no_series() {
-        assert!(has_series(&plan("stream", 1), 63) && has_series(&plan("rr", 1), 0));
-        assert!(!has_series(&plan("stream", 1), 64));
-        assert!(!has_series(&plan("stream", 2), 0) && !has_series(&plan("crr", 1), 0));
+        assert!(has_series(&plan(Pattern::Stream, 1), 63) && has_series(&plan(Pattern::Rr, 1), 0));
+        assert!(!has_series(&plan(Pattern::Stream, 1), 64));
+        assert!(!has_series(&plan(Pattern::Stream, 2), 0) && !has_series(&plan(Pattern::Crr, 1), 0));
     }
 
     #[test]
@@ -161,7 +161,7 @@ mod tests {
         let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let watched = Watched::new(socket);
         let breakers = [Breaker::of(&watched), Breaker::default()];
-        let mut readings = Readings::start(&plan("stream", 1), &breakers, now_ns());
+        let mut readings = Readings::start(&plan(Pattern::Stream, 1), &breakers, now_ns());
         for _ in 0..3 * MAX_READINGS {
             assert!(readings.due_ns() < u64::MAX);
             readings.take();
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn a_flow_without_tcp_is_not_read_again() {
         let breakers = [Breaker::default()];
-        let readings = Readings::start(&plan("stream", 1), &breakers, 0);
+        let readings = Readings::start(&plan(Pattern::Stream, 1), &breakers, 0);
         assert_eq!(readings.due_ns(), u64::MAX);
         assert_eq!(readings.finish(), Vec::<Vec<TcpSample>>::new());
     }

@@ -2,7 +2,7 @@
 
 use std::os::fd::AsFd;
 
-use model::{Role, Spec, Strategy};
+use model::{Pattern, Role, Spec, Strategy};
 use rustix::thread::CpuSet;
 
 use super::registry::transport;
@@ -46,9 +46,9 @@ fn check_files(spec: &Spec) -> Result<(), EngineError> {
         return Ok(());
     }
     let both = spec.is_stream() && spec.direction == model::Direction::Both;
-    let each = match spec.pattern.as_str() {
+    let each = match spec.pattern {
         // A flow keeps its first connection and, for a moment, that of the previous transaction.
-        "crr" => 3,
+        Pattern::Crr => 3,
         _ if both => 2,
         _ => 1,
     };

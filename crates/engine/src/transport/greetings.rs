@@ -96,7 +96,7 @@ mod tests {
     use std::net::{Ipv4Addr, TcpStream};
     use std::time::Duration;
 
-    use model::Spec;
+    use model::{Pattern, Spec};
 
     use crate::transport::stream::HELLO_LIMIT;
     use crate::transport::{ListenOptions, transport};
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn silent_connections_delay_no_other() {
         for name in ["tcp", "tls"] {
-            let (transport, spec, cookie) = (transport(name).unwrap(), Spec::new(name, "stream"), [7; 16]);
+            let (transport, spec, cookie) = (transport(name).unwrap(), Spec::new(name, Pattern::Stream), [7; 16]);
             let options = ListenOptions::new(Ipv4Addr::LOCALHOST.into(), std::env::temp_dir(), cookie);
             let mut listener = transport.listen(&spec, &options).unwrap();
             let to = listener.rendezvous();

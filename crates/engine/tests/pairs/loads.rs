@@ -1,6 +1,6 @@
 //! Datagrams of several sizes, and a load that grows beside probes with a connection each.
 
-use model::{Direction, Mix, SizeCount, Spec, Stop};
+use model::{Direction, Mix, Pattern, SizeCount, Spec, Stop};
 
 use crate::pair::{measure, one_leg};
 
@@ -18,7 +18,7 @@ fn a_mix_of_sizes_is_sent_in_its_sequence_and_counted_by_size() {
             flows: 2,
             stop,
             rate_bps,
-            ..Spec::new("udp", "transfer")
+            ..Spec::new("udp", Pattern::Transfer)
         };
         let pair = measure(&spec, &one_leg(&spec), address);
         let (near, far) = pair.last();
@@ -47,7 +47,7 @@ fn flows_start_one_after_the_other_beside_probes_on_new_connections() {
         rate_bps: None,
         direction: Direction::Reverse,
         stop: Stop::TimeNs(2 * Spec::RAMP_NS),
-        ..Spec::new("tcp", "stream")
+        ..Spec::new("tcp", Pattern::Stream)
     };
     let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
     let (near, far) = pair.last();

@@ -7,15 +7,15 @@ mod pair;
 
 use engine::transport::{ListenOptions, transport};
 use engine::{Leg, Signals, now_ns, run};
-use model::{Direction, EndTally, Engine, Io, ReceiveBy, Role, SendBy, Spec, Stop, Strategy};
+use model::{Direction, EndTally, Engine, Io, Pattern, ReceiveBy, Role, SendBy, Spec, Stop, Strategy};
 
 use self::pair::{check_exact, hello, measure, one_leg, plan, transports};
 
-fn short(transport: &str, pattern: &str) -> Spec {
+fn short(transport: &str, pattern: Pattern) -> Spec {
     let mut spec = Spec::new(transport, pattern);
     spec.stop = Stop::TimeNs(60_000_000);
     spec.interval_ns = 20_000_000;
-    spec.block = if pattern == "rr" || pattern == "crr" { 100 } else { 8_000 };
+    spec.block = if pattern.is_transactions() { 100 } else { 8_000 };
     spec
 }
 
@@ -27,7 +27,7 @@ fn streams_in_every_direction_on_every_transport() {
                 continue;
             }
             for address in ["127.0.0.1", "::1"] {
-                let spec = Spec { direction, flows: 2, ..short(transport.name(), "stream") };
+                let spec = Spec { direction, flows: 2, ..short(transport.name(), Pattern::Stream) };
                 let what = format!("{} {direction:?} {address}", transport.name());
                 let pair = measure(&spec, &one_leg(&spec), address);
                 check_exact(&spec, &pair, &what);
@@ -56,7 +56,7 @@ fn round_trips_on_every_transport_and_strategy() {
                 if transport.capabilities().single_ended && direction != Direction::Send {
                     continue;
                 }
-                let spec = Spec { strategy, direction, reply: Some(200), ..short(transport.name(), "rr") };
+                let spec = Spec { strategy, direction, reply: Some(200), ..short(transport.name(), Pattern::Rr) };
                 let what = format!("{} {strategy:?} {direction:?}", transport.name());
                 let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
                 check_exact(&spec, &pair, &what);
@@ -77,7 +77,8 @@ fn transfers_move_exactly_what_was_requested() {
     for transport in transports() {
         for (stop, bytes) in [(Stop::Blocks(13), 13 * 1_000), (Stop::Bytes(12_345), 12_345), (Stop::Blocks(2), 2_000)] {
             for strategy in [Strategy::Auto, Strategy::Spin] {
-                let spec = Spec { block: 1_000, flows: 4, stop, strategy, ..Spec::new(transport.name(), "transfer") };
+                let spec =
+                    Spec { block: 1_000, flows: 4, stop, strategy, ..Spec::new(transport.name(), Pattern::Transfer) };
                 let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
                 let what = format!("{} {stop:?} {strategy:?}", transport.name());
                 let (near, far) = pair.last();
@@ -95,12 +96,12 @@ fn transfers_move_exactly_what_was_requested() {
 
 #[test]
 fn many_flows_over_few_threads() {
-    for (pattern, threads) in [("stream", Some(2)), ("rr", Some(3)), ("stream", None)] {
+    for (pattern, threads) in [(Pattern::Stream, Some(2)), (Pattern::Rr, Some(3)), (Pattern::Stream, None)] {
         for transport in ["tcp", "mptcp", "tls", "udp", "quic", "unix"] {
             let spec = Spec {
                 flows: 64,
                 threads,
-                rate_bps: (transport == "udp" && pattern == "stream").then_some(50_000_000),
+                rate_bps: (transport == "udp" && pattern == Pattern::Stream).then_some(50_000_000),
                 ..short(transport, pattern)
             };
             let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
@@ -117,12 +118,12 @@ fn a_connection_for_each_transaction() {
         for (transport, flows, overlap_close) in
             [("tcp", 1, false), ("tcp", 3, false), ("mptcp", 3, false), ("tcp", 2, true)]
         {
-            let spec = Spec { flows, overlap_close, ..short(transport, "crr") };
+            let spec = Spec { flows, overlap_close, ..short(transport, Pattern::Crr) };
             let pair = measure(&spec, &one_leg(&spec), address);
             check_exact(&spec, &pair, address);
             assert!(pair.last().0.transactions > 10, "{:?}", pair.last().0);
         }
-        let spec = Spec { stop: Stop::Transactions(25), ..short("tcp", "crr") };
+        let spec = Spec { stop: Stop::Transactions(25), ..short("tcp", Pattern::Crr) };
         let pair = measure(&spec, &one_leg(&spec), address);
         assert_eq!(pair.last().0.transactions, 25);
         assert_eq!(pair.last().1.bytes_received, 25 * spec.block);
@@ -132,7 +133,7 @@ fn a_connection_for_each_transaction() {
 #[test]
 fn a_plain_receiver_takes_at_most_a_block_at_a_time() {
     for (transport, strategy) in [("tcp", Strategy::Auto), ("tcp", Strategy::Epoll), ("unix", Strategy::Auto)] {
-        let spec = Spec { block: 700, stop: Stop::Bytes(2_000_003), strategy, ..Spec::new(transport, "stream") };
+        let spec = Spec { block: 700, stop: Stop::Bytes(2_000_003), strategy, ..Spec::new(transport, Pattern::Stream) };
         let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
         check_exact(&spec, &pair, transport);
         let far = pair.last().1;
@@ -145,10 +146,10 @@ fn a_curve_of_legs_over_one_connection() {
     let sizes = [1u64, 3, 64, 1_500, 16_384, 65_000];
     for transport in transports() {
         for (pattern, direction) in [
-            ("pingpong", Direction::Send),
-            ("stream", Direction::Send),
-            ("pingpong", Direction::Both),
-            ("pingpong", Direction::Reverse),
+            (Pattern::Pingpong, Direction::Send),
+            (Pattern::Stream, Direction::Send),
+            (Pattern::Pingpong, Direction::Both),
+            (Pattern::Pingpong, Direction::Reverse),
         ] {
             let capabilities = transport.capabilities();
             if (capabilities.single_ended || capabilities.datagram) && direction != Direction::Send {
@@ -156,7 +157,7 @@ fn a_curve_of_legs_over_one_connection() {
             }
             let legs: Vec<Leg> = sizes
                 .iter()
-                .filter(|size| pattern != "stream" || **size >= capabilities.min_stream_block)
+                .filter(|size| pattern != Pattern::Stream || **size >= capabilities.min_stream_block)
                 .flat_map(|size| {
                     [Stop::Transactions(17), Stop::AboutNs(2_000_000)].map(|stop| Leg {
                         block: *size,
@@ -186,7 +187,7 @@ fn a_curve_of_legs_over_one_connection() {
                     }
                     _ => assert!(exchanges >= 3, "{what}: {exchanges}"),
                 }
-                if transport.name() == "tcp" && pattern == "pingpong" {
+                if transport.name() == "tcp" && pattern == Pattern::Pingpong {
                     let requester = if direction == Direction::Reverse { &pair.far.legs[index] } else { near };
                     let opening = if requester.transactions >= 6 { 3 } else { 1 };
                     let timed = requester.rtt.as_ref().map(|rtt| rtt.count);
@@ -209,7 +210,7 @@ fn a_curve_of_legs_over_one_connection() {
 #[test]
 fn read_and_write_carry_the_same_as_send_and_recv() {
     for transport in ["tcp", "unix"] {
-        let spec = Spec { io: Io::ReadWrite, ..short(transport, "stream") };
+        let spec = Spec { io: Io::ReadWrite, ..short(transport, Pattern::Stream) };
         let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
         check_exact(&spec, &pair, transport);
     }
@@ -222,7 +223,7 @@ fn every_send_and_receive_method_moves_the_same_bytes() {
         for send in transport.sends() {
             for receive in transport.receives() {
                 let engine = Engine { send: *send, receive: *receive, auto: false };
-                let wanted = Spec { engine, ..Spec::new(transport.name(), "stream") };
+                let wanted = Spec { engine, ..Spec::new(transport.name(), Pattern::Stream) };
                 let checked = [Role::Active, Role::Passive].map(|role| transport.check_engine(&wanted, role));
                 if let Some(error) = checked.into_iter().find_map(Result::err) {
                     lacking = Some(error.to_string());
@@ -241,7 +242,7 @@ fn every_send_and_receive_method_moves_the_same_bytes() {
                         rate_bps,
                         block: 1_000,
                         stop,
-                        ..Spec::new(transport.name(), "stream")
+                        ..Spec::new(transport.name(), Pattern::Stream)
                     };
                     let what = format!("{} {engine} {stop:?}", transport.name());
                     let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
@@ -283,7 +284,7 @@ fn receivers_with_delayed_reads_take_every_byte_and_others_never_delay() {
             [(131_072, true, None), (1_000, true, None), (131_072, false, None), (871, false, Some(400_000_000))];
         for (block, delayed_reads, drain_bps) in cases {
             for stop in [Stop::Bytes(block * 2_290 + 7), Stop::TimeNs(60_000_000)] {
-                let mut spec = Spec { block, delayed_reads, direction, stop, ..Spec::new("tcp", "stream") };
+                let mut spec = Spec { block, delayed_reads, direction, stop, ..Spec::new("tcp", Pattern::Stream) };
                 (spec.near.drain_bps, spec.far.drain_bps) = (drain_bps, drain_bps);
                 let what = format!("{direction:?} {block} {delayed_reads} {drain_bps:?} {stop:?}");
                 let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
@@ -310,7 +311,7 @@ fn datagram_receivers_with_delayed_reads_lose_none_that_fit_the_buffer() {
                     stop,
                     delayed_reads,
                     direction,
-                    ..Spec::new("udp", "stream")
+                    ..Spec::new("udp", Pattern::Stream)
                 };
                 (spec.near.rcvbuf, spec.far.rcvbuf) = (Some(1 << 20), Some(1 << 20));
                 let what = format!("{send:?} {delayed_reads} {stop:?}");
@@ -345,7 +346,7 @@ fn a_sender_paced_to_its_receiver_loses_nothing_to_a_full_socket() {
                 stop,
                 strategy,
                 direction,
-                ..Spec::new("udp", "stream")
+                ..Spec::new("udp", Pattern::Stream)
             };
             (spec.near.rcvbuf, spec.far.rcvbuf) = (rcvbuf, rcvbuf);
             let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
@@ -367,7 +368,7 @@ fn a_curve_over_datagrams_is_paced_in_each_leg() {
     let legs: Vec<Leg> = [8, 1_000, 9_000, 65_000]
         .map(|block| Leg { block, reply: block, stop: Stop::Transactions(500), expected_ns: 0 })
         .to_vec();
-    let mut spec = Spec { paced_to_receiver: true, block: 65_000, ..Spec::new("udp", "stream") };
+    let mut spec = Spec { paced_to_receiver: true, block: 65_000, ..Spec::new("udp", Pattern::Stream) };
     spec.far.rcvbuf = Some(60_000);
     let pair = measure(&spec, &legs, "127.0.0.1");
     assert!(pair.near.failure.is_none() && pair.far.failure.is_none(), "{:?}", (pair.near.failure, pair.far.failure));
@@ -379,7 +380,7 @@ fn a_curve_over_datagrams_is_paced_in_each_leg() {
 #[test]
 fn a_paced_sender_does_not_wait_for_ever_for_a_receiver_that_has_ended() {
     let mut spec =
-        Spec { paced_to_receiver: true, stop: Stop::Bytes(1 << 40), block: 1_000, ..Spec::new("udp", "stream") };
+        Spec { paced_to_receiver: true, stop: Stop::Bytes(1 << 40), block: 1_000, ..Spec::new("udp", Pattern::Stream) };
     spec.stall_ns = 300_000_000;
     let transport = transport("udp").unwrap();
     let directory = tempfile::tempdir().unwrap();
@@ -411,7 +412,7 @@ fn whole_pages_that_arrive_are_mapped() {
     // Over loopback MSG_ZEROCOPY copies into fresh pages, which can be mapped: of the senders here, only its pages
     // can.
     let engine = Engine { send: SendBy::Zerocopy, receive: ReceiveBy::Map, auto: false };
-    let spec = Spec { engine, stop: Stop::Blocks(400), block: 64 << 10, ..Spec::new("tcp", "stream") };
+    let spec = Spec { engine, stop: Stop::Blocks(400), block: 64 << 10, ..Spec::new("tcp", Pattern::Stream) };
     let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
     check_exact(&spec, &pair, "map");
     let mapped = pair.last().1.flows[0].socket.mapped.unwrap();
@@ -421,13 +422,14 @@ fn whole_pages_that_arrive_are_mapped() {
 #[test]
 fn methods_that_a_transport_lacks_are_refused_by_name() {
     let engine = Engine::sending(SendBy::Gso);
-    let refused =
-        engine::pattern::check(&Spec { engine, block: 64, ..Spec::new("tcp", "stream") }).unwrap_err().to_string();
+    let refused = engine::pattern::check(&Spec { engine, block: 64, ..Spec::new("tcp", Pattern::Stream) })
+        .unwrap_err()
+        .to_string();
     assert!(refused.contains("gso") && refused.contains("sendfile"), "{refused}");
     let refused =
-        engine::pattern::check(&Spec { engine, block: 64, ..Spec::new("udp", "rr") }).unwrap_err().to_string();
+        engine::pattern::check(&Spec { engine, block: 64, ..Spec::new("udp", Pattern::Rr) }).unwrap_err().to_string();
     assert!(refused.contains("streams and transfers"), "{refused}");
-    for spec in [Spec::new("unix-dgram", "stream"), Spec { block: 64, ..Spec::new("udp", "rr") }] {
+    for spec in [Spec::new("unix-dgram", Pattern::Stream), Spec { block: 64, ..Spec::new("udp", Pattern::Rr) }] {
         let spec = Spec { paced_to_receiver: true, block: 64, ..spec };
         let refused = engine::pattern::check(&spec).unwrap_err().to_string();
         assert!(refused.contains("`unpaced`"), "{refused}");
@@ -436,7 +438,7 @@ fn methods_that_a_transport_lacks_are_refused_by_name() {
 
 #[test]
 fn socket_options_are_set_and_read_back() {
-    let mut spec = short("tcp", "stream");
+    let mut spec = short("tcp", Pattern::Stream);
     spec.near.sndbuf = Some(100_000);
     spec.far.rcvbuf = Some(50_000);
     spec.near.mss = Some(1_000);
@@ -468,7 +470,7 @@ fn a_rate_is_kept() {
             rate_bps: Some(40_000_000),
             stop: Stop::TimeNs(200_000_000),
             block: 1_000,
-            ..Spec::new(transport, "stream")
+            ..Spec::new(transport, Pattern::Stream)
         };
         let pair = measure(&spec, &one_leg(&spec), "127.0.0.1");
         let sent = pair.last().0.bytes_sent;
@@ -479,7 +481,7 @@ fn a_rate_is_kept() {
 
 #[test]
 fn a_peer_that_stops_reading_ends_the_trial_as_stalled() {
-    let mut spec = short("tcp", "stream");
+    let mut spec = short("tcp", Pattern::Stream);
     spec.stop = Stop::TimeNs(100_000_000);
     spec.stall_ns = 300_000_000;
     let transport = transport("tcp").unwrap();

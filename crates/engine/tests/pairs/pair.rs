@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use engine::transport::{FlowHello, Link, ListenOptions, Rendezvous, Transport, transport};
 use engine::{Leg, LegTally, Signals, TrialPlan, now_ns, run};
-use model::{EndTally, Role, Spec};
+use model::{EndTally, Pattern, Role, Spec};
 
 /// Both ends' tallies.
 pub(crate) struct Pair {
@@ -41,7 +41,7 @@ fn missing(transport: &'static dyn Transport) -> Option<String> {
         return None;
     }
     // The sockets exist as soon as the machine can reach another one; the loopback is a separate module.
-    let spec = Spec::new(transport.name(), "stream");
+    let spec = Spec::new(transport.name(), Pattern::Stream);
     let options = ListenOptions::new([127, 0, 0, 1].into(), std::env::temp_dir(), [5; 16]);
     let mut listener = transport.listen(&spec, &options).expect("listens");
     let to = listener.rendezvous();

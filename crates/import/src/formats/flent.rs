@@ -3,7 +3,7 @@
 //! `results` holds each series' values at `x_values` (seconds), null where there is none, and `metadata` what was run (flent's
 //! manual, "The Data File Format"); newer ones have each series' units in `metadata.SERIES_META`. Mbits are 10^6 bit.
 
-use model::{Count, Direction, Factor, FactorKind, Interval, Plan, RttTally, Spec, Stop};
+use model::{Count, Direction, Factor, FactorKind, Interval, Pattern, Plan, RttTally, RunKind, Spec, Stop};
 use serde_json::Value;
 
 use super::Format;
@@ -96,7 +96,7 @@ fn of_document(document: &Value, line: u32, reading: &mut Reading) {
     let mut imported = Imported {
         tool: "flent".into(),
         version: text("FLENT_VERSION"),
-        kind: "run".into(),
+        kind: RunKind::Run,
         target: text("HOST").or_else(|| metadata["HOSTS"][0].as_str().map(str::to_owned)),
         measured_unix_ns: text("TIME").and_then(|time| unix_ns(&time)),
         rows,
@@ -135,7 +135,7 @@ fn row(name: &str, points: &Points, meta: &Value, metadata: &Value, line: u32) -
         let mut sorted = values.clone();
         sorted.sort_by(f64::total_cmp);
         let middle = model::median(&values).unwrap_or(mean);
-        let mut row = Row::new(Spec { stop, ..Spec::new(transport, "pingpong") }, middle * scale, line, &text);
+        let mut row = Row::new(Spec { stop, ..Spec::new(transport, Pattern::Pingpong) }, middle * scale, line, &text);
         let of = |value: f64| (value * scale).round() as u64;
         row.trial.near.rtt = Some(RttTally {
             count: values.len() as u64,
@@ -158,7 +158,7 @@ fn row(name: &str, points: &Points, meta: &Value, metadata: &Value, line: u32) -
         } else {
             Direction::Send
         };
-        let spec = Spec { direction, stop, ..Spec::new(tcp.unwrap_or("tcp"), "stream") };
+        let spec = Spec { direction, stop, ..Spec::new(tcp.unwrap_or("tcp"), Pattern::Stream) };
         let mut row = Row::new(spec, mean * scale, line, &text);
         let receiver = if down { &mut row.trial.near } else { &mut row.trial.far };
         receiver.report(Count::ReceivingNs, ns(seconds));

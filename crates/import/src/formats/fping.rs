@@ -1,6 +1,6 @@
 //! fping's summary of each host: `192.0.2.1 : xmt/rcv/%loss = 5/5/0%, min/avg/max = 0.03/0.05/0.07`.
 
-use model::{Path, Ping, Spec, Verdict};
+use model::{Path, Pattern, Ping, RunKind, Spec, Verdict};
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
@@ -61,7 +61,7 @@ fn read(text: &str) -> Reading {
             break;
         }
         // The size of an echo is not printed.
-        let spec = Spec { block: BYTES, ..Spec::new("icmp", "pingpong") };
+        let spec = Spec { block: BYTES, ..Spec::new("icmp", Pattern::Pingpong) };
         let mut row = Row::new(spec, times.map_or(0.0, |[_, mean, _]| mean * 1e6), at, line);
         row.trial.value = row.trial.value.filter(|_| times.is_some());
         if let Some(word) = line.rsplit('/').nth(1).filter(|_| times.is_some_and(|[_, mean, _]| mean > 0.0)) {
@@ -90,7 +90,7 @@ fn read(text: &str) -> Reading {
         };
         reading.imported.push(Imported {
             tool: "fping".into(),
-            kind: "rr".into(),
+            kind: RunKind::Rr,
             target: Some(host.to_owned()),
             path: Some(Path { peer: host.to_owned(), ping: Some(ping), ..Path::default() }),
             rows: vec![row],

@@ -3,7 +3,7 @@
 
 use std::net::Ipv4Addr;
 
-use model::Interface;
+use model::{Interface, RunKind};
 
 use crate::listing::{Imported, Reading};
 
@@ -49,7 +49,7 @@ impl Interfaces {
     pub(super) fn reading(self, tool: &str) -> Reading {
         let beyond = self.beyond.is_some();
         let imported = self.listings.into_iter().map(|listing| {
-            let mut imported = Imported { tool: tool.into(), kind: "environment".into(), ..Imported::default() };
+            let mut imported = Imported { tool: tool.into(), kind: RunKind::Environment, ..Imported::default() };
             imported.near.interfaces = listing;
             imported
         });

@@ -6,7 +6,7 @@ mod bounces;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Count, DatagramTally, Direction, FlowTally, Interval, SocketFacts, Spec, Stop, Verdict};
+use model::{Count, DatagramTally, Direction, FlowTally, Interval, Pattern, RunKind, SocketFacts, Spec, Stop, Verdict};
 
 use super::Format;
 use super::iperf::{Line, REVERSE, Who, check_loss, check_sum, flag_rounding};
@@ -279,7 +279,7 @@ fn take(group: &Group<'_>, totals: Totals<'_, '_>, setting: &Setting, reading: &
     }
     let Some((at, text, total)) = sum.or_else(|| flows.first().copied()) else { return };
     if let Some(row) = bounces::row(*at, text, total, group.bounces, setting.block) {
-        return reading.imported.push(imported("rr", row, group, setting));
+        return reading.imported.push(imported(RunKind::Rr, row, group, setting));
     }
     if group.bounces.is_some() {
         return reading.refuse(*at, format!("a test of round trips without round trips: '{}'", text.trim()));
@@ -293,7 +293,7 @@ fn take(group: &Group<'_>, totals: Totals<'_, '_>, setting: &Setting, reading: &
     match row {
         Ok(mut row) => {
             row.remarks.extend(remark.map(str::to_owned));
-            reading.imported.push(imported("stream", row, group, setting));
+            reading.imported.push(imported(RunKind::Stream, row, group, setting));
         }
         Err(reason) => reading.refuse(*at, format!("{reason}: '{}'", text.trim())),
     }
@@ -319,7 +319,7 @@ fn one_way<'a>(
     };
     let transport = if setting.datagrams { "udp" } else { "tcp" };
     let direction = if receives { Direction::Reverse } else { Direction::Send };
-    let mut spec = Spec { direction, ..Spec::new(transport, "stream") };
+    let mut spec = Spec { direction, ..Spec::new(transport, Pattern::Stream) };
     spec.block = setting.block.unwrap_or(spec.block);
     spec.flows = u32::try_from(flows.len()).unwrap_or(u32::MAX).clamp(1, Spec::MAX_FLOWS);
     let elapsed = ns(total.end_s - total.start_s);
@@ -359,7 +359,7 @@ fn one_way<'a>(
     Ok(row)
 }
 
-fn imported(kind: &str, mut row: Row, group: &Group<'_>, setting: &Setting) -> Imported {
+fn imported(kind: RunKind, mut row: Row, group: &Group<'_>, setting: &Setting) -> Imported {
     row.trial.near.flows = (0..)
         .zip(group.sockets.iter().cloned())
         .map(|(flow, [local, peer])| FlowTally {
@@ -371,7 +371,7 @@ fn imported(kind: &str, mut row: Row, group: &Group<'_>, setting: &Setting) -> I
     Imported {
         tool: "iperf".into(),
         version: Some("2.x".into()),
-        kind: kind.into(),
+        kind,
         // A server may have had clients on several hosts at once.
         target: setting.target.clone().or_else(|| group.peers.first().filter(|_| group.peers.len() == 1).cloned()),
         rows: vec![row],
@@ -392,7 +392,7 @@ fn both(group: &Group<'_>, flows: &[Stated<'_, '_>], setting: &Setting, at: u32,
     let rate = |receives: bool| of(receives).map(|line| line.bps).sum::<f64>();
     let span = |receives: bool| of(receives).map(|line| ns(line.end_s - line.start_s)).max().unwrap_or(0);
     let transport = if setting.datagrams { "udp" } else { "tcp" };
-    let mut spec = Spec { direction: Direction::Both, ..Spec::new(transport, "stream") };
+    let mut spec = Spec { direction: Direction::Both, ..Spec::new(transport, Pattern::Stream) };
     spec.block = setting.block.unwrap_or(spec.block);
     spec.flows = u32::try_from(of(false).count()).unwrap_or(u32::MAX).clamp(1, Spec::MAX_FLOWS);
     spec.stop = Stop::TimeNs(span(false).max(span(true)).max(1));

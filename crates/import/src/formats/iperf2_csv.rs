@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use model::{Count, DatagramTally, Direction, Interval, Spec, Stop, Verdict};
+use model::{Count, DatagramTally, Direction, Interval, Pattern, RunKind, Spec, Stop, Verdict};
 
 use super::Format;
 use super::iperf::check_loss;
@@ -302,7 +302,7 @@ fn close(group: &[Lines<'_>], sums: Lines<'_>, accepted: &BTreeSet<(Address, Add
     // The series of several connections is in the sums.
     let series = if flows > 1 { sums } else { group.into_iter().next().unwrap_or_default() };
     let transport = if total.datagrams || !reports.is_empty() { "udp" } else { "tcp" };
-    let mut spec = Spec { stop: Stop::TimeNs(ns(total.seconds()).max(1)), ..Spec::new(transport, "stream") };
+    let mut spec = Spec { stop: Stop::TimeNs(ns(total.seconds()).max(1)), ..Spec::new(transport, Pattern::Stream) };
     spec.flows = u32::try_from(flows).unwrap_or(u32::MAX).clamp(1, Spec::MAX_FLOWS);
     spec.direction = if receives { Direction::Reverse } else { Direction::Send };
     let mut row = Row::new(spec, bps, at, text);
@@ -397,7 +397,7 @@ fn measurement(total: &Line, row: Row) -> Imported {
         tool: "iperf".into(),
         version: Some("2.x".into()),
         by_server: row.spec.direction == Direction::Reverse,
-        kind: "stream".into(),
+        kind: RunKind::Stream,
         target: Some(total.far.0.clone()),
         rows: vec![row],
         assumed: vec!["block"],
@@ -419,7 +419,7 @@ fn both(outbound: &[Lines<'_>], back: &[Lines<'_>]) -> Option<Imported> {
     let span = |of: &[Line]| of.iter().map(|line| ns(line.seconds())).max().unwrap_or(0);
     let bytes = |of: &[Line]| of.iter().map(|line| line.bytes).fold(0, u64::saturating_add);
     let transport = if first.datagrams { "udp" } else { "tcp" };
-    let mut spec = Spec { direction: Direction::Both, ..Spec::new(transport, "stream") };
+    let mut spec = Spec { direction: Direction::Both, ..Spec::new(transport, Pattern::Stream) };
     spec.stop = Stop::TimeNs(span(&there).max(span(&here)).max(1));
     spec.flows = u32::try_from(there.len()).unwrap_or(u32::MAX).clamp(1, Spec::MAX_FLOWS);
     let mut row = Row::new(spec, bps(&there) + bps(&here), at, text);

@@ -8,7 +8,7 @@ mod ways;
 
 use std::collections::BTreeMap;
 
-use model::{Count, Direction, Interval, Spec, Stop, Verdict};
+use model::{Count, Direction, Interval, Pattern, RunKind, Spec, Stop, Verdict};
 use serde_json::Value;
 
 use self::ways::{Way, ways};
@@ -236,7 +236,7 @@ fn of_document(document: &Value, line: u32) -> Result<Imported, String> {
     let mut imported = Imported {
         tool: "iperf3".into(),
         version: string(start, "version").map(|version| version.trim_start_matches("iperf ").to_owned()),
-        kind: "stream".into(),
+        kind: RunKind::Stream,
         target: string(client, "host"),
         measured_unix_ns: count(&start["timestamp"], "timesecs").and_then(|s| s.checked_mul(1_000_000_000)),
         rows: vec![row],
@@ -282,7 +282,7 @@ fn spec(requested: &Value, by_server: bool, lasted: Option<f64>) -> Result<Spec,
         () if flag("reverse") != by_server => Direction::Reverse,
         () => Direction::Send,
     };
-    let mut spec = Spec { direction, ..Spec::new(transport, "stream") };
+    let mut spec = Spec { direction, ..Spec::new(transport, Pattern::Stream) };
     spec.block = float(requested, "blksize").and_then(block).ok_or("no block size")?;
     spec.flows = count(requested, "num_streams").and_then(|flows| u32::try_from(flows).ok()).unwrap_or(1).max(1);
     // The rate of iperf3 is that of each stream.

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Count, DatagramTally, Direction, FlowTally, Interval, SocketFacts, Spec, Stop, Verdict};
+use model::{Count, DatagramTally, Direction, FlowTally, Interval, Pattern, RunKind, SocketFacts, Spec, Stop, Verdict};
 
 use super::Format;
 use super::iperf::{COUNTER_LIMIT, Line, Who, check_loss, check_sum, flag_rounding, out_of_order};
@@ -193,7 +193,7 @@ fn close(session: Option<Session<'_>>, at: u32, version: &Option<String>, host: 
     let mut imported = Imported {
         tool: "iperf3".into(),
         version: version.clone(),
-        kind: "stream".into(),
+        kind: RunKind::Stream,
         target: session.target.clone(),
         rows: vec![row],
         assumed: unless_reported(session.block),
@@ -413,7 +413,7 @@ impl<'a> Session<'a> {
             _ => Direction::Reverse,
         };
         let transport = if self.datagrams { "udp" } else { "tcp" };
-        let mut spec = Spec { direction, ..Spec::new(transport, "stream") };
+        let mut spec = Spec { direction, ..Spec::new(transport, Pattern::Stream) };
         spec.block = self.block.unwrap_or(spec.block);
         spec.flows = u32::try_from(self.flows.len() / directions.len()).unwrap_or(u32::MAX).clamp(1, Spec::MAX_FLOWS);
         let longest = self.summary.iter().map(|(one, _)| one.line.end_s).fold(0.0, f64::max);

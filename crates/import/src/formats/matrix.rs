@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{Factor, FactorKind, Plan, Shared, Spec, Verdict};
+use model::{Factor, FactorKind, Pattern, Plan, RunKind, Shared, Spec, Verdict};
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
@@ -146,7 +146,7 @@ fn of_table(table: &Table<'_>, rate: bool, scale: f64, reading: &mut Reading) {
     let hosts = table.corner.factors.is_none();
     let factors = table.corner.factors.clone().unwrap_or([Factor::FROM, Factor::TO].map(str::to_owned));
     let [down, across] = &factors;
-    let spec = Spec::new(if rate { "tcp" } else { "icmp" }, if rate { "stream" } else { "pingpong" });
+    let spec = Spec::new(if rate { "tcp" } else { "icmp" }, if rate { Pattern::Stream } else { Pattern::Pingpong });
     let spec = Shared::from(spec);
     let mut rows: Vec<Row> = Vec::new();
     let mut remark_columns = BTreeSet::new();
@@ -216,7 +216,7 @@ fn of_table(table: &Table<'_>, rate: bool, scale: f64, reading: &mut Reading) {
     }
     reading.imported.push(Imported {
         tool: "matrix".into(),
-        kind: "run".into(),
+        kind: RunKind::Run,
         rows,
         plan: Some(plan),
         assumed: vec!["transport", "block", "stop"],

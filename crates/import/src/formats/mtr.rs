@@ -5,7 +5,7 @@
 //!   1.|-- 192.0.2.1                  0.0%    10    0.3   0.4   0.3   0.6   0.1
 //! ```
 
-use model::{Hop, Path};
+use model::{Hop, Path, RunKind};
 use serde_json::Value;
 
 use super::Format;
@@ -218,7 +218,7 @@ fn path<Loss: AsRef<str>>(peer: Option<&str>, hops: Vec<(Hop, Loss)>) -> Importe
     let peer = peer.map(str::to_owned).or_else(last).unwrap_or_default();
     Imported {
         tool: "mtr".into(),
-        kind: "path".into(),
+        kind: RunKind::Path,
         target: Some(peer.clone()).filter(|peer| !peer.is_empty()),
         notes,
         path: Some(Path { peer, hops: Some(hops), ..Path::default() }),

@@ -6,7 +6,7 @@
 
 mod omni;
 
-use model::{Count, DatagramTally, Direction, FlowTally, SocketFacts, Spec, Stop, Verdict};
+use model::{Count, DatagramTally, Direction, FlowTally, Pattern, RunKind, SocketFacts, Spec, Stop, Verdict};
 
 use self::omni::Omni;
 use super::Format;
@@ -55,8 +55,8 @@ fn bare_rows(text: &str) -> Option<(Title, Vec<Numbers<'_>>)> {
     let is_rest = |row: &[f64]| row.len() == 2 && sizes(row, 2);
     let all = |fits: &dyn Fn(&[f64]) -> bool| !rows.is_empty() && rows.iter().all(|(.., row)| fits(row));
     let pattern = match () {
-        () if all(&is_stream) => "stream",
-        () if is_trip(&rows.first()?.2) && all(&|row| is_trip(row) || is_rest(row)) => "rr",
+        () if all(&is_stream) => Pattern::Stream,
+        () if is_trip(&rows.first()?.2) && all(&|row| is_trip(row) || is_rest(row)) => Pattern::Rr,
         () => return None,
     };
     let title = Title {
@@ -75,7 +75,7 @@ fn bare_rows(text: &str) -> Option<(Title, Vec<Numbers<'_>>)> {
 #[derive(Debug, Clone, PartialEq)]
 struct Title {
     transport: &'static str,
-    pattern: &'static str,
+    pattern: Pattern,
     direction: Direction,
     sendfile: bool,
     target: Option<String>,
@@ -94,14 +94,14 @@ impl Title {
         let others = ["UDP", "SCTP", "DCCP", "SDP"].into_iter().find(|other| upper.contains(other));
         let transport = others.map_or("tcp", |other| if other == "UDP" { "udp" } else { other });
         let (pattern, direction) = match () {
-            () if upper.contains("CONNECT/REQUEST/RESPONSE") => ("crr", Direction::Send),
-            () if upper.contains("REQUEST/RESPONSE") => ("rr", Direction::Send),
-            () if upper.contains("MAERTS") => ("stream", Direction::Reverse),
+            () if upper.contains("CONNECT/REQUEST/RESPONSE") => (Pattern::Crr, Direction::Send),
+            () if upper.contains("REQUEST/RESPONSE") => (Pattern::Rr, Direction::Send),
+            () if upper.contains("MAERTS") => (Pattern::Stream, Direction::Reverse),
             () if ["STREAM", "SENDFILE", "SEND"].iter().any(|word| upper.ends_with(word)) => {
-                ("stream", Direction::Send)
+                (Pattern::Stream, Direction::Send)
             }
-            () if omni && upper.ends_with("RECEIVE") => ("stream", Direction::Reverse),
-            () if omni => ("rr", Direction::Send),
+            () if omni && upper.ends_with("RECEIVE") => (Pattern::Stream, Direction::Reverse),
+            () if omni => (Pattern::Rr, Direction::Send),
             () => return None,
         };
         let nodelay = line.rsplit(':').next().is_some_and(|last| last.contains("nodelay"));
@@ -256,7 +256,7 @@ fn read(text: &str) -> Reading {
                 }
             }
             // The second line of a request/response row.
-            Ok(None) if title.pattern != "stream" => {
+            Ok(None) if title.pattern != Pattern::Stream => {
                 let latest = listing.get_mut(latest).and_then(|(_, _, imported)| imported.rows.last_mut());
                 latest.into_iter().for_each(|row| remote_buffers(row, &all));
             }
@@ -268,8 +268,8 @@ fn read(text: &str) -> Reading {
     for (_, _, mut imported) in listing {
         flag_stalled_rows(&mut imported.rows);
         let first = imported.rows.first().map(|row| row.spec.block);
-        if imported.kind == "stream" && imported.rows.iter().any(|row| Some(row.spec.block) != first) {
-            imported.kind = "curve".into();
+        if imported.kind == RunKind::Stream && imported.rows.iter().any(|row| Some(row.spec.block) != first) {
+            imported.kind = RunKind::Curve;
         }
         reading.imported.push(imported);
     }
@@ -300,13 +300,13 @@ fn of_bare_rows(title: &Title, rows: &[Numbers<'_>], reading: &mut Reading) {
 }
 
 fn started(title: &Title, sizes: [u64; 2], row: Row) -> Imported {
-    let kind = if title.pattern == "stream" { "stream" } else { "rr" };
+    let kind = if title.pattern == Pattern::Stream { RunKind::Stream } else { RunKind::Rr };
     let [first, second] = sizes.map(|bytes| if bytes == 0 { "unknown".to_owned() } else { format!("{bytes} bytes") });
     // A time that is printed as zero does not tell how long the test was asked to run.
     let unknown = row.figures.get("elapsed_ns") == Some(&0.0);
     Imported {
         tool: "netperf".into(),
-        kind: kind.into(),
+        kind,
         target: title.target.clone(),
         notes: vec![format!("socket sizes in the first two columns: {first} and {second}")],
         rows: vec![row],
@@ -364,7 +364,7 @@ fn lasted(row: &mut Row, ns: u64, count: Count) {
     }
     row.spec.stop = Stop::TimeNs(ns);
     // Round trips are timed at the near end, streams at the receiver.
-    let near = row.spec.direction == Direction::Reverse || ["rr", "crr"].contains(&row.spec.pattern.as_str());
+    let near = row.spec.direction == Direction::Reverse || row.spec.pattern.is_transactions();
     if near { &mut row.trial.near } else { &mut row.trial.far }.report(count, ns);
 }
 
@@ -407,7 +407,7 @@ fn row(
     // What is unknown, NaN, is 0.
     let sizes = |a: f64, b: f64| [a as u64, b as u64];
     match (title.pattern, title.transport, all) {
-        ("stream", "udp", [receiver, seconds, okay, throughput, rest @ ..])
+        (Pattern::Stream, "udp", [receiver, seconds, okay, throughput, rest @ ..])
             if matches!((&sender, rest), (Some(_), []) | (Some((_, _)), [_, _])) =>
         {
             let (first, sent) = sender.take().ok_or("receiver's line without a sender's line")?;
@@ -450,13 +450,15 @@ fn row(
             }
             Ok(Some((sizes(sent[0], *receiver), row)))
         }
-        ("stream", "udp", [_, _, seconds, _, _, _] | [_, _, seconds, _, _, _, _, _]) => {
+        (Pattern::Stream, "udp", [_, _, seconds, _, _, _] | [_, _, seconds, _, _, _, _, _]) => {
             elapsed(text, 2, *seconds)?;
             *sender = Some((line, all.to_vec()));
             Ok(None)
         }
-        ("stream", "udp", [_, _, _, _] | [_, _, _, _, _]) => Err("receiver's line without a sender's line".into()),
-        ("stream", "tcp", [receive, send, message, seconds, throughput, rest @ ..]) => {
+        (Pattern::Stream, "udp", [_, _, _, _] | [_, _, _, _, _]) => {
+            Err("receiver's line without a sender's line".into())
+        }
+        (Pattern::Stream, "tcp", [receive, send, message, seconds, throughput, rest @ ..]) => {
             spec.block = size(*message)?;
             let reverse = spec.direction == Direction::Reverse;
             let mut row = Row::new(spec, throughput * units, line, text);
@@ -470,7 +472,7 @@ fn row(
             (row.trial.near.flows, row.trial.far.flows) = if reverse { (receiver, sender) } else { (sender, receiver) };
             Ok(Some((sizes(*receive, *send), row)))
         }
-        ("rr" | "crr", _, [send, receive, request, response, seconds, rate, rest @ ..]) => {
+        (Pattern::Rr | Pattern::Crr, _, [send, receive, request, response, seconds, rate, rest @ ..]) => {
             spec.block = size(*request)?;
             spec.reply = Some(size(*response)?).filter(|reply| *reply != spec.block);
             let mut row = Row::new(spec, *rate, line, text);
@@ -484,7 +486,7 @@ fn row(
             Ok(Some((sizes(*send, *receive), row)))
         }
         // The second line of a request/response row: the remote end's socket sizes.
-        ("rr" | "crr", _, [_, _]) => Ok(None),
+        (Pattern::Rr | Pattern::Crr, _, [_, _]) => Ok(None),
         (_, _, [_]) => Err("a number without its unit (-v 0)".into()),
         _ => Err(format!("{} columns, unlike any table of this test", all.len())),
     }

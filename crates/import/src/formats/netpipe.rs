@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Direction, Spec, Verdict};
+use model::{Direction, Pattern, RunKind, Spec, Verdict};
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
@@ -186,13 +186,14 @@ impl Point {
     fn row(&self, mode: Mode, line: u32, text: &str) -> Option<Row> {
         let seconds = self.seconds();
         let (spec, value) = match mode {
-            Mode::PingPong => (Spec { block: self.bytes, ..Spec::new("tcp", "pingpong") }, seconds * 2e9),
+            Mode::PingPong => (Spec { block: self.bytes, ..Spec::new("tcp", Pattern::Pingpong) }, seconds * 2e9),
             Mode::Both => {
-                let spec = Spec { block: self.bytes / 2, direction: Direction::Both, ..Spec::new("tcp", "pingpong") };
+                let spec =
+                    Spec { block: self.bytes / 2, direction: Direction::Both, ..Spec::new("tcp", Pattern::Pingpong) };
                 (spec, seconds * 1e9)
             }
             Mode::Stream => {
-                (Spec { block: self.bytes, ..Spec::new("tcp", "stream") }, self.bytes as f64 * 8.0 / seconds)
+                (Spec { block: self.bytes, ..Spec::new("tcp", Pattern::Stream) }, self.bytes as f64 * 8.0 / seconds)
             }
         };
         if spec.block == 0 || !(value > 0.0 && value.is_finite()) {
@@ -302,7 +303,7 @@ fn listing(points: &[(u32, &str, Point)], mode: Mode) -> Option<Imported> {
     Some(Imported {
         tool: "NetPIPE".into(),
         version: Some(format!("{version}.x")),
-        kind: "curve".into(),
+        kind: RunKind::Curve,
         rows,
         notes,
         ..Imported::default()

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{EndPass, Observed, Pass};
+use model::{EndPass, Observed, Pass, RunKind};
 use serde_json::Value;
 
 use super::Format;
@@ -168,7 +168,7 @@ fn imported(mut counters: Counters) -> Imported {
     let noun = if changed == 1 { "counter" } else { "counters" };
     Imported {
         tool: "nstat".into(),
-        kind: "environment".into(),
+        kind: RunKind::Environment,
         passes: vec![Pass { near, ..Pass::default() }],
         notes: vec![format!(
             "{changed} {noun} changed since the last nstat, or with -a since the host started; the text does not say how long ago"

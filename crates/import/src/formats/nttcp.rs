@@ -4,7 +4,7 @@
 //! MBit are 10^6 bit (8388608 bytes in one tick of 1/300 s are printed as 20134.6727). A count of nine or more
 //! digits touches the end's mark: `l134217728`, and `1134217728` for the remote end.
 
-use model::{Count, Direction, FlowTally, SocketFacts, Spec, Spent, Stop, Verdict};
+use model::{Count, Direction, FlowTally, Pattern, RunKind, SocketFacts, Spec, Spent, Stop, Verdict};
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
@@ -154,7 +154,7 @@ fn read(text: &str) -> Reading {
     let mut reading = Reading::default();
     let mut session = Session::default();
     let mut table: Option<Table> = None;
-    let mut imported = Imported { tool: "nttcp".into(), kind: "stream".into(), ..Imported::default() };
+    let mut imported = Imported { tool: "nttcp".into(), kind: RunKind::Stream, ..Imported::default() };
     for (number_of_line, line) in lines(text) {
         if let Some(version) = line.split("nttcp, version ").nth(1) {
             flush(table.take(), &mut imported, &mut reading);
@@ -222,7 +222,7 @@ fn flush(table: Option<Table>, imported: &mut Imported, reading: &mut Reading) {
         return;
     }
     let transport = if session.udp { "udp" } else { "tcp" };
-    let mut spec = Spec { stop: Stop::Bytes(line.bytes.max(1)), ..Spec::new(transport, "stream") };
+    let mut spec = Spec { stop: Stop::Bytes(line.bytes.max(1)), ..Spec::new(transport, Pattern::Stream) };
     spec.block = session.block.unwrap_or(4096);
     if session.reverse {
         spec.direction = Direction::Reverse;
@@ -279,7 +279,7 @@ fn flush(table: Option<Table>, imported: &mut Imported, reading: &mut Reading) {
 
 /// Ends a listing, and flags what only its rows together show.
 fn close(imported: &mut Imported, reading: &mut Reading) {
-    let listing = Imported { tool: "nttcp".into(), kind: "stream".into(), ..Imported::default() };
+    let listing = Imported { tool: "nttcp".into(), kind: RunKind::Stream, ..Imported::default() };
     let mut done = std::mem::replace(imported, listing);
     if done.rows.is_empty() {
         return;
@@ -306,7 +306,7 @@ fn close(imported: &mut Imported, reading: &mut Reading) {
         }
     }
     if blocks.len() > 1 {
-        done.kind = "curve".into();
+        done.kind = RunKind::Curve;
     }
     reading.imported.push(done);
 }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Count, DatagramTally, Direction, Interval, Spec, Stop, Verdict};
+use model::{Count, DatagramTally, Direction, Interval, Pattern, RunKind, Spec, Stop, Verdict};
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row, unless_reported};
@@ -220,7 +220,7 @@ fn close(session: Session, reading: &mut Reading) {
     let packets = sum.figures.get("packets").copied().and_then(whole);
     let transport = if udp || packets.is_some() { "udp" } else { "tcp" };
     let direction = if reverse { Direction::Reverse } else { Direction::Send };
-    let mut spec = Spec { direction, rate_bps, ..Spec::new(transport, "stream") };
+    let mut spec = Spec { direction, rate_bps, ..Spec::new(transport, Pattern::Stream) };
     spec.block = block.unwrap_or(spec.block);
     spec.flows = flows.unwrap_or(1).clamp(1, Spec::MAX_FLOWS);
     spec.stop = Stop::TimeNs(ns(sum.seconds).max(1));
@@ -264,13 +264,12 @@ fn close(session: Session, reading: &mut Reading) {
     if let Some((_, sent)) = sender {
         row.figure("sender_rate_bps", sent.bps);
     }
-    let kind = "stream".into();
     // Without its verbose lines nuttcp does not say which end sent.
     let direction = if target.is_none() { vec!["direction"] } else { Vec::new() };
     reading.imported.push(Imported {
         tool: "nuttcp".into(),
         version,
-        kind,
+        kind: RunKind::Stream,
         target,
         rows: vec![row],
         assumed: [unless_reported(block), direction].concat(),

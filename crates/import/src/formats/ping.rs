@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{Path, Ping, RttTally, Spec, Verdict};
+use model::{Path, Pattern, Ping, RttTally, RunKind, Spec, Verdict};
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
@@ -215,7 +215,7 @@ fn close(session: Option<Session>, reading: &mut Reading) {
     };
     let notes = vec![format!("{} of {} echo requests were answered", ping.received, ping.sent)];
     let mut rows = Vec::new();
-    let spec = Spec { block: bytes.max(1), ..Spec::new("icmp", "pingpong") };
+    let spec = Spec { block: bytes.max(1), ..Spec::new("icmp", Pattern::Pingpong) };
     if let Some(median_ms) = median_ms {
         let mut row = Row::new(spec, median_ms * 1e6, line, &text);
         // A mean of values that are only known to be short is not known.
@@ -277,7 +277,7 @@ fn close(session: Option<Session>, reading: &mut Reading) {
     }
     reading.imported.push(Imported {
         tool: "ping".into(),
-        kind: "rr".into(),
+        kind: RunKind::Rr,
         target: Some(peer.clone()),
         path: Some(Path { peer, ping: Some(ping), ..Path::default() }),
         rows,

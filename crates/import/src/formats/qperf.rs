@@ -2,7 +2,7 @@
 //!
 //! Rates are decimal, sizes binary with their names (qperf's manual, -uu). A latency is half a round trip.
 
-use model::{Count, Spec, Stop};
+use model::{Count, Pattern, RunKind, Spec, Stop};
 
 use super::Format;
 use super::repetitions::{self, Listed};
@@ -126,22 +126,21 @@ fn read(text: &str) -> Reading {
     reading
 }
 
-fn listed(kind: &str, row: Row) -> Listed {
+fn listed(kind: RunKind, row: Row) -> Listed {
     let sized = row.figures.contains_key("msg_size_bytes");
     let mut notes = vec![match kind {
-        "rr" => "qperf's latency is half a round trip: values are twice the printed ones".to_owned(),
+        RunKind::Rr => "qperf's latency is half a round trip: values are twice the printed ones".to_owned(),
         _ => "qperf's rates are decimal; the value is the receiver's".to_owned(),
     }];
     if !sized {
         notes.push("msg_size is printed only with -vu; qperf's default is used".into());
     }
     let assumed = if sized { Vec::new() } else { vec!["block"] };
-    let imported =
-        Imported { tool: "qperf".into(), kind: kind.into(), rows: vec![row], notes, assumed, ..Imported::default() };
+    let imported = Imported { tool: "qperf".into(), kind, rows: vec![row], notes, assumed, ..Imported::default() };
     Listed { imported, sized }
 }
 
-fn row(test: &Test<'_>) -> Result<(&'static str, Row), String> {
+fn row(test: &Test<'_>) -> Result<(RunKind, Row), String> {
     let (transport, measure) = test.name.rsplit_once('_').ok_or("unknown test")?;
     let twice = |name: &str| test.keys.iter().filter(|(known, _)| *known == name).count() > 1;
     if let Some((name, _)) = test.keys.iter().find(|(name, _)| twice(name)) {
@@ -154,12 +153,12 @@ fn row(test: &Test<'_>) -> Result<(&'static str, Row), String> {
     let (kind, pattern, value, shown, default) = match measure {
         "lat" => {
             let half = get("latency_ns").filter(|ns| *ns > 0.0).ok_or("no latency")?;
-            ("rr", "pingpong", half * 2.0, raw("latency"), 1)
+            (RunKind::Rr, Pattern::Pingpong, half * 2.0, raw("latency"), 1)
         }
         "bw" => {
             let value = get("recv_bw_bps").or_else(|| get("bw_bps")).ok_or("no bandwidth")?;
             let default = if transport == "udp" { 32 << 10 } else { 64 << 10 };
-            ("stream", "stream", value, raw("recv_bw").or_else(|| raw("bw")), default)
+            (RunKind::Stream, Pattern::Stream, value, raw("recv_bw").or_else(|| raw("bw")), default)
         }
         _ => return Err("neither a latency nor a bandwidth".into()),
     };

@@ -3,7 +3,7 @@
 //! Its megabits are 10^6 bit: 16388608000 bytes in 59.991 s are printed as 2185.476. Times are whole milliseconds, so of a short transfer
 //! the rate has more digits.
 
-use model::{Count, FlowTally, Spec, Stop};
+use model::{Count, FlowTally, Pattern, RunKind, Spec, Stop};
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row, unless_reported};
@@ -90,7 +90,7 @@ fn row(totals: Totals, printed: &str, line: u32, text: &str) -> Result<Imported,
         return Err(format!("{megabits} megabits/sec contradicts {bytes} bytes in {seconds} s"));
     }
     let finer = if resolution(printed) < resolution(elapsed) { exact } else { seconds };
-    let mut spec = Spec { stop: Stop::Bytes(bytes), ..Spec::new("tcp", "transfer") };
+    let mut spec = Spec { stop: Stop::Bytes(bytes), ..Spec::new("tcp", Pattern::Transfer) };
     spec.block = totals.block.unwrap_or(spec.block);
     spec.flows = u32::try_from(totals.processes.len()).unwrap_or(u32::MAX).max(1);
     spec.processes = spec.flows;
@@ -122,7 +122,7 @@ fn row(totals: Totals, printed: &str, line: u32, text: &str) -> Result<Imported,
     row.figure("throughput_bps", value);
     Ok(Imported {
         tool: "rapid".into(),
-        kind: "transfer".into(),
+        kind: RunKind::Transfer,
         target: totals.target,
         measured_unix_ns: totals.start.map(|seconds| (seconds * 1e9) as u64),
         rows: vec![row],

@@ -1,6 +1,6 @@
 //! Several results of one program, as a loop prints them: one run with a trial for each.
 
-use model::Stop;
+use model::{RunKind, Stop};
 
 use crate::listing::Imported;
 
@@ -58,7 +58,7 @@ fn align_times(into: &Imported, imported: &mut Imported) {
 fn finished(mut imported: Imported, sized: bool) -> Imported {
     let first = imported.rows.first().map(|row| row.spec.block);
     if imported.rows.iter().any(|row| Some(row.spec.block) != first) {
-        imported.kind = "curve".into();
+        imported.kind = RunKind::Curve;
     }
     if !sized && imported.rows.len() > 1 {
         for row in &mut imported.rows {

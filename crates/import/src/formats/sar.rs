@@ -8,7 +8,7 @@ mod json;
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::source::counter;
-use model::{EndPass, HostSeries, Inventory, Observed, Pass, SeriesLine, units};
+use model::{EndPass, HostSeries, Inventory, Observed, Pass, RunKind, SeriesLine, units};
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading};
@@ -345,7 +345,7 @@ impl Listing {
         let near = EndPass { observed: Some(observed), ..EndPass::default() };
         reading.imported.push(Imported {
             tool: "sysstat".into(),
-            kind: "environment".into(),
+            kind: RunKind::Environment,
             near: self.host,
             passes: vec![Pass { near, duration_ns: window_ns, ..Pass::default() }],
             notes,

@@ -3,7 +3,7 @@
 //! Times are half a round trip unless the output reports --full-rtt; MBps and Mbps are 2^20 (both from its source). The size of messages
 //! is printed with a throughput alone.
 
-use model::{Count, RttTally, Spec, Stop, Verdict};
+use model::{Count, Pattern, RttTally, RunKind, Spec, Stop, Verdict};
 
 use super::Format;
 use super::repetitions::{self, Listed};
@@ -156,17 +156,17 @@ impl Session {
         }
     }
 
-    fn row(&self) -> Result<(&'static str, Row), String> {
+    fn row(&self) -> Result<(RunKind, Row), String> {
         let transport = if self.tcp { "tcp" } else { "udp" };
         // The size follows from the two rates where it is not printed.
         let carried = self.rate_mbps.zip(self.messages_per_s).map(|(mbps, per_s)| mbps * MBPS / 8.0 / per_s);
         let derived = carried.filter(|bytes| bytes.is_finite()).and_then(|bytes| block(bytes.round()));
         let bytes = self.block.or(derived).unwrap_or(DEFAULT_BLOCK);
-        let mut spec = Spec { block: bytes, ..Spec::new(transport, "pingpong") };
+        let mut spec = Spec { block: bytes, ..Spec::new(transport, Pattern::Pingpong) };
         let elapsed = self.seconds.map(ns).filter(|ns| *ns > 0);
         spec.stop = elapsed.map_or(spec.stop, Stop::TimeNs);
         if let Some((printed, per_s)) = self.rate_mbps.zip(self.messages_per_s) {
-            spec.pattern = "stream".into();
+            spec.pattern = Pattern::Stream;
             let value = printed * MBPS;
             let computed = per_s * bytes as f64 * 8.0;
             if self.block.is_some() && (value - computed).abs() > 0.01 * computed {
@@ -190,7 +190,7 @@ impl Session {
             if let Some(elapsed) = elapsed {
                 row.trial.near.report(Count::SendingNs, elapsed);
             }
-            return Ok(("stream", row));
+            return Ok((RunKind::Stream, row));
         }
         let scale = if self.full_rtt { 1e3 } else { 2e3 };
         let rtt_ns = |printed_us: f64| printed_us * scale;
@@ -234,7 +234,7 @@ impl Session {
                 row.flag(Verdict::Loss, format!("{dropped} messages were dropped"));
             }
         }
-        Ok(("rr", row))
+        Ok((RunKind::Rr, row))
     }
 
     /// Refuses latencies that contradict each other, and more replies than messages.
@@ -272,7 +272,7 @@ fn close(session: Option<Session>, found: &mut Vec<Listed>, reading: &mut Readin
     match session.row() {
         Ok((kind, row)) => {
             let mut notes = Vec::new();
-            if kind == "rr" {
+            if kind == RunKind::Rr {
                 notes.push(match session.full_rtt {
                     true => "times are full round trips".to_owned(),
                     false => "sockperf's latency is half a round trip: values are twice the printed ones".to_owned(),
@@ -280,7 +280,7 @@ fn close(session: Option<Session>, found: &mut Vec<Listed>, reading: &mut Readin
             } else {
                 notes.push("rates are in units of 2^20 bit/s".to_owned());
             }
-            let sized = session.block.is_some() || kind == "stream";
+            let sized = session.block.is_some() || kind == RunKind::Stream;
             if !sized {
                 notes.push(format!(
                     "the message size is not in the file: sockperf's default of {DEFAULT_BLOCK} bytes is assumed"
@@ -289,7 +289,7 @@ fn close(session: Option<Session>, found: &mut Vec<Listed>, reading: &mut Readin
             let imported = Imported {
                 tool: "sockperf".into(),
                 version: session.version,
-                kind: kind.into(),
+                kind,
                 target: session.targets.get(session.server).or(session.targets.last()).cloned(),
                 rows: vec![row],
                 notes,

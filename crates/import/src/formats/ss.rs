@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{FlowTally, SocketFacts, Spec, TcpSample, units};
+use model::{FlowTally, Pattern, RunKind, SocketFacts, Spec, TcpSample, units};
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading, Row};
@@ -205,7 +205,7 @@ impl Listing {
         }
         reading.imported.push(Imported {
             tool: "ss".into(),
-            kind: "environment".into(),
+            kind: RunKind::Environment,
             rows,
             assumed: vec!["block", "stop"],
             unknown: unknown.into_iter().collect(),
@@ -364,7 +364,7 @@ fn milliseconds(word: &str) -> Option<f64> {
 
 /// A row of a connection: its facts and one reading of its TCP. It has no value, because nothing was measured.
 fn row(ends: &Ends<'_>, details: &Details, at: u32, line: &str) -> Row {
-    let mut row = Row::new(Spec::new("tcp", "stream"), 0.0, at, line);
+    let mut row = Row::new(Spec::new("tcp", Pattern::Stream), 0.0, at, line);
     row.trial.value = None;
     row.levels.insert("connection".into(), format!("{} to {}", ends.local, ends.peer));
     let small = |name: &str| details.count(name).and_then(|count| u32::try_from(count).ok());

@@ -1,5 +1,6 @@
 //! Kernel settings: lines of `sysctl -p` files, and `echo "..." > /proc/sys/...`.
 
+use model::RunKind;
 use std::collections::BTreeMap;
 
 use super::Format;
@@ -100,7 +101,7 @@ fn read(text: &str) -> Reading {
     }
     let count = merged.len();
     for (number, set) in (1..).zip(merged) {
-        let mut imported = Imported { tool: "sysctl".into(), kind: "environment".into(), ..Imported::default() };
+        let mut imported = Imported { tool: "sysctl".into(), kind: RunKind::Environment, ..Imported::default() };
         imported.near.sysctl = set.values;
         if count > 1 {
             imported.notes.push(format!("set {number} of {count}: lines {} to {}", set.first, set.last));

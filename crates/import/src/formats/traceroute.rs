@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use model::{Hop, Path};
+use model::{Hop, Path, RunKind};
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading};
@@ -148,7 +148,7 @@ fn close(open: Option<(u32, Path)>, reading: &mut Reading) {
     });
     reading.imported.push(Imported {
         tool: "traceroute".into(),
-        kind: "path".into(),
+        kind: RunKind::Path,
         target,
         notes: notes.collect(),
         path: Some(path),

@@ -3,7 +3,7 @@
 //! Memory is in KiB, swap in KiB a second, blocks of 1024 bytes (vmstat's manual). The first line is a mean since the host started.
 
 use model::source::counter;
-use model::{EndPass, HostSeries, Observed, Pass, SeriesLine};
+use model::{EndPass, HostSeries, Observed, Pass, RunKind, SeriesLine};
 
 use super::Format;
 use crate::listing::{Confidence, Imported, Reading};
@@ -187,7 +187,7 @@ fn close(listing: Option<Listing<'_>>, reading: &mut Reading) {
     let unknown = names.iter().filter(|name| !COLUMNS.iter().any(|(known, ..)| known == *name));
     reading.imported.push(Imported {
         tool: "vmstat".into(),
-        kind: "environment".into(),
+        kind: RunKind::Environment,
         passes: vec![Pass { near, duration_ns: window_ns, ..Pass::default() }],
         notes,
         unknown: unknown.map(|name| (*name).to_owned()).collect(),

@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The name of an entry in one of the engine's registries (a transport or a pattern), such as `tcp` or `pingpong`.
+/// The name of an entry in a registry (a transport or another program), such as `tcp` or `iperf3`.
 ///
 /// It is a name and not an enum, so that a new transport needs no change here. The engine refuses unknown names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

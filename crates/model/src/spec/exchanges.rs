@@ -13,7 +13,7 @@ impl Spec {
     /// Whether blocks go in one direction without a response.
     #[must_use]
     pub fn is_stream(&self) -> bool {
-        self.pattern == "stream" || self.pattern == "transfer"
+        self.pattern.is_bulk()
     }
 
     /// Minimum exchanges of a leg that ends after an approximate time, if one takes `exchange_ns`: the measured ones, and for

@@ -77,11 +77,12 @@ pub(super) fn take(counts: &mut Counts, datagram: &[u8], report: &OnceLock<Repor
 mod tests {
     use super::*;
     use engine::transport::foreign::Header as _;
+    use model::Pattern;
 
     #[test]
     fn the_last_datagram_makes_the_report() {
         let report = Arc::new(OnceLock::new());
-        let requested = crate::iperf2::request::header(&model::Spec::new("tcp", "stream"), 5001).unwrap();
+        let requested = crate::iperf2::request::header(&model::Spec::new("tcp", Pattern::Stream), 5001).unwrap();
         let front = Front::new(&requested);
         let mut header = Numbered::new(front, Counts::default(), report.clone());
         let mut block = [0; 100];

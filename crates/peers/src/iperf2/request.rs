@@ -1,6 +1,6 @@
 //! Translates between a spec and iperf 2's header.
 
-use model::{Direction, Observe, Spec, Stop};
+use model::{Direction, Observe, Pattern, Spec, Stop};
 use peer_wire::iperf2::{Amount, HEADER_BYTES, Header, NUMBER_BYTES};
 
 use crate::unsupported::{Capabilities, REMEDY};
@@ -22,7 +22,10 @@ const DATAGRAM_STALL_NS: u64 = 5_000_000_000;
 
 const CAPABILITIES: Capabilities = Capabilities {
     program: "iperf2",
-    patterns: (&["stream", "transfer"], "only streams and transfers are supported: `thru stream HOST --speak iperf2`"),
+    patterns: (
+        &[Pattern::Stream, Pattern::Transfer],
+        "only streams and transfers are supported: `thru stream HOST --speak iperf2`",
+    ),
     flows: [MOST_FLOWS, 1],
     blocks: [1..=MOST_BYTES, LEAST_DATAGRAM..=MOST_DATAGRAM],
 };
@@ -77,7 +80,7 @@ pub(super) fn header(spec: &Spec, port: u16) -> Result<Header, InteropError> {
 
 /// The spec of one connection; `None` for a client that sent no header.
 pub(super) fn spec(requested: Option<&Header>) -> Spec {
-    let plain = Spec { observe: Observe::Off, interval_ns: 0, stall_ns: STALL_NS, ..Spec::new("tcp", "stream") };
+    let plain = Spec { observe: Observe::Off, interval_ns: 0, stall_ns: STALL_NS, ..Spec::new("tcp", Pattern::Stream) };
     let Some(requested) = requested else { return plain };
     Spec {
         block: u64::from(requested.bytes),
@@ -103,7 +106,7 @@ pub(super) fn datagrams() -> Spec {
         interval_ns: 0,
         stall_ns: DATAGRAM_STALL_NS,
         block: MOST_DATAGRAM,
-        ..Spec::new("udp", "stream")
+        ..Spec::new("udp", Pattern::Stream)
     }
 }
 
@@ -140,8 +143,11 @@ mod tests {
 
     #[test]
     fn a_spec_and_its_header_agree() {
-        let time =
-            Spec { direction: Direction::Reverse, stop: Stop::TimeNs(1_500_000_000), ..Spec::new("tcp", "stream") };
+        let time = Spec {
+            direction: Direction::Reverse,
+            stop: Stop::TimeNs(1_500_000_000),
+            ..Spec::new("tcp", Pattern::Stream)
+        };
         let bytes = Spec { stop: Stop::Bytes(4_000), ..time.clone() };
         let both = Spec { direction: Direction::Both, ..time.clone() };
         for requested in [time, bytes, both] {
@@ -153,16 +159,16 @@ mod tests {
                 (requested.direction, requested.stop, requested.block)
             );
         }
-        let paced = Header { rate_bps: 10_000_000, ..header(&Spec::new("tcp", "stream"), 5001).unwrap() };
+        let paced = Header { rate_bps: 10_000_000, ..header(&Spec::new("tcp", Pattern::Stream), 5001).unwrap() };
         assert_eq!(spec(Some(&Header::from_bytes(&paced.to_bytes()).unwrap())).rate_bps, Some(10_000_000));
-        let shared = Spec { flows: 4, stop: Stop::Blocks(8), block: 1000, ..Spec::new("tcp", "stream") };
+        let shared = Spec { flows: 4, stop: Stop::Blocks(8), block: 1000, ..Spec::new("tcp", Pattern::Stream) };
         assert_eq!(header(&shared, 5001).unwrap().amount, Amount::Bytes(2000));
     }
 
     #[test]
     fn unsupported_options_are_named_with_a_remedy() {
         let said = |change: fn(&mut Spec)| {
-            let mut spec = Spec::new("tcp", "stream");
+            let mut spec = Spec::new("tcp", Pattern::Stream);
             change(&mut spec);
             header(&spec, 5001).unwrap_err().to_string()
         };

@@ -82,11 +82,12 @@ pub(super) fn version(acknowledgement: &[u8]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Pattern;
     use peer_wire::iperf2::Header;
 
     #[test]
     fn the_last_datagram_is_no_data() {
-        let spec = Spec { block: 1000, ..Spec::new("udp", "stream") };
+        let spec = Spec { block: 1000, ..Spec::new("udp", Pattern::Stream) };
         let report = Report { bytes: 9_000, elapsed_us: 5, lost: 2, out_of_order: 1, datagrams: 11, jitter_us: 3 };
         let far = reported(&spec, &report);
         assert_eq!((far.bytes_received, far.receiving_ns, far.reported(Count::CallsReceived)), (8_000, 5_000, None));
@@ -97,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_server_that_cuts_datagrams_is_noticed() {
-        let spec = Spec { block: 65_507, ..Spec::new("udp", "stream") };
+        let spec = Spec { block: 65_507, ..Spec::new("udp", Pattern::Stream) };
         let report = |bytes, datagrams, lost| Report { bytes, datagrams, lost, ..Report::default() };
         assert_eq!(cut_to(&spec, &report(1_470 * 90, 100, 10)), Some(1_470));
         assert_eq!(cut_to(&spec, &report(65_507 * 90, 100, 10)), None);

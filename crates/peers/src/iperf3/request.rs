@@ -1,6 +1,6 @@
 //! Translates between a spec and iperf3's parameters.
 
-use model::{Direction, EndOptions, Engine, Observe, SendBy, Spec, Stop};
+use model::{Direction, EndOptions, Engine, Observe, Pattern, SendBy, Spec, Stop};
 use peer_wire::iperf3::{Fault, Parameters, Protocol};
 
 use crate::{InteropError, Limits, unsupported};
@@ -22,7 +22,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
     if spec.transport != "tcp" && !udp {
         return refuse(&format!("`transport {}`", spec.transport), "use TCP, or UDP with `udp`");
     }
-    if spec.pattern != "stream" {
+    if spec.pattern != Pattern::Stream {
         return refuse(&spec.pattern.to_string(), "only streams are supported: `thru stream HOST --speak iperf3`");
     }
     let blocks = if udp { 16..=65_507 } else { 1..=1 << 20 };
@@ -147,7 +147,7 @@ pub(super) fn spec(requested: &Parameters) -> Spec {
         interval_ns: 0,
         stall_ns: STALL_NS,
         far: options,
-        ..Spec::new(if udp { "udp" } else { "tcp" }, "stream")
+        ..Spec::new(if udp { "udp" } else { "tcp" }, Pattern::Stream)
     }
 }
 
@@ -189,7 +189,7 @@ mod tests {
             burst: Some(1 << 20),
             near: options.clone(),
             far: options,
-            ..Spec::new("tcp", "stream")
+            ..Spec::new("tcp", Pattern::Stream)
         };
         let requested = parameters(&spec).unwrap();
         assert_eq!(
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn unsupported_options_are_named_with_a_remedy() {
         let said = |change: fn(&mut Spec)| {
-            let mut spec = Spec::new("tcp", "stream");
+            let mut spec = Spec::new("tcp", Pattern::Stream);
             change(&mut spec);
             check(&spec).unwrap_err().to_string()
         };

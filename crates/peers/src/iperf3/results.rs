@@ -224,7 +224,7 @@ pub(super) fn version(reported: &Results) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{DatagramTally, Direction};
+    use model::{DatagramTally, Direction, Pattern};
 
     fn result(id: u32, bytes: u64) -> StreamResult {
         StreamResult {
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn of_both_directions_the_first_streams_are_those_that_the_client_sends_on() {
-        let spec = Spec { direction: Direction::Both, ..Spec::new("tcp", "stream") };
+        let spec = Spec { direction: Direction::Both, ..Spec::new("tcp", Pattern::Stream) };
         let tally = far(&spec, &results(vec![result(1, 70), result(3, 50)]), 9);
         assert_eq!((tally.bytes_received, tally.bytes_sent), (70, 50));
         assert_eq!((tally.receiving_ns, tally.sending_ns), (2_000_000_000, 2_000_000_000));
@@ -265,13 +265,13 @@ mod tests {
     #[test]
     fn a_server_that_reports_no_time_has_this_ends() {
         let old = StreamResult { end_time_s: None, ..result(1, 24_165_624) };
-        let tally = far(&Spec::new("tcp", "stream"), &results(vec![old]), 2_040_000_000);
+        let tally = far(&Spec::new("tcp", Pattern::Stream), &results(vec![old]), 2_040_000_000);
         assert_eq!((tally.bytes_received, tally.receiving_ns), (24_165_624, 2_040_000_000));
     }
 
     #[test]
     fn a_last_datagram_that_a_server_sent_but_did_not_count_is_counted() {
-        let spec = Spec { direction: Direction::Reverse, block: 1_472, ..Spec::new("udp", "stream") };
+        let spec = Spec { direction: Direction::Reverse, block: 1_472, ..Spec::new("udp", Pattern::Stream) };
         let sent = |bytes| far(&spec, &results(vec![result(1, bytes)]), 9).bytes_sent;
         assert_eq!(sent(100 * 1_472), 100 * 1_472);
         assert_eq!(sent(99 * 1_472), 100 * 1_472);
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn losses_and_jitter_are_the_receivers_own() {
-        let spec = Spec::new("udp", "stream");
+        let spec = Spec::new("udp", Pattern::Stream);
         let datagrams = far(&spec, &results(vec![result(1, 97)]), 9).datagrams;
         let wanted =
             DatagramTally { received: 97, missed: Some(3), jitter_ns: Some(2_000), ..DatagramTally::default() };

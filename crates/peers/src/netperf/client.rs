@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use engine::transport::{Link, foreign};
 use engine::{Leg, TrialPlan};
-use model::{Direction, Role, Spec, Stop};
+use model::{Direction, Pattern, Role, Spec, Stop};
 use peer_wire::Turn;
 use peer_wire::netperf::{Client, ClientAction, Counted, PEER};
 
@@ -98,10 +98,10 @@ pub(super) fn measure(
     let mut near = ran.legs.pop().unwrap_or_default();
     near.cut_short |= cancelled;
     let mut far = results::far(spec, &counted);
-    if spec.pattern == "stream" && spec.transport != "udp" {
+    if spec.pattern == Pattern::Stream && spec.transport != "udp" {
         idle.shorten(&mut far, false);
     }
-    if spec.transport != "udp" && spec.pattern == "stream" && spec.direction != Direction::Send {
+    if spec.transport != "udp" && spec.pattern == Pattern::Stream && spec.direction != Direction::Send {
         // netserver's timer interrupts its last send, whose bytes it does not count.
         uncounted::add_sent(&near, &mut far, spec.block);
     }
@@ -231,7 +231,7 @@ fn until(spec: &Spec) -> Spec {
 
 fn open(spec: &Spec, target: SocketAddr) -> Result<(Data, Link), InteropError> {
     let failed = |source| InteropError::socket("duplicate the connection to", target, source);
-    if spec.pattern == "crr" {
+    if spec.pattern == Pattern::Crr {
         return Ok((Data::Calls, foreign::callers(spec, target)?));
     }
     let socket: OwnedFd = foreign::dial(spec, target, 0)?;

@@ -1,6 +1,6 @@
 //! Translates between a spec and netperf's request.
 
-use model::{Direction, EndOptions, Engine, Observe, SendBy, Spec, Stop};
+use model::{Direction, EndOptions, Engine, Observe, Pattern, SendBy, Spec, Stop};
 use peer_wire::netperf::{Direction as Transfer, Flags, Request, Served};
 
 use crate::unsupported::uncarried;
@@ -24,14 +24,14 @@ pub(super) const EINVAL: u32 = 22;
 pub(super) fn request(spec: &Spec, ip_version: u8) -> Result<Request, InteropError> {
     check(spec)?;
     let udp = spec.transport == "udp";
-    let exchanges = spec.pattern != "stream";
+    let exchanges = spec.pattern != Pattern::Stream;
     let sends = spec.direction == Direction::Reverse;
     let size = |bytes: u64| u32::try_from(bytes).ok();
     let mut flags = Flags::ROUTED.0;
     if !udp && spec.far.nodelay.unwrap_or(exchanges) {
         flags |= Flags::NODELAY.0;
     }
-    if spec.pattern == "crr" {
+    if spec.pattern == Pattern::Crr {
         flags |= Flags::CONNECT.0;
     }
     if spec.engine.send == SendBy::Sendfile {
@@ -82,10 +82,13 @@ fn check(spec: &Spec) -> Result<(), InteropError> {
     if spec.transport != "tcp" && !udp {
         return refuse(&format!("`transport {}`", spec.transport), "use TCP, or UDP with `udp`");
     }
-    let pattern = spec.pattern.as_str();
-    if !["stream", "rr", "crr"].contains(&pattern) || (pattern == "crr" && udp) || spec.is_point() {
+    let pattern = spec.pattern;
+    if ![Pattern::Stream, Pattern::Rr, Pattern::Crr].contains(&pattern)
+        || (pattern == Pattern::Crr && udp)
+        || spec.is_point()
+    {
         return refuse(
-            pattern,
+            pattern.name(),
             "only streams and round trips are supported: `thru stream` or `thru rr HOST --speak netperf`",
         );
     }
@@ -107,12 +110,12 @@ fn check(spec: &Spec) -> Result<(), InteropError> {
     }
     let both = spec.direction == Direction::Both;
     let others = [
-        (both && (udp || pattern != "stream"), "`both` other than with TCP streams"),
-        (reverse && (udp || pattern != "stream"), "`reverse` other than with TCP streams"),
+        (both && (udp || pattern != Pattern::Stream), "`both` other than with TCP streams"),
+        (reverse && (udp || pattern != Pattern::Stream), "`reverse` other than with TCP streams"),
         ((reverse || both) && spec.rate_bps.is_some(), "`rate` for its server"),
         (several && spec.far.port.is_some(), "`data-port` at the far end of several flows"),
-        (spec.warmup_ns > 0 && pattern == "stream" && !reverse, "`warmup` other than with `reverse` or thru rr"),
-        (pattern == "crr" && spec.strategy == model::Strategy::Spin, "`spin` and `connect`"),
+        (spec.warmup_ns > 0 && pattern == Pattern::Stream && !reverse, "`warmup` other than with `reverse` or thru rr"),
+        (pattern == Pattern::Crr && spec.strategy == model::Strategy::Spin, "`spin` and `connect`"),
     ];
     let other = others.into_iter().find(|(there, _)| *there).map(|(_, what)| what.to_owned());
     match other.or_else(|| uncarried(spec, CARRIED)) {
@@ -127,9 +130,9 @@ const CARRIED: &[&str] = &["sndbuf", "rcvbuf", "nodelay", "cc", "dscp", "data-po
 /// The measurement that a client requests, as the passive end runs it.
 pub(super) fn spec(requested: &Request) -> Spec {
     let pattern = match requested.direction {
-        Transfer::Both if requested.flags.has(Flags::CONNECT) => "crr",
-        Transfer::Both => "rr",
-        Transfer::Neither | Transfer::ServerSends | Transfer::ServerReceives => "stream",
+        Transfer::Both if requested.flags.has(Flags::CONNECT) => Pattern::Crr,
+        Transfer::Both => Pattern::Rr,
+        Transfer::Neither | Transfer::ServerSends | Transfer::ServerReceives => Pattern::Stream,
     };
     let size = |size: Option<u32>| size.filter(|size| *size > 0).map(u64::from);
     let sends = requested.direction == Transfer::ServerSends;
@@ -140,7 +143,7 @@ pub(super) fn spec(requested: &Request) -> Spec {
         (false, false) => 128 << 10,
     };
     let block = match pattern {
-        "stream" => size(if sends { requested.send_size } else { requested.receive_size }).unwrap_or(default),
+        Pattern::Stream => size(if sends { requested.send_size } else { requested.receive_size }).unwrap_or(default),
         _ => size(requested.request_size).unwrap_or(1),
     };
     let far = EndOptions {
@@ -153,7 +156,7 @@ pub(super) fn spec(requested: &Request) -> Spec {
     };
     Spec {
         block,
-        reply: if pattern == "stream" { None } else { Some(size(requested.response_size).unwrap_or(1)) },
+        reply: if pattern == Pattern::Stream { None } else { Some(size(requested.response_size).unwrap_or(1)) },
         direction: if sends { Direction::Reverse } else { Direction::Send },
         stop: stop(requested, pattern),
         engine: Engine::default(),
@@ -166,7 +169,7 @@ pub(super) fn spec(requested: &Request) -> Spec {
 }
 
 /// When the passive end stops. Usually the client ends the test; this time is the fallback.
-fn stop(requested: &Request, pattern: &str) -> Stop {
+fn stop(requested: &Request, pattern: Pattern) -> Stop {
     let requested_ns =
         u64::try_from(requested.length).ok().filter(|seconds| *seconds > 0).map(|seconds| seconds * SECOND_NS);
     match (requested.direction, requested_ns) {
@@ -177,7 +180,7 @@ fn stop(requested: &Request, pattern: &str) -> Stop {
         (Transfer::Both, None) if requested.length < 0 && !requested.udp => {
             Stop::Transactions(u64::from(requested.length.unsigned_abs()))
         }
-        (_, Some(ns)) if pattern == "crr" => Stop::TimeNs(ns + CALL_PAD_NS),
+        (_, Some(ns)) if pattern == Pattern::Crr => Stop::TimeNs(ns + CALL_PAD_NS),
         (_, Some(ns)) => Stop::TimeNs(ns + PAD_NS),
         (_, None) => Stop::TimeNs(ENDLESS_NS),
     }
@@ -209,18 +212,18 @@ mod tests {
 
     #[test]
     fn the_tests_of_netperf_and_their_specs() {
-        let reverse = Spec { direction: Direction::Reverse, ..Spec::new("tcp", "stream") };
+        let reverse = Spec { direction: Direction::Reverse, ..Spec::new("tcp", Pattern::Stream) };
         let cases = [
-            (Spec::new("tcp", "stream"), Transfer::ServerReceives, 1),
+            (Spec::new("tcp", Pattern::Stream), Transfer::ServerReceives, 1),
             (reverse, Transfer::ServerSends, 1),
-            (Spec { stop: Stop::Transactions(70), block: 1, ..Spec::new("tcp", "rr") }, Transfer::Both, -70),
-            (Spec { block: 1, ..Spec::new("tcp", "crr") }, Transfer::Both, 1),
+            (Spec { stop: Stop::Transactions(70), block: 1, ..Spec::new("tcp", Pattern::Rr) }, Transfer::Both, -70),
+            (Spec { block: 1, ..Spec::new("tcp", Pattern::Crr) }, Transfer::Both, 1),
             (
-                Spec { block: 1000, stop: Stop::Blocks(9), ..Spec::new("udp", "stream") },
+                Spec { block: 1000, stop: Stop::Blocks(9), ..Spec::new("udp", Pattern::Stream) },
                 Transfer::ServerReceives,
                 -9000,
             ),
-            (Spec { block: 64, reply: Some(8), ..Spec::new("udp", "rr") }, Transfer::Both, 1),
+            (Spec { block: 64, reply: Some(8), ..Spec::new("udp", Pattern::Rr) }, Transfer::Both, 1),
         ];
         for (wanted, transfer, length) in cases {
             let requested = request(&wanted, 4).unwrap();
@@ -231,7 +234,7 @@ mod tests {
             let read = Request::from_block(&requested.to_block()).unwrap();
             let served = spec(&read);
             assert_eq!((&served.pattern, served.direction), (&wanted.pattern, wanted.direction));
-            if wanted.pattern != "stream" || transfer == Transfer::ServerSends {
+            if wanted.pattern != Pattern::Stream || transfer == Transfer::ServerSends {
                 assert_eq!((served.block, served.reply_bytes()), (wanted.block, wanted.reply_bytes()));
             }
         }
@@ -240,7 +243,7 @@ mod tests {
     #[test]
     fn unsupported_options_are_named() {
         let said = |change: fn(&mut Spec)| {
-            let mut spec = Spec::new("tcp", "stream");
+            let mut spec = Spec::new("tcp", Pattern::Stream);
             change(&mut spec);
             request(&spec, 4).unwrap_err().to_string()
         };
@@ -250,7 +253,7 @@ mod tests {
         );
         assert!(said(|spec| spec.warmup_ns = 1).contains("`warmup` other than with"));
         assert!(said(|spec| spec.far.mss = Some(1200)).contains("`mss` at the far end"));
-        assert!(said(|spec| spec.pattern = "pingpong".into()).contains("only streams and round trips"));
+        assert!(said(|spec| spec.pattern = Pattern::Pingpong).contains("only streams and round trips"));
         assert!(said(|spec| spec.stop = Stop::Bytes(3 << 30)).contains("use 2147483647 or less"));
         let half = |spec: &mut Spec| (spec.direction, spec.stop) = (Direction::Reverse, Stop::TimeNs(SECOND_NS / 2));
         assert!(said(half).contains("whole seconds"));
@@ -260,9 +263,10 @@ mod tests {
     fn a_client_beyond_the_limits_gets_a_number() {
         let limits =
             Limits { unauthenticated: 1, hold_ns: 10 * SECOND_NS, flows: 1, rate_bps: None, memory_bytes: 8 << 30 };
-        let long = request(&Spec { stop: Stop::TimeNs(11 * SECOND_NS), ..Spec::new("tcp", "stream") }, 4).unwrap();
+        let long =
+            request(&Spec { stop: Stop::TimeNs(11 * SECOND_NS), ..Spec::new("tcp", Pattern::Stream) }, 4).unwrap();
         assert_eq!(refusal(&long, &spec(&long), &limits).map(|(number, _)| number), Some(EINVAL));
-        let brief = request(&Spec::new("tcp", "stream"), 4).unwrap();
+        let brief = request(&Spec::new("tcp", Pattern::Stream), 4).unwrap();
         assert_eq!(refusal(&brief, &spec(&brief), &limits), None);
         let back = Request { direction: Transfer::ServerSends, udp: true, ..brief.clone() };
         assert_eq!(refusal(&back, &spec(&back), &limits).map(|(number, _)| number), Some(998));

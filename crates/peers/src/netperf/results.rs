@@ -94,6 +94,7 @@ pub(super) fn counted(tally: &EndTally, cpu: Option<Cpu>) -> Counted {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Pattern;
 
     #[test]
     fn a_servers_counts_come_back_as_a_tally() {
@@ -106,11 +107,11 @@ mod tests {
             ..EndTally::default()
         };
         let counted = counted(&own, None);
-        let reported = far(&Spec { block: 1000, ..Spec::new("udp", "stream") }, std::slice::from_ref(&counted));
+        let reported = far(&Spec { block: 1000, ..Spec::new("udp", Pattern::Stream) }, std::slice::from_ref(&counted));
         assert_eq!((reported.bytes_received, reported.calls_received, reported.receiving_ns), (3000, 3, 1_000_000_000));
         assert_eq!(reported.datagrams.map(|datagrams| datagrams.received), Some(3));
         assert_eq!(reported.flows[0].socket.retransmits, Some(2));
-        let both = Spec { direction: Direction::Both, flows: 2, ..Spec::new("tcp", "stream") };
+        let both = Spec { direction: Direction::Both, flows: 2, ..Spec::new("tcp", Pattern::Stream) };
         let back = Counted { bytes_received: 0, bytes_sent: 500, elapsed_s: 2.0, ..counted.clone() };
         let all = far(&both, &[counted.clone(), back.clone(), counted.clone(), back]);
         assert_eq!((all.bytes_received, all.bytes_sent, all.calls_received), (6000, 1000, 12));

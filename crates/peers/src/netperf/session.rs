@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use engine::transport::{Link, foreign};
 use engine::{Leg, TrialPlan};
-use model::{EndOptions, Role, Spec, Stop};
+use model::{EndOptions, Pattern, Role, Spec, Stop};
 use peer_wire::Turn;
 use peer_wire::netperf::{Direction, Flags, PEER, Ready, Request, Server, ServerAction};
 
@@ -183,7 +183,7 @@ impl Session<'_, '_> {
             (DataListener::Udp(socket), address, buffers)
         } else {
             let listener = TcpListener::from(foreign::listen(address, &early)?);
-            if spec.pattern == "crr" {
+            if spec.pattern == Pattern::Crr {
                 // Accepted sockets inherit them.
                 foreign::prepare(listener.as_fd(), spec, Role::Passive)?;
             }
@@ -221,7 +221,9 @@ impl Session<'_, '_> {
     ) -> Result<(Link, Option<UdpSocket>), InteropError> {
         let limit = Instant::now() + DATA_LIMIT;
         match data_listener {
-            DataListener::Tcp(listener) if spec.pattern == "crr" => Ok((foreign::callees(spec, listener)?, None)),
+            DataListener::Tcp(listener) if spec.pattern == Pattern::Crr => {
+                Ok((foreign::callees(spec, listener)?, None))
+            }
             DataListener::Tcp(listener) => loop {
                 match plain::next(&listener) {
                     // Connections from other hosts are closed.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use engine::transport::foreign;
 use engine::{Leg, TrialPlan};
 use model::tally::Count;
-use model::{Direction, EndTally, Role, Spec, Stop};
+use model::{Direction, EndTally, Pattern, Role, Spec, Stop};
 use peer_wire::Turn;
 use peer_wire::netpipe::{Action, Exchange, Mode, Netpipe, PEER, Plan, Role as End};
 
@@ -31,7 +31,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
     if spec.transport != "tcp" {
         return refuse(&format!("`transport {}`", spec.transport), "use TCP");
     }
-    if !matches!(spec.pattern.as_str(), "pingpong" | "stream") || !spec.is_point() {
+    if !matches!(spec.pattern, Pattern::Pingpong | Pattern::Stream) || !spec.is_point() {
         return refuse(
             &format!("{} of a single size", spec.pattern),
             "only curves are supported: `thru curve HOST --speak netpipe`, with `both` to send from both ends at once or `stream` for one direction",
@@ -62,7 +62,7 @@ pub(super) fn plan(points: &[Spec]) -> Result<Plan, InteropError> {
         ));
     };
     let mode = match points.first() {
-        Some(point) if point.pattern == "stream" => Mode::Stream,
+        Some(point) if point.pattern == Pattern::Stream => Mode::Stream,
         Some(point) if point.direction == Direction::Both => Mode::Both,
         _ => Mode::PingPong,
     };
@@ -149,7 +149,7 @@ impl Run {
                     Action::Exchange(exchange) => self.exchange(&exchange, cancel)?,
                     Action::Point { bytes, count, seconds } => {
                         let trials = std::mem::take(&mut self.trials);
-                        let streams = self.spec.pattern == "stream";
+                        let streams = self.spec.pattern == Pattern::Stream;
                         self.points.push(if streams {
                             reported(trials, bytes * u64::from(count), seconds * f64::from(count))
                         } else {
@@ -219,12 +219,12 @@ impl Run {
         let count = u64::from(exchange.count);
         // The exchanges before the first size are always round trips.
         let (pattern, stop) = match exchange.mode {
-            Mode::Stream => ("stream", Stop::Blocks(count)),
-            Mode::PingPong | Mode::Both => ("pingpong", Stop::Transactions(count)),
+            Mode::Stream => (Pattern::Stream, Stop::Blocks(count)),
+            Mode::PingPong | Mode::Both => (Pattern::Pingpong, Stop::Transactions(count)),
         };
         let direction = if exchange.mode == Mode::Both { Direction::Both } else { Direction::Send };
         let spec = Spec {
-            pattern: pattern.into(),
+            pattern,
             block: exchange.bytes,
             direction,
             stop,
@@ -307,7 +307,8 @@ mod tests {
 
     fn points(sizes: &[u64], change: fn(&mut Spec)) -> Vec<Spec> {
         let point = |block: &u64| {
-            let mut spec = Spec { block: *block, stop: Stop::AboutNs(1_000_000), ..Spec::new("tcp", "pingpong") };
+            let mut spec =
+                Spec { block: *block, stop: Stop::AboutNs(1_000_000), ..Spec::new("tcp", Pattern::Pingpong) };
             change(&mut spec);
             spec
         };
@@ -339,7 +340,7 @@ mod tests {
         let said = |sizes: &[u64], change: fn(&mut Spec)| plan(&points(sizes, change)).unwrap_err().to_string();
         assert!(said(&[1, 10, 100], |_| {}).contains("not NetPIPE's own"));
         assert!(said(&[1, 2, 3], |spec| spec.far.sndbuf = Some(1 << 16)).contains("`sndbuf` at the far end"));
-        assert!(said(&[1, 2, 3], |spec| spec.pattern = "rr".into()).contains("only curves are supported"));
+        assert!(said(&[1, 2, 3], |spec| spec.pattern = Pattern::Rr).contains("only curves are supported"));
         assert!(
             said(&[1, 2, 3], |spec| spec.stop = Stop::TimeNs(1_000_000)).contains("`thru curve HOST --speak netpipe`")
         );

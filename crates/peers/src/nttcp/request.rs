@@ -1,6 +1,6 @@
 //! Translates between a spec and nttcp's options.
 
-use model::{Direction, EndOptions, Observe, Spec, Stop};
+use model::{Direction, EndOptions, Observe, Pattern, Spec, Stop};
 use peer_wire::nttcp::{Options, SEPARATED_FORMAT};
 
 use crate::unsupported::{Capabilities, ONE_DIRECTION};
@@ -20,7 +20,10 @@ const STALL_NS: u64 = 30_000_000_000;
 
 const CAPABILITIES: Capabilities = Capabilities {
     program: "nttcp",
-    patterns: (&["transfer"], "only transfers of a fixed amount are supported: `thru transfer HOST --speak nttcp`"),
+    patterns: (
+        &[Pattern::Transfer],
+        "only transfers of a fixed amount are supported: `thru transfer HOST --speak nttcp`",
+    ),
     flows: [1, 1],
     blocks: [1..=BYTES_LIMIT - 1, LEAST_DATAGRAM..=MOST_DATAGRAM],
 };
@@ -97,7 +100,7 @@ pub(super) fn spec(requested: &Options) -> Spec {
         stall_ns: STALL_NS,
         near: options.clone(),
         far: options,
-        ..Spec::new(if requested.udp { "udp" } else { "tcp" }, "transfer")
+        ..Spec::new(if requested.udp { "udp" } else { "tcp" }, Pattern::Transfer)
     }
 }
 
@@ -123,7 +126,7 @@ mod tests {
     use super::*;
 
     fn transfer() -> Spec {
-        Spec { block: 4096, stop: Stop::Blocks(10), ..Spec::new("tcp", "transfer") }
+        Spec { block: 4096, stop: Stop::Blocks(10), ..Spec::new("tcp", Pattern::Transfer) }
     }
 
     #[test]
@@ -150,7 +153,7 @@ mod tests {
         };
         assert!(said(|spec| spec.flows = 2).contains("`flows 2` with nttcp"));
         assert!(said(|spec| spec.stop = Stop::Bytes(4097)).contains("use `count`"));
-        assert!(said(|spec| spec.pattern = "stream".into()).contains("`thru transfer HOST --speak nttcp`"));
+        assert!(said(|spec| spec.pattern = Pattern::Stream).contains("`thru transfer HOST --speak nttcp`"));
         assert!(said(|spec| spec.far.cc = Some("reno".into())).contains("`cc` at the far end with nttcp"));
         assert!(said(|spec| spec.block = BYTES_LIMIT).contains("use 1 to 99999999 bytes"));
         let bytes = Spec { stop: Stop::Bytes(8192), ..transfer() };

@@ -68,12 +68,12 @@ pub(super) fn version(line: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::Direction;
+    use model::{Direction, Pattern};
 
     #[test]
     fn what_is_reported_is_what_was_counted() {
         for (direction, udp) in [(Direction::Send, false), (Direction::Reverse, true)] {
-            let spec = Spec { direction, block: 1000, ..Spec::new(if udp { "udp" } else { "tcp" }, "transfer") };
+            let spec = Spec { direction, block: 1000, ..Spec::new(if udp { "udp" } else { "tcp" }, Pattern::Transfer) };
             let mut counted =
                 EndTally { spent: Some(Spent { process_ns: 7_000_000, ..Spent::default() }), ..EndTally::default() };
             match direction {
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn what_did_not_arrive_is_missed() {
-        let spec = Spec { block: 1000, ..Spec::new("udp", "transfer") };
+        let spec = Spec { block: 1000, ..Spec::new("udp", Pattern::Transfer) };
         let near = EndTally { bytes_sent: 10_000, ..EndTally::default() };
         let reported = far(&spec, &near, &Statistics { bytes: 7_000, real_s: 1.0, ..Statistics::default() });
         assert_eq!(reported.datagrams.map(|datagrams| (datagrams.received, datagrams.missed)), Some((7, Some(3))));

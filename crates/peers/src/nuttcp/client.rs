@@ -260,6 +260,7 @@ fn version(heard: &[u8]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Pattern;
 
     #[test]
     fn a_version_is_in_the_greeting() {
@@ -269,7 +270,7 @@ mod tests {
 
     #[test]
     fn ports_in_a_row_are_found_behind_one_that_is_taken() {
-        let spec = Spec { flows: 2, ..Spec::new("tcp", "stream") };
+        let spec = Spec { flows: 2, ..Spec::new("tcp", Pattern::Stream) };
         let here = IpAddr::from([127, 0, 0, 1]);
         let taken = TcpListener::bind((here, 0)).unwrap();
         let first = taken.local_addr().unwrap().port();

@@ -106,6 +106,7 @@ pub(super) fn skip_first_mark(socket: &UdpSocket, keep_waiting: &mut dyn FnMut()
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Pattern;
 
     #[test]
     fn only_the_first_mark_is_skipped() {
@@ -126,7 +127,7 @@ mod tests {
     #[test]
     fn losses_of_an_interval_are_what_the_data_say_was_sent_and_did_not_arrive() {
         let (line, _) = std::os::unix::net::UnixStream::pair().unwrap();
-        let spec = Spec { block: 1_000, interval_ns: 1_000_000_000, ..Spec::new("udp", "stream") };
+        let spec = Spec { block: 1_000, interval_ns: 1_000_000_000, ..Spec::new("udp", Pattern::Stream) };
         let mut reports = InterimReports::new(line.into(), &spec, false);
         assert_eq!(reports.interim(5_000, 1_000_000_000).datagrams, None, "no datagram said what was sent");
         let mut sort = counted(Some(reports.sent.clone()));

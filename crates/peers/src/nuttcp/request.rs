@@ -1,6 +1,6 @@
 //! Translates between a spec and nuttcp's options.
 
-use model::{Direction, EndOptions, Observe, Spec, Stop};
+use model::{Direction, EndOptions, Observe, Pattern, Spec, Stop};
 use peer_wire::nuttcp::{MOST_WINDOW, NO_RATE, Options};
 
 use crate::unsupported::{Capabilities, ONE_DIRECTION};
@@ -22,7 +22,10 @@ const STALL_NS: u64 = 30_000_000_000;
 
 const CAPABILITIES: Capabilities = Capabilities {
     program: "nuttcp",
-    patterns: (&["stream", "transfer"], "only streams and transfers are supported: `thru stream HOST --speak nuttcp`"),
+    patterns: (
+        &[Pattern::Stream, Pattern::Transfer],
+        "only streams and transfers are supported: `thru stream HOST --speak nuttcp`",
+    ),
     flows: [MOST_FLOWS, 1],
     blocks: [1..=MOST_BYTES, LEAST_DATAGRAM..=MOST_DATAGRAM],
 };
@@ -87,7 +90,7 @@ pub(super) fn spec(requested: &Options) -> Spec {
         stall_ns: STALL_NS,
         near: options.clone(),
         far: options,
-        ..Spec::new(if requested.udp { "udp" } else { "tcp" }, "stream")
+        ..Spec::new(if requested.udp { "udp" } else { "tcp" }, Pattern::Stream)
     }
 }
 
@@ -132,7 +135,7 @@ mod tests {
             stop: Stop::TimeNs(1_500_000_000),
             rate_bps: Some(30_000_000),
             far,
-            ..Spec::new("tcp", "stream")
+            ..Spec::new("tcp", Pattern::Stream)
         };
         let said = options(&requested, 5001).unwrap();
         assert_eq!((said.window_bytes, said.rate_kbps, said.seconds), (1 << 20, 30_000, 1.5));
@@ -146,7 +149,7 @@ mod tests {
     #[test]
     fn unsupported_options_are_named_with_a_remedy() {
         let said = |change: fn(&mut Spec)| {
-            let mut spec = Spec::new("tcp", "stream");
+            let mut spec = Spec::new("tcp", Pattern::Stream);
             change(&mut spec);
             options(&spec, 5001).unwrap_err().to_string()
         };
@@ -154,7 +157,7 @@ mod tests {
         assert!(said(|spec| spec.flows = 129).contains("use 1 to 128 over tcp"));
         assert!(said(|spec| spec.warmup_ns = 1).contains("`warmup` with nuttcp"));
         assert!(said(|spec| (spec.transport, spec.flows) = ("udp".into(), 2)).contains("`flows 2`"));
-        assert!(said(|spec| spec.pattern = "rr".into()).contains("`thru stream HOST --speak nuttcp`"));
+        assert!(said(|spec| spec.pattern = Pattern::Rr).contains("`thru stream HOST --speak nuttcp`"));
     }
 
     #[test]

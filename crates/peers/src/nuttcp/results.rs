@@ -86,7 +86,7 @@ fn whole(spec: &Spec, reported: f64, moved: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::Direction;
+    use model::{Direction, Pattern};
 
     fn read(text: &str) -> Report {
         let mut report = Report::default();
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn four_digits_are_enough_for_the_exact_count() {
-        let spec = Spec { block: 1000, ..Spec::new("tcp", "stream") };
+        let spec = Spec { block: 1000, ..Spec::new("tcp", Pattern::Stream) };
         for bytes in [1_u64, 999, 1_000_000, 123_456_789, 10_000_000_001] {
             let counted = EndTally { bytes_received: bytes, calls_received: 7, ..EndTally::default() };
             let reported = read(&ours(&spec, &counted, 3_000_000_000).to_text());
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn datagrams_are_whole_and_those_that_did_not_arrive_are_missed() {
-        let spec = Spec { block: 1000, ..Spec::new("udp", "stream") };
+        let spec = Spec { block: 1000, ..Spec::new("udp", Pattern::Stream) };
         let near = EndTally { bytes_sent: 100_000, ..EndTally::default() };
         let far = far(&spec, &near, &Report { bytes: 93_037.0, real_s: 1.0, ..Report::default() });
         assert_eq!(far.bytes_received, 93_000);
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn retransmissions_are_the_transmitters() {
-        let spec = Spec { direction: Direction::Reverse, ..Spec::new("tcp", "stream") };
+        let spec = Spec { direction: Direction::Reverse, ..Spec::new("tcp", Pattern::Stream) };
         let mut flow = FlowTally::default();
         flow.socket.retransmits = Some(4);
         let counted = EndTally { bytes_sent: 5_000_000, flows: vec![flow], ..EndTally::default() };

@@ -1,6 +1,5 @@
 //! This host's wall clock as STAMP writes it.
 
-
 use engine::WallError;
 use peer_wire::stamp::{ErrorEstimate, Timestamp};
 

@@ -1,6 +1,6 @@
 //! Groups outcomes into series, with names for the legend.
 
-use model::{Factor, Outcome, Run};
+use model::{Factor, Outcome, Run, RunKind};
 
 use super::names::{Levels, levels, names, stalled};
 use crate::sides;
@@ -29,7 +29,7 @@ pub(crate) fn curve_lines(runs: &[Run]) -> Vec<Line<'_>> {
         if run.header.plan.is_some() {
             return plan_curves(run);
         }
-        if run.header.kind != "curve" {
+        if run.header.kind != RunKind::Curve {
             return groups;
         }
         for outcome in &run.outcomes {
@@ -76,7 +76,7 @@ fn is_shown_over_time(run: &Run) -> bool {
 /// and those that vary the congestion control.
 pub(crate) fn single_lines(runs: &[Run], wanted: fn(&Outcome) -> bool) -> Vec<Line<'_>> {
     build(runs, |run| {
-        let single = run.header.kind != "curve" && (run.header.plan.is_none() || is_shown_over_time(run));
+        let single = run.header.kind != RunKind::Curve && (run.header.plan.is_none() || is_shown_over_time(run));
         sides::shown(run).into_iter().filter(|outcome| single && wanted(outcome)).map(|outcome| vec![outcome]).collect()
     })
 }

@@ -1,6 +1,6 @@
 //! The names of lines: what they differ by.
 
-use model::{ByteSize, Direction, Factor, FactorKind, Outcome, Run, Verdict, units};
+use model::{ByteSize, Direction, Factor, FactorKind, Outcome, Run, RunKind, Verdict, units};
 
 use crate::{labels, sides};
 
@@ -12,7 +12,7 @@ const PROPERTIES: [Property; 15] = [
     |run, _| run.header.target.clone().unwrap_or_default(),
     |_, first| first.spec.transport.to_string(),
     |_, first| first.spec.pattern.to_string(),
-    |run, first| if run.header.kind == "curve" { String::new() } else { first.spec.block_words() },
+    |run, first| if run.header.kind == RunKind::Curve { String::new() } else { first.spec.block_words() },
     |_, first| format!("{} flow{}", first.spec.flows, if first.spec.flows == 1 { "" } else { "s" }),
     |_, first| direction(first.spec.direction).to_owned(),
     |_, first| first.spec.rate_bps.map_or("no rate limit".to_owned(), |bps| units::bits_per_second(bps as f64)),

@@ -5,7 +5,8 @@ mod each_direction;
 mod repeat;
 
 use model::{
-    Confidence, Direction, FindingKind, Outcome, Ratio, Remedy, Role, Run, Summary, Verdict, WorkingConditions, units,
+    Confidence, Direction, FindingKind, Outcome, Pattern, Ratio, Remedy, Role, Run, RunKind, Summary, Verdict,
+    WorkingConditions, units,
 };
 
 use analysis::outcome::Shortfall;
@@ -23,7 +24,7 @@ const WRAPPED: usize = 2;
 /// The only outcome of a run that was measured as one.
 pub(super) fn of(run: &Run) -> Option<&Outcome> {
     match sides::shown(run).as_slice() {
-        [outcome] if run.header.origin.is_none() && run.header.plan.is_none() && run.header.kind != "curve" => {
+        [outcome] if run.header.origin.is_none() && run.header.plan.is_none() && run.header.kind != RunKind::Curve => {
             Some(*outcome)
         }
         _ => None,
@@ -184,7 +185,7 @@ fn round_trips(outcome: &Outcome) -> Option<String> {
 
 /// What a transfer moved, and how long it took.
 fn transferred(outcome: &Outcome) -> Option<String> {
-    let bytes = outcome.summary.bytes_received.filter(|_| outcome.spec.pattern == "transfer")?;
+    let bytes = outcome.summary.bytes_received.filter(|_| outcome.spec.pattern == Pattern::Transfer)?;
     let took = outcome.summary.duration_ns?;
     let trials = if outcome.summary.trials > 1 { " in all trials" } else { "" };
     Some(format!("{} ({bytes} B) in {}{trials}", units::amount(bytes as f64), units::seconds(took as f64)))
@@ -204,7 +205,7 @@ fn path(run: &Run) -> Option<String> {
 /// Where a transfer's bytes are.
 fn ledger(outcome: &Outcome) -> Option<String> {
     let known = || outcome.trials.iter().map(|trial| &trial.ledger).filter(|ledger| !ledger.is_unknown());
-    if outcome.spec.pattern != "transfer" || known().next().is_none() {
+    if outcome.spec.pattern != Pattern::Transfer || known().next().is_none() {
         return None;
     }
     let sum = |count: fn(&model::Ledger) -> u64| known().map(count).sum::<u64>();
@@ -460,7 +461,7 @@ mod tests {
     fn a_transfer_has_its_bytes_time_and_ledger() {
         let mut run = sample::stream();
         let outcome = &mut run.outcomes[0];
-        outcome.spec.pattern = "transfer".into();
+        outcome.spec.pattern = Pattern::Transfer;
         outcome.trials.truncate(1);
         outcome.trials[0].ledger = model::Ledger { sent: 4096, received: 4000, lost: 96, in_flight: 0, balanced: true };
         let summary = &mut outcome.summary;

@@ -62,7 +62,7 @@ fn of_run<'a>(run: &'a Run, levels: &[String]) -> impl Iterator<Item = Vec<Optio
             level(Factor::FROM).or_else(|| host(0)),
             level(Factor::TO).or_else(|| host(1)),
             text(outcome.spec.transport.as_str()),
-            text(outcome.spec.pattern.as_str()),
+            text(outcome.spec.pattern.name()),
             count(outcome.spec.block),
         ];
         values.extend(levels.iter().map(|name| level(name)));

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use analysis::anatomy::sentence;
 use comfy_table::{ContentArrangement, Table};
-use model::{Estimate, Finding, FindingKind, Outcome, Run, Spec, Strategy, Verdict, median, units};
+use model::{Estimate, Finding, FindingKind, Outcome, Pattern, Run, Spec, Strategy, Verdict, median, units};
 
 use super::braille;
 use crate::limiter::hanging;
@@ -178,8 +178,11 @@ fn peak(run: &Run, finding: &Finding, points: &[&Outcome]) -> Option<String> {
             units::bits_per_second(moment.fastest_bps)
         ));
     }
-    let what =
-        if points.iter().any(|point| point.spec.pattern == "pingpong") { " (block over half the RTT)" } else { "" };
+    let what = if points.iter().any(|point| point.spec.pattern == Pattern::Pingpong) {
+        " (block over half the RTT)"
+    } else {
+        ""
+    };
     Some(format!("{} at {}{what}", labels::estimated(finding.estimate.as_ref()?), labels::block(finding.block?)))
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use analysis::limiter;
-use model::{Factor, FindingKind, Run, RunHeader};
+use model::{Factor, FindingKind, Run, RunKind};
 
 use crate::limiter::hanging;
 use crate::{labels, plan, spread};
@@ -22,7 +22,7 @@ pub(super) fn is_of(run: &Run) -> bool {
 }
 
 fn is_mesh(run: &Run) -> bool {
-    run.header.kind == RunHeader::MESH
+    run.header.kind == RunKind::Mesh
 }
 
 /// The screen; `whole` is how to see the rest.
@@ -118,7 +118,7 @@ pub(super) fn limits(run: &Run) -> Option<String> {
         };
         let limit = outcome.summary.why.as_deref().and_then(first);
         if let Some(limit) = limit {
-            *patterns.entry(outcome.spec.pattern.as_str()).or_default().entry(limit).or_default() += 1;
+            *patterns.entry(outcome.spec.pattern.name()).or_default().entry(limit).or_default() += 1;
         }
     }
     let one = |(pattern, counts): (&str, BTreeMap<String, usize>)| {
@@ -171,13 +171,13 @@ pub(super) fn caveats(run: &Run) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{Finding, Plan};
+    use model::{Finding, Plan, RunHeader};
 
     #[test]
     fn a_mesh_with_differences_is_not_said_to_have_none() {
         let names: Vec<String> = ["a", "b", "c", "d"].map(str::to_owned).into();
         let plan = Plan { from: names.clone(), to: names, ..Plan::default() };
-        let header = RunHeader { kind: RunHeader::MESH.into(), plan: Some(Box::new(plan)), ..RunHeader::default() };
+        let header = RunHeader { kind: RunKind::Mesh, plan: Some(Box::new(plan)), ..RunHeader::default() };
         let mut run = Run::new(header);
         let row = |run: &Run| rows(run, "").into_iter().find(|(title, _)| *title == "Stands out").unwrap().1;
         assert_eq!(row(&run), "no host, pair or cluster by 1.25 times or more");

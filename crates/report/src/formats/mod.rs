@@ -33,7 +33,7 @@ mod xlsx;
 
 pub use self::html::{page_data, page_shell};
 pub use self::page::{Fact, Look, command_line, facts_of, page_look};
-use model::{Figure, Spec};
+use model::{Figure, RunKind, Spec};
 
 use crate::{Axes, Piece, ReportError, View};
 
@@ -55,7 +55,7 @@ pub struct Format {
     ///
     /// # Errors
     /// What it cannot express.
-    pub takes: fn(kind: &str, spec: &Spec) -> Result<(), String>,
+    pub takes: fn(kind: RunKind, spec: &Spec) -> Result<(), String>,
     /// Makes the output of a view; most formats make one piece.
     pub render: fn(&View<'_>) -> Result<Vec<Piece>, ReportError>,
 }
@@ -126,7 +126,7 @@ pub fn picture(figure: &Figure, format: &str) -> Result<Piece, ReportError> {
 
 /// Accepts every measurement.
 #[allow(clippy::unnecessary_wraps, reason = "the type of `Format::takes`")]
-fn anything(_: &str, _: &Spec) -> Result<(), String> {
+fn anything(_: RunKind, _: &Spec) -> Result<(), String> {
     Ok(())
 }
 

@@ -5,7 +5,7 @@
 //! NetPIPE takes the fastest of its trials; this is the outcome's value, the one with the interval.
 //! Source: NetPIPE 3.7.2, `src/netpipe.c`.
 
-use model::{Direction, Outcome, Run, Spec};
+use model::{Direction, Outcome, Run, RunKind, Spec};
 
 use crate::figures::{Measure, curve_lines, curve_points};
 use crate::view::Piece;
@@ -52,8 +52,12 @@ fn variance(outcome: &Outcome) -> f64 {
 }
 
 /// Accepts only curves.
-pub(super) fn takes(kind: &str, _: &Spec) -> Result<(), String> {
-    if kind == "curve" { Ok(()) } else { Err(format!("a run of the kind {kind}, which has no curve of block sizes")) }
+pub(super) fn takes(kind: RunKind, _: &Spec) -> Result<(), String> {
+    if kind == RunKind::Curve {
+        Ok(())
+    } else {
+        Err(format!("a run of the kind {kind}, which has no curve of block sizes"))
+    }
 }
 
 /// One point in NetPIPE's terms.
@@ -90,10 +94,8 @@ pub(super) fn each_line(
 pub(super) fn only_curves(view: &View<'_>, format: &'static str) -> Result<(), ReportError> {
     view.some_run(format)?;
     let points = |run: &Run| run.outcomes.iter().any(|outcome| np_point(outcome).is_some());
-    match view.runs.iter().find(|run| run.header.kind != "curve") {
-        Some(Run { header, .. }) => {
-            Err(ReportError::NotACurve { format, run: header.id.clone(), kind: header.kind.clone() })
-        }
+    match view.runs.iter().find(|run| run.header.kind != RunKind::Curve) {
+        Some(Run { header, .. }) => Err(ReportError::NotACurve { format, run: header.id.clone(), kind: header.kind }),
         None if view.runs.iter().any(points) => Ok(()),
         None => Err(ReportError::NothingToDraw { format }),
     }

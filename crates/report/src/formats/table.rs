@@ -1,6 +1,6 @@
 //! A run's outcomes as a table of texts, for the terminal and the page.
 
-use model::{Cost, EndCost, Factor, FactorKind, Outcome, Run, Spec, Verdict, units};
+use model::{Cost, EndCost, Factor, FactorKind, Outcome, Pattern, Run, RunKind, Spec, Verdict, units};
 
 use crate::figures::{Measure, direction};
 use crate::{labels, outcome_line, sides};
@@ -64,7 +64,7 @@ fn cpu_rate(outcome: &Outcome, end: fn(&Cost) -> Option<&EndCost>) -> Option<Str
 
 /// Request/response rather than a curve's pingpong or a stream.
 fn trips(outcome: &Outcome) -> bool {
-    outcome.summary.goodput_bps.is_none() && outcome.spec.pattern != "pingpong"
+    outcome.summary.goodput_bps.is_none() && outcome.spec.pattern != Pattern::Pingpong
 }
 
 impl OutcomeTable {
@@ -72,7 +72,7 @@ impl OutcomeTable {
     pub(super) fn new(run: &Run) -> Self {
         let mut outcomes = sides::shown(run);
         let mut ceiling = Vec::new();
-        if run.header.kind == "curve" {
+        if run.header.kind == RunKind::Curve {
             outcomes.sort_by_key(|outcome| outcome.spec.block);
             if outcomes.iter().any(|outcome| outcome.spec.transport != Spec::CEILING) {
                 (ceiling, outcomes) = outcomes.into_iter().partition(|outcome| outcome.spec.transport == Spec::CEILING);
@@ -82,7 +82,7 @@ impl OutcomeTable {
         let differs = |value: Value| outcomes.windows(2).any(|pair| value(pair[0]) != value(pair[1]));
         let some = |value: Value| outcomes.iter().any(|outcome| value(outcome).is_some());
         // The sides of a comparison may not differ in any column.
-        let sides = run.header.kind == "ab" || run.advice.is_some();
+        let sides = run.header.kind == RunKind::Ab || run.advice.is_some();
         // A plan has a column for each of its factors instead.
         let planned = level_names(run);
         let factors = FACTORS.iter().filter(|(_, _, value)| planned.is_empty() && differs(*value));

@@ -1,6 +1,6 @@
 //! The report for a terminal. It has no colours and no control codes, so that it can be a file or a mail too.
 
-use model::{FindingKind, Run, units};
+use model::{FindingKind, Run, RunKind, units};
 
 use super::table::OutcomeTable;
 use super::{answer, braille, curve_screen, groups, mesh_screen, traffic_screen};
@@ -40,7 +40,7 @@ fn report(run: &Run, view: &View<'_>) -> String {
     if let Some(whole) = view.whole.filter(|_| groups::is_of(run)) {
         return text + "\n" + &groups::screen(run, view.columns, whole);
     }
-    if run.header.kind == "environment" {
+    if run.header.kind == RunKind::Environment {
         text.push_str(&format!("\n{}", host::environment(&run.header.near)));
     }
     text.push_str(&crate::plan::in_text(run, view.columns));
@@ -79,7 +79,7 @@ fn report(run: &Run, view: &View<'_>) -> String {
 /// Whether a run is a curve with an answer. An import may hold anything under that name; a curve has a peak.
 fn is_curve(run: &Run) -> bool {
     let found = || run.findings.iter().any(|finding| finding.kind == FindingKind::Peak);
-    run.header.kind == "curve" && !run.outcomes.is_empty() && (run.header.origin.is_none() || found())
+    run.header.kind == RunKind::Curve && !run.outcomes.is_empty() && (run.header.origin.is_none() || found())
 }
 
 /// What limited each outcome; without lesser causes where only the answer is asked for.
@@ -100,7 +100,7 @@ fn header(run: &Run) -> String {
         labels::distinct(run, |spec| spec.pattern.to_string()),
     ];
     // A run without measurements, such as a host's settings, is described by its kind.
-    let what = if transport.is_empty() { header.kind.clone() } else { format!("{transport} {pattern}") };
+    let what = if transport.is_empty() { header.kind.to_string() } else { format!("{transport} {pattern}") };
     let mut text = format!(
         "{}: {}, {}, {} (run {})\n",
         labels::plain(&labels::title(run)),

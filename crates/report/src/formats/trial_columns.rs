@@ -77,7 +77,7 @@ type Column = (&'static str, Kind, fn(&Row<'_>) -> Option<Value>);
 const COLUMNS: &[Column] = &[
     ("run", Kind::Text, |row| text(&row.run.header.id)),
     ("name", Kind::Text, |row| row.run.header.name.as_ref().and_then(text)),
-    ("kind", Kind::Text, |row| text(&row.run.header.kind)),
+    ("kind", Kind::Text, |row| text(row.run.header.kind.name())),
     ("started", Kind::Time, |row| Some(Value::Time(row.run.header.started_unix_ns))),
     ("imported_from", Kind::Text, |row| row.run.header.origin.as_ref().and_then(|origin| text(&origin.tool))),
     ("target", Kind::Text, |row| row.run.header.target.as_ref().and_then(text)),
@@ -91,7 +91,7 @@ const COLUMNS: &[Column] = &[
     ("far_version", Kind::Text, |row| text(&row.run.header.tool.far_version)),
     ("cell", Kind::Count, |row| count(row.outcome.cell)),
     ("transport", Kind::Text, |row| text(row.outcome.spec.transport.as_str())),
-    ("pattern", Kind::Text, |row| text(row.outcome.spec.pattern.as_str())),
+    ("pattern", Kind::Text, |row| text(row.outcome.spec.pattern.name())),
     ("direction", Kind::Text, |row| text(figures::direction(row.outcome.spec.direction))),
     ("block_bytes", Kind::Count, |row| count(row.outcome.spec.block)),
     ("mix", Kind::Text, |row| mix(&row.outcome.spec)),

@@ -2,7 +2,7 @@
 
 use model::tally::Window;
 use model::{
-    Cell, DatagramReading, DatagramTally, EndTally, Ending, FlowReading, FlowTally, Ledger, SocketFacts, Stop,
+    Cell, DatagramReading, DatagramTally, EndTally, Ending, FlowReading, FlowTally, Ledger, Pattern, SocketFacts, Stop,
     TcpReading,
 };
 
@@ -11,7 +11,7 @@ use super::*;
 const SECOND: u64 = 1_000_000_000;
 
 fn spec(seconds: u64) -> Spec {
-    Spec { stop: Stop::TimeNs(seconds * SECOND), interval_ns: 100_000_000, ..Spec::new("tcp", "stream") }
+    Spec { stop: Stop::TimeNs(seconds * SECOND), interval_ns: 100_000_000, ..Spec::new("tcp", Pattern::Stream) }
 }
 
 fn run(spec: Spec) -> Event {
@@ -283,7 +283,7 @@ fn another_programs_server_reports_only_at_the_end() {
 
 #[test]
 fn round_trips_and_doubtful_trials() {
-    let mut lines = started(Spec { pattern: "rr".into(), ..spec(1) }, false);
+    let mut lines = started(Spec { pattern: Pattern::Rr, ..spec(1) }, false);
     let Event::Trial(mut one) = trial(0, [vec![total(0, [9, 9], 0)], vec![total(0, [9, 9], 0)]], SECOND, Some(20e3))
     else {
         return;

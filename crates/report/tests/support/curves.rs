@@ -1,6 +1,6 @@
 //! Curves of many sizes.
 
-use model::{Estimate, FindingKind, NetpipeSizes, Outcome, Run, Spec, Stop, Summary, Trust, Verdict};
+use model::{Estimate, FindingKind, NetpipeSizes, Outcome, Pattern, Run, RunKind, Spec, Stop, Summary, Trust, Verdict};
 
 use super::parts::*;
 use super::{Noise, named};
@@ -73,10 +73,10 @@ pub(crate) fn long_names() -> Vec<Run> {
 }
 
 fn curve_of(id: &str, transport: &str, shape: &Shape, sizes: &[u64]) -> Run {
-    let mut run = empty_run(id, "curve");
+    let mut run = empty_run(id, RunKind::Curve);
     let mut noise = Noise::new(shape.seed);
     for (cell, block) in (0..).zip(sizes) {
-        let spec = Spec { block: *block, stop: Stop::AboutNs(50_000_000), ..Spec::new(transport, "pingpong") };
+        let spec = Spec { block: *block, stop: Stop::AboutNs(50_000_000), ..Spec::new(transport, Pattern::Pingpong) };
         let values: Vec<f64> =
             (0..6).map(|_| 2.0 * shape.one_way(*block) * (1.0 + shape.noise * noise.normal())).collect();
         let trials = (0..).zip(&values).map(|(pass, rtt)| pingpong_trial(cell, pass, *block, *rtt)).collect();

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use model::{
     Cell, CoreUse, CpuUse, EndPass, EndTally, Ending, Estimate, Finding, FindingKind, FlowTally, HostSeries, Interface,
-    Interval, Inventory, Ledger, Observed, Outcome, Pass, Run, RunHeader, SeriesLine, SocketFacts, Spec, Stopping,
-    Summary, Tool, Trial, Trust,
+    Interval, Inventory, Ledger, Observed, Outcome, Pass, Run, RunHeader, RunKind, SeriesLine, SocketFacts, Spec,
+    Stopping, Summary, Tool, Trial, Trust,
 };
 
 use super::{Noise, STARTED};
@@ -147,12 +147,12 @@ pub(crate) fn plan(run: &mut Run) {
         .collect();
 }
 
-pub(crate) fn empty_run(id: &str, kind: &str) -> Run {
-    let command = ["thru", kind, "beta", "--target", "2%"].map(str::to_owned).to_vec();
+pub(crate) fn empty_run(id: &str, kind: RunKind) -> Run {
+    let command = ["thru", kind.name(), "beta", "--target", "2%"].map(str::to_owned).to_vec();
     let header = RunHeader {
         id: id.into(),
         name: None,
-        kind: kind.into(),
+        kind,
         command,
         started_unix_ns: STARTED,
         tool: Tool {

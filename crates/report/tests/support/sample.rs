@@ -6,8 +6,8 @@ mod parts;
 
 use model::{
     Answer, Bound, BoundKind, Capture, Ceiling, Cell, Comparison, Cost, Direction, EndCost, EndTally, Ending, Estimate,
-    FindingKind, FlowTally, Histogram, Interface, Outcome, RttTally, Run, Spec, SplitMix64, Stop, Summary, TcpSample,
-    TimeSequence, Trial, Trust,
+    FindingKind, FlowTally, Histogram, Interface, Outcome, Pattern, RttTally, Run, RunKind, Spec, SplitMix64, Stop,
+    Summary, TcpSample, TimeSequence, Trial, Trust,
 };
 
 pub(crate) use curves::*;
@@ -71,11 +71,11 @@ impl Noise {
 
 /// A curve of the recorded rates of an `np.out` file.
 pub(crate) fn netpipe_recorded(text: &str) -> Run {
-    let mut run = empty_run("20261121-120000-0e70", "curve");
+    let mut run = empty_run("20261121-120000-0e70", RunKind::Curve);
     for (cell, line) in (0..).zip(text.lines()) {
         let mut fields = line.split_whitespace().filter_map(|field| field.parse::<f64>().ok());
         let (Some(block), Some(rate)) = (fields.next(), fields.next()) else { continue };
-        let spec = Spec { block: block as u64, ..Spec::new("tcp", "pingpong") };
+        let spec = Spec { block: block as u64, ..Spec::new("tcp", Pattern::Pingpong) };
         let summary = Summary { netpipe_bps: Some(rate * MEGABIT), trials: 3, ..Summary::default() };
         run.outcomes.push(Outcome {
             cell,
@@ -91,12 +91,12 @@ pub(crate) fn netpipe_recorded(text: &str) -> Run {
 
 /// A block-size curve of one-way streams.
 pub(crate) fn stream_curve() -> Run {
-    let mut run = empty_run("20261121-211000-51de", "curve");
+    let mut run = empty_run("20261121-211000-51de", RunKind::Curve);
     let mut noise = Noise::new(21);
     for (cell, power) in (0..=20).enumerate() {
         let block = 1u64 << power;
         let mean = block as f64 * 8e9 / (350.0 + block as f64 * 8e9 / 52e9);
-        let spec = Spec { block, ..Spec::new("tcp", "stream") };
+        let spec = Spec { block, ..Spec::new("tcp", Pattern::Stream) };
         let values: Vec<f64> = (0..6).map(|_| mean * (1.0 + 0.02 * noise.normal())).collect();
         let trials: Vec<Trial> = (0..)
             .zip(&values)
@@ -114,9 +114,9 @@ pub(crate) fn stream() -> Run {
 }
 
 pub(crate) fn stream_at(bps: f64, seed: u64) -> Run {
-    let mut run = empty_run(&format!("20261121-2115{:02}-57{seed:02x}", seed % 60), "stream");
+    let mut run = empty_run(&format!("20261121-2115{:02}-57{seed:02x}", seed % 60), RunKind::Stream);
     let mut noise = Noise::new(seed);
-    let spec = Spec { block: 131_072, ..Spec::new("tcp", "stream") };
+    let spec = Spec { block: 131_072, ..Spec::new("tcp", Pattern::Stream) };
     let values: Vec<f64> = (0..8).map(|_| bps * (1.0 + 0.008 * noise.normal())).collect();
     let trials = (0..).zip(&values).map(|(pass, bps)| stream_trial(0, pass, &spec, *bps, 1.03, &mut noise)).collect();
     run.outcomes.push(goodput_outcome(0, spec, trials, &values));
@@ -128,7 +128,7 @@ pub(crate) fn stream_at(bps: f64, seed: u64) -> Run {
 pub(crate) fn planned() -> Run {
     let mut run = stream();
     run.header.id = "20261121-211500-9a17".into();
-    run.header.kind = "run".into();
+    run.header.kind = RunKind::Run;
     let factor = |name: &str, levels: [&str; 2]| model::Factor {
         name: name.into(),
         key: name.into(),
@@ -278,7 +278,7 @@ pub(crate) fn categories() -> Run {
 pub(crate) fn groups() -> Run {
     let mut run = planned();
     run.header.id = "20261121-211850-9a21".into();
-    run.header.kind = "stream".into();
+    run.header.kind = RunKind::Stream;
     let names = ["bulk", "voice"];
     let factor = model::Factor {
         name: model::Factor::GROUP.into(),
@@ -339,7 +339,7 @@ pub(crate) fn both() -> Run {
 pub(crate) fn pair() -> Run {
     let mut run = stream();
     run.header.id = "20261121-211500-ab12".into();
-    run.header.kind = "ab".into();
+    run.header.kind = RunKind::Ab;
     run.header.command = ["thru", "ab", "--a", "--cc cubic", "--b", "--cc bbr", "beta"].map(str::to_owned).to_vec();
     let mut other = stream_at(9.41e9, 77).outcomes.remove(0);
     other.cell = 1;
@@ -403,9 +403,9 @@ pub(crate) fn rr() -> Run {
 }
 
 pub(crate) fn rr_at(median_ns: f64, seed: u64) -> Run {
-    let mut run = empty_run(&format!("20261121-2125{:02}-1d{seed:02x}", seed % 60), "rr");
+    let mut run = empty_run(&format!("20261121-2125{:02}-1d{seed:02x}", seed % 60), RunKind::Rr);
     let mut noise = Noise::new(seed);
-    let spec = Spec { block: 1, stop: Stop::TimeNs(1_000_000_000), ..Spec::new("tcp", "rr") };
+    let spec = Spec { block: 1, stop: Stop::TimeNs(1_000_000_000), ..Spec::new("tcp", Pattern::Rr) };
     let mut merged = Histogram::new();
     let mut trials = Vec::new();
     let mut values = Vec::new();
@@ -452,7 +452,7 @@ pub(crate) fn hostile() -> Run {
     let mut run = curve();
     run.header.id = "../../<evil>'\"id".into();
     run.header.name = Some(evil.into());
-    run.header.kind = "curve".into();
+    run.header.kind = RunKind::Curve;
     run.header.target = Some(evil.into());
     run.header.command = vec!["thru".into(), "curve".into(), evil.into(), "it's".into()];
     run.header.near.hostname = Some(evil.into());
@@ -524,8 +524,8 @@ pub(crate) fn captured() -> Run {
 
 /// A run without an outcome.
 pub(crate) fn empty() -> Run {
-    let mut run = empty_run("20261121-213500-e000", "stream");
-    run.header.cells = vec![Cell::new(0, Spec::new("tcp", "stream"))];
+    let mut run = empty_run("20261121-213500-e000", RunKind::Stream);
+    run.header.cells = vec![Cell::new(0, Spec::new("tcp", Pattern::Stream))];
     run.ending = Some(Ending {
         how: "failed".into(),
         error: Some("connecting to beta:5210: refused".into()),

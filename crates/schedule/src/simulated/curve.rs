@@ -1,6 +1,6 @@
 //! Curves on simulated paths: also through token buckets.
 
-use model::{Estimate, Finding, FindingKind, NetpipeSizes, Spent, ThreadTime};
+use model::{Estimate, Finding, FindingKind, NetpipeSizes, Pattern, Spent, ThreadTime};
 
 use super::*;
 
@@ -56,7 +56,7 @@ impl World {
             Stop::Transactions(count) => count,
             Stop::AboutNs(about) => {
                 let fits = about / leg.expected_ns.max(first as u64).max(1);
-                fits.max(Spec::new("tcp", "pingpong").min_exchanges(first))
+                fits.max(Spec::new("tcp", Pattern::Pingpong).min_exchanges(first))
             }
             _ => panic!("a leg of a curve"),
         };
@@ -95,7 +95,7 @@ impl World {
 
 /// The default curve of a path.
 fn curve(path: &Path) -> Ended {
-    let size = |block: u64| Spec { block, stop: Stop::AboutNs(MS), ..Spec::new("tcp", "pingpong") };
+    let size = |block: u64| Spec { block, stop: Stop::AboutNs(MS), ..Spec::new("tcp", Pattern::Pingpong) };
     let cells = NetpipeSizes::DEFAULT.list().into_iter().map(size).collect();
     let mut header = header(cells, 9_500 * MS, path.seed);
     header.stopping.max_trials = 64;
@@ -105,7 +105,7 @@ fn curve(path: &Path) -> Ended {
 
 #[test]
 fn the_streams_of_a_check_can_be_measured() {
-    let size = Spec { block: 1, interval_ns: 0, stop: Stop::AboutNs(MS), ..Spec::new("tcp", "pingpong") };
+    let size = Spec { block: 1, interval_ns: 0, stop: Stop::AboutNs(MS), ..Spec::new("tcp", Pattern::Pingpong) };
     let stream = crate::check_stream_of(&header(vec![size], SECOND, 1)).unwrap();
     assert!(stream.check().is_ok(), "{:?}", stream.check());
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use analysis::plan::Slot;
 use model::{
-    Cell, EndTally, Event, Factor, Finding, FindingKind, FlowTally, Pass, Plan, Retest, RunHeader, SplitMix64,
+    Cell, EndTally, Event, Factor, Finding, FindingKind, FlowTally, Pass, Plan, Retest, RunHeader, RunKind, SplitMix64,
     Stopping, Trial,
 };
 
@@ -55,7 +55,7 @@ pub(super) fn header_of(racks: &[Option<usize>], rounds: u32, budget_ns: Option<
     let labels = names.iter().zip(racks).filter_map(label).collect();
     let plan = Plan { from: names.clone(), to: names, labels, retests: Some(5), ..Plan::default() };
     RunHeader {
-        kind: RunHeader::MESH.into(),
+        kind: RunKind::Mesh,
         cells: (0..).zip(pairs.filter(|(near, far)| near != far)).map(cell).collect(),
         stopping: Stopping { min_trials: rounds, max_trials: rounds, budget_ns, seed: 3, ..Stopping::default() },
         plan: Some(Box::new(plan)),

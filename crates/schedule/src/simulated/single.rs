@@ -1,6 +1,6 @@
 //! One cell on a path whose connections need some time to settle.
 
-use model::{Interval, Trust, Verdict};
+use model::{Interval, Pattern, Trust, Verdict};
 
 use super::*;
 
@@ -101,7 +101,7 @@ fn there_is_one_trial_or_there_are_at_least_three() {
 
 #[test]
 fn trials_without_a_value_end_too() {
-    let spec = Spec { pattern: "transfer".into(), stop: Stop::TimeNs(SECOND), ..stream(SECOND) };
+    let spec = Spec { pattern: Pattern::Transfer, stop: Stop::TimeNs(SECOND), ..stream(SECOND) };
     let mut header = header(vec![spec], u64::MAX, 1);
     header.stopping.budget_ns = None;
     let mut run = Run::new(&header, &Schedule::Single(Unfixed::default()), Methods::default());

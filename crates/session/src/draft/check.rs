@@ -1,12 +1,12 @@
 //! Options that exclude or need each other.
 
 use super::error::FieldError;
-use super::spec_draft::{Pattern, SpecDraft};
+use super::spec_draft::{SpecDraft, TestKind};
 use crate::values::NO_LIMIT;
 
 /// Refuses options that exclude each other, and those without the option that they need.
 pub(super) fn check(draft: &SpecDraft) -> Result<(), FieldError> {
-    let curve = draft.pattern == Pattern::Curve;
+    let curve = draft.pattern == TestKind::Curve;
     let listed = !draft.sizes.is_empty();
     let exclude = [
         ("udp", draft.udp, "transport", draft.transport.is_some()),
@@ -47,7 +47,7 @@ pub(super) fn check(draft: &SpecDraft) -> Result<(), FieldError> {
         return Err(FieldError::of_key(key, what));
     }
     both(draft)?;
-    if draft.pattern == Pattern::Transfer && draft.bytes.is_none() && draft.count.is_none() {
+    if draft.pattern == TestKind::Transfer && draft.bytes.is_none() && draft.count.is_none() {
         return Err(FieldError::of_key("count", "a transfer needs its amount: add `count` or `bytes`"));
     }
     Ok(())
@@ -56,8 +56,8 @@ pub(super) fn check(draft: &SpecDraft) -> Result<(), FieldError> {
 /// Refuses `both` where a flow goes in both directions anyway, or in one only.
 fn both(draft: &SpecDraft) -> Result<(), FieldError> {
     let what = match draft.pattern {
-        Pattern::Rr => "rr does not support `both`: a curve with `both` sends blocks in both directions at once",
-        Pattern::Curve if draft.stream => {
+        TestKind::Rr => "rr does not support `both`: a curve with `both` sends blocks in both directions at once",
+        TestKind::Curve if draft.stream => {
             "`stream` and `both` exclude each other: without `stream`, `both` sends blocks in both directions at once"
         }
         _ => return Ok(()),

@@ -4,8 +4,8 @@ use model::{BitRate, ByteSize, CaptureSpec, Nanos, Spec};
 
 use super::error::FieldError;
 use super::names::{IO, WAIT, given, observe, on_off, one_of, program, transport};
-use super::spec_draft::Pattern::{Curve, Rr, Stream, Transfer};
-use super::spec_draft::{End, Pattern, SpecDraft};
+use super::spec_draft::TestKind::{Curve, Rr, Stream, Transfer};
+use super::spec_draft::{End, SpecDraft, TestKind};
 use super::unknown::unknown;
 use crate::values::{
     Congestion, Cores, PerEnd, Value, above_zero, address, any, at_least, data_address, dscp, each, name, one_block,
@@ -18,7 +18,7 @@ pub struct Field {
     /// The name.
     pub key: &'static str,
     /// The patterns that have it.
-    pub patterns: &'static [Pattern],
+    pub patterns: &'static [TestKind],
     /// Whether it takes a value per end: `near.KEY`, `far.KEY`, or `KEY` for both.
     pub per_end: bool,
     /// Whether its value is the path of a file, which is read.
@@ -29,14 +29,14 @@ pub struct Field {
 /// Parses a value into its place in a draft.
 type Set = fn(&mut SpecDraft, Option<End>, &str) -> Result<(), String>;
 
-const ALL: &[Pattern] = &Pattern::ALL;
-const TIMED: &[Pattern] = &[Stream, Rr, Curve];
-const SINGLE: &[Pattern] = &[Stream, Rr, Transfer];
-const TRIAL: &[Pattern] = &[Stream, Rr];
-const SENDING: &[Pattern] = &[Stream, Transfer];
-const ONE_WAY: &[Pattern] = &[Stream, Transfer, Curve];
+const ALL: &[TestKind] = &TestKind::ALL;
+const TIMED: &[TestKind] = &[Stream, Rr, Curve];
+const SINGLE: &[TestKind] = &[Stream, Rr, Transfer];
+const TRIAL: &[TestKind] = &[Stream, Rr];
+const SENDING: &[TestKind] = &[Stream, Transfer];
+const ONE_WAY: &[TestKind] = &[Stream, Transfer, Curve];
 
-/// Every key but [`Pattern::KEY`].
+/// Every key but [`TestKind::KEY`].
 pub const FIELDS: &[Field] = &[
     Field::of("transport", ALL, |draft, _, text| put(&mut draft.transport, transport, text)),
     Field::of("udp", ALL, |draft, _, text| switch(&mut draft.udp, text)),
@@ -122,7 +122,7 @@ pub const FIELDS: &[Field] = &[
 ];
 
 impl Field {
-    const fn of(key: &'static str, patterns: &'static [Pattern], set: Set) -> Self {
+    const fn of(key: &'static str, patterns: &'static [TestKind], set: Set) -> Self {
         Self { key, patterns, per_end: false, is_file: false, set }
     }
 
@@ -131,7 +131,7 @@ impl Field {
     }
 
     /// Whether `pattern` has it.
-    pub fn is_of(&self, pattern: Pattern) -> bool {
+    pub fn is_of(&self, pattern: TestKind) -> bool {
         self.patterns.contains(&pattern)
     }
 }

@@ -2,12 +2,12 @@
 
 use engine::transport::Transport;
 use model::{
-    BitRate, ByteSize, CaptureSpec, Direction, Family, Framing, HostSettings, MixStep, Name, Nanos, Observe, Spec,
-    Stop, Strategy,
+    BitRate, ByteSize, CaptureSpec, Direction, Family, Framing, HostSettings, MixStep, Name, Nanos, Observe, Pattern,
+    Spec, Stop, Strategy,
 };
 
 use super::error::FieldError;
-use super::spec_draft::{Pattern, SpecDraft};
+use super::spec_draft::{SpecDraft, TestKind};
 use super::{check, end_options, sizes};
 use crate::values::{NO_LIMIT, SetFlag};
 
@@ -38,10 +38,10 @@ impl SpecDraft {
             .map_err(|error| FieldError::of_key("transport", error.to_string()))?;
         end_options::check(&self, transport)?;
         let specs = match self.pattern {
-            Pattern::Stream => self.stream(transport),
-            Pattern::Rr => self.rr(transport),
-            Pattern::Transfer => self.transfer(transport),
-            Pattern::Curve => self.curve(transport),
+            TestKind::Stream => self.stream(transport),
+            TestKind::Rr => self.rr(transport),
+            TestKind::Transfer => self.transfer(transport),
+            TestKind::Curve => self.curve(transport),
         }?;
         specs.iter().try_for_each(|spec| end_options::check_forwarded(spec, transport))?;
         Ok(specs)
@@ -60,7 +60,7 @@ impl SpecDraft {
     }
 
     fn stream(&self, transport: &dyn Transport) -> Result<Vec<Spec>, FieldError> {
-        let mut spec = self.sending("stream", transport)?;
+        let mut spec = self.sending(Pattern::Stream, transport)?;
         spec.stop = match (self.bytes, self.count) {
             (Some(bytes), _) => Stop::Bytes(bytes.0),
             (_, Some(count)) => Stop::Blocks(count),
@@ -103,7 +103,7 @@ impl SpecDraft {
     }
 
     fn transfer(&self, transport: &dyn Transport) -> Result<Vec<Spec>, FieldError> {
-        let mut spec = self.sending("transfer", transport)?;
+        let mut spec = self.sending(Pattern::Transfer, transport)?;
         spec.stop = match self.bytes {
             Some(bytes) => Stop::Bytes(bytes.0),
             None => Stop::Blocks(self.count.unwrap_or(0)),
@@ -112,7 +112,7 @@ impl SpecDraft {
     }
 
     /// What a stream and a transfer have in common.
-    fn sending(&self, pattern: &str, transport: &dyn Transport) -> Result<Spec, FieldError> {
+    fn sending(&self, pattern: Pattern, transport: &dyn Transport) -> Result<Spec, FieldError> {
         let mut spec = self.base(transport, pattern);
         let over_ipv6 = self.data.map_or(self.host_is_ipv6 || self.ipv6, |address| address.is_ipv6());
         let theirs = match &self.speak {
@@ -166,7 +166,7 @@ impl SpecDraft {
     }
 
     fn rr(&self, transport: &dyn Transport) -> Result<Vec<Spec>, FieldError> {
-        let mut spec = self.base(transport, if self.connect { "crr" } else { "rr" });
+        let mut spec = self.base(transport, if self.connect { Pattern::Crr } else { Pattern::Rr });
         spec.block = self.block.map_or(1, |block| block.0);
         spec.reply = self.reply.map(|size| size.0);
         spec.overlap_close = self.overlap_close;
@@ -185,7 +185,7 @@ impl SpecDraft {
     }
 
     fn curve(&self, transport: &dyn Transport) -> Result<Vec<Spec>, FieldError> {
-        let mut base = self.base(transport, if self.stream { "stream" } else { "pingpong" });
+        let mut base = self.base(transport, if self.stream { Pattern::Stream } else { Pattern::Pingpong });
         // As NetPIPE does, for streams too: Nagle's algorithm would delay the last segment of each leg until an ACK.
         base.near.nodelay.get_or_insert(true);
         base.far.nodelay.get_or_insert(true);
@@ -198,7 +198,7 @@ impl SpecDraft {
     }
 
     /// What all patterns have in common.
-    fn base(&self, transport: &dyn Transport, pattern: &str) -> Spec {
+    fn base(&self, transport: &dyn Transport, pattern: Pattern) -> Spec {
         let mut spec = Spec::over(transport.named(), pattern);
         spec.flows = self.flows.unwrap_or(spec.flows);
         spec.threads = self.threads;

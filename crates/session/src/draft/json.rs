@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::error::FieldError;
-use super::spec_draft::{Pattern, SpecDraft};
+use super::spec_draft::{SpecDraft, TestKind};
 
 impl SpecDraft {
     /// The draft of an object such as `{"pattern": "rr", "block": 64, "near": {"sndbuf": "1MiB"}, "far.cc": "bbr"}`.
@@ -11,14 +11,14 @@ impl SpecDraft {
     /// # Errors
     /// A key that the pattern does not have, or a value that the key does not take.
     pub fn from_json(object: &Map<String, Value>) -> Result<Self, FieldError> {
-        let mut pattern = Pattern::default();
-        if let Some(value) = object.get(Pattern::KEY) {
-            let name = scalar(Pattern::KEY, value)?;
-            pattern = Pattern::read(&name).map_err(|what| FieldError::of_value(Pattern::KEY, &name, what))?;
+        let mut pattern = TestKind::default();
+        if let Some(value) = object.get(TestKind::KEY) {
+            let name = scalar(TestKind::KEY, value)?;
+            pattern = TestKind::read(&name).map_err(|what| FieldError::of_value(TestKind::KEY, &name, what))?;
         }
         let mut draft = Self::new(pattern);
         let mut of_ends = Vec::new();
-        for (key, value) in object.iter().filter(|(key, _)| *key != Pattern::KEY) {
+        for (key, value) in object.iter().filter(|(key, _)| *key != TestKind::KEY) {
             match value {
                 Value::Object(end) if key == "near" || key == "far" => {
                     of_ends.extend(end.iter().map(|(name, value)| (format!("{key}.{name}"), value)));

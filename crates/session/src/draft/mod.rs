@@ -16,7 +16,7 @@ pub(crate) use end_options::check_forwarded;
 pub use error::FieldError;
 pub use fields::{FIELDS, Field, field, split};
 pub use names::program;
-pub use spec_draft::{Pattern, SpecDraft};
+pub use spec_draft::{SpecDraft, TestKind};
 pub use unknown::{closest, unknown};
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use model::{BitRate, ByteSize, Io, Mix, Nanos, Observe, Strategy};
+use model::{BitRate, ByteSize, Io, Mix, Nanos, Observe, RunKind, Strategy};
 
 use crate::values::{
     BlockFlag, Congestion, Cores, EngineFlag, PayloadFlag, PerEnd, RequestRate, Rules, SetFlag, Switch,
@@ -11,7 +11,7 @@ use crate::values::{
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Pattern {
+pub enum TestKind {
     /// Goodput.
     #[default]
     Stream,
@@ -23,7 +23,7 @@ pub enum Pattern {
     Curve,
 }
 
-impl Pattern {
+impl TestKind {
     /// The key of the pattern in a plan and in JSON.
     pub const KEY: &'static str = "pattern";
     /// Every pattern.
@@ -36,6 +36,16 @@ impl Pattern {
             Self::Rr => "rr",
             Self::Transfer => "transfer",
             Self::Curve => "curve",
+        }
+    }
+
+    /// What a run of it is.
+    pub fn run_kind(self) -> RunKind {
+        match self {
+            Self::Stream => RunKind::Stream,
+            Self::Rr => RunKind::Rr,
+            Self::Transfer => RunKind::Transfer,
+            Self::Curve => RunKind::Curve,
         }
     }
 
@@ -64,7 +74,7 @@ pub enum End {
 #[derive(Debug, Clone, Default)]
 #[allow(missing_docs, clippy::struct_excessive_bools, reason = "a field is what the flag of its name is")]
 pub struct SpecDraft {
-    pub pattern: Pattern,
+    pub pattern: TestKind,
 
     pub transport: Option<String>,
     pub udp: bool,
@@ -145,7 +155,7 @@ pub struct SpecDraft {
 
 impl SpecDraft {
     /// A draft without options.
-    pub fn new(pattern: Pattern) -> Self {
+    pub fn new(pattern: TestKind) -> Self {
         Self { pattern, ..Self::default() }
     }
 

@@ -1,6 +1,6 @@
 //! The keys of a line give the specs of the table, and what cannot be combined is refused by name.
 
-use model::Spec;
+use model::{Pattern, Spec};
 use serde_json::{Map, Value};
 
 use super::*;
@@ -11,13 +11,13 @@ const SPECS: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/
 const REFUSED: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/refused.json"));
 
 /// The pattern and the keys of a line.
-fn keys(line: &str) -> (Pattern, Vec<(&str, &str)>) {
+fn keys(line: &str) -> (TestKind, Vec<(&str, &str)>) {
     let (pattern, flags) = line.split_once(' ').unwrap_or((line, ""));
     let keys = flags.split_whitespace().map(|flag| {
         let flag = flag.trim_start_matches('-');
         flag.split_once('=').unwrap_or((flag, "true"))
     });
-    (Pattern::read(pattern).unwrap(), keys.collect())
+    (TestKind::read(pattern).unwrap(), keys.collect())
 }
 
 fn by_keys(line: &str) -> Result<Vec<Spec>, FieldError> {
@@ -31,14 +31,14 @@ fn by_json(line: &str) -> Result<Vec<Spec>, FieldError> {
     let (pattern, keys) = keys(line);
     let mut object: Map<String, Value> =
         keys.into_iter().map(|(key, value)| (key.to_owned(), Value::from(value))).collect();
-    object.insert(Pattern::KEY.to_owned(), pattern.name().into());
+    object.insert(TestKind::KEY.to_owned(), pattern.name().into());
     SpecDraft::from_json(&object)?.finish()
 }
 
 /// Each line of the table with its specs.
 fn table() -> Vec<(String, Vec<Spec>)> {
     let rows: Vec<Map<String, Value>> = serde_json::from_str(SPECS).unwrap();
-    let base = serde_json::to_value(Spec::new("tcp", "stream")).unwrap();
+    let base = serde_json::to_value(Spec::new("tcp", Pattern::Stream)).unwrap();
     let specs = |row: &Map<String, Value>| {
         let of = |block: &Value| {
             let mut spec = base.clone();
@@ -80,7 +80,7 @@ fn what_cannot_be_combined_is_refused_by_its_key() {
 
 #[test]
 fn a_value_of_one_end_replaces_that_of_both() {
-    let mut draft = SpecDraft::new(Pattern::Rr);
+    let mut draft = SpecDraft::new(TestKind::Rr);
     for (key, value) in [("sndbuf", "64KiB"), ("far.sndbuf", "1MiB"), ("near.cc", "fast:alpha=200,gamma=0.3")] {
         draft.set(key, value).unwrap_or_else(|error| panic!("{error}"));
     }
@@ -91,7 +91,7 @@ fn a_value_of_one_end_replaces_that_of_both() {
 
 #[test]
 fn a_wrong_key_or_value_is_named() {
-    let set = |key: &str, value: &str| SpecDraft::new(Pattern::Rr).set(key, value).unwrap_err().to_string();
+    let set = |key: &str, value: &str| SpecDraft::new(TestKind::Rr).set(key, value).unwrap_err().to_string();
     assert_eq!(set("sndbufs", "1"), "thru rr has no 'sndbufs'; did you mean 'sndbuf'?");
     assert!(set("probe", "1").starts_with("thru rr has no 'probe'; "), "{}", set("probe", "1"));
     assert_eq!(set("near.block", "1"), "'block' applies to both ends: omit the near. prefix");
@@ -99,13 +99,13 @@ fn a_wrong_key_or_value_is_named() {
     assert_eq!(set("far.mss", " "), "far.mss: '' has no value: write one, or omit the key");
     assert_eq!(set("reverse", "7"), "reverse: '7' is not true or false");
     assert_eq!(set("wait", "x"), "wait: 'x' is not one of auto, blocking, epoll, uring");
-    let wrong = SpecDraft::new(Pattern::Stream).set("rate", "0").unwrap_err();
+    let wrong = SpecDraft::new(TestKind::Stream).set("rate", "0").unwrap_err();
     assert_eq!(wrong, FieldError::of_value("rate", "0", "'0' must be more than 0".into()));
 }
 
 #[test]
 fn true_and_false_are_on_and_off() {
-    let mut draft = SpecDraft::new(Pattern::Stream);
+    let mut draft = SpecDraft::new(TestKind::Stream);
     for (key, value) in [("nodelay", "true,false"), ("far.cork", "true"), ("observe", "false"), ("spin", "on")] {
         draft.set(key, value).unwrap_or_else(|error| panic!("{error}"));
     }
@@ -124,7 +124,7 @@ fn a_json_object_has_values_of_ends_and_scalars_only() {
     let json =
         r#"{"pattern": "rr", "far.cc": "bbr", "block": 64, "near": {"sndbuf": "1MiB"}, "cc": "cubic", "spin": true}"#;
     let spec = draft(json).unwrap_or_else(|error| panic!("{error}")).remove(0);
-    assert_eq!((spec.pattern.as_str(), spec.block, spec.near.sndbuf), ("rr", 64, Some(1 << 20)));
+    assert_eq!((spec.pattern, spec.block, spec.near.sndbuf), (Pattern::Rr, 64, Some(1 << 20)));
     assert_eq!((spec.near.cc.as_deref(), spec.far.cc.as_deref()), (Some("cubic"), Some("bbr")));
     for (json, said) in [
         (r#"{"pattern": "curves"}"#, "pattern: unknown pattern 'curves': use one of stream, rr, transfer, curve"),

@@ -402,6 +402,7 @@ fn exactly(time: Nanos) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Pattern;
 
     fn fleet(count: usize) -> Fleet {
         let host = |number: usize| {
@@ -485,7 +486,7 @@ mod tests {
         let parsed = planned(&Mesh { traffic: Some(incast.clone()), ..mesh() }, &fleet(8));
         assert_eq!((parsed.cells.len(), parsed.rule.max_trials), (1 + 2 + 4 + 7, 5));
         assert!(parsed.cells.iter().all(|cell| cell.to.as_deref() == Some("n3") && cell.together));
-        assert!(parsed.specs.iter().all(|spec| spec.pattern == "stream"));
+        assert!(parsed.specs.iter().all(|spec| spec.pattern == Pattern::Stream));
         // The senders come from both racks in turn.
         let two = parsed.cells.iter().filter(|cell| cell.levels["senders"] == "2");
         assert_eq!(two.map(|cell| cell.levels["from"].as_str()).collect::<Vec<_>>(), ["n0", "n4"]);
@@ -511,7 +512,7 @@ mod tests {
     fn light_tests_have_a_rate_and_share_hosts() {
         let parsed = planned(&Mesh { light: Some(3), ..mesh() }, &fleet(6));
         assert_eq!(parsed.plan.light, Some(3));
-        assert!(parsed.specs.iter().all(|spec| spec.pattern == "rr" && spec.rate_bps.is_some()));
+        assert!(parsed.specs.iter().all(|spec| spec.pattern == Pattern::Rr && spec.rate_bps.is_some()));
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), super::super::file::to_toml(&fleet(6)).unwrap()).unwrap();
         let streams = Mesh { light: Some(3), patterns: vec!["stream".into()], ..mesh() };

@@ -14,7 +14,7 @@ use control::agent::HAS_METRICS;
 use control::scrape::{self, Gauges};
 use model::{
     AlertEvent, Cell, ChangePoint, Event, EventSink, HistoryPass, HistorySeries, MeshHistory, Nanos, Run, RunHeader,
-    SinkError, Trial, Verdict,
+    RunKind, SinkError, Trial, Verdict,
 };
 use store::Loaded;
 
@@ -166,7 +166,7 @@ pub fn watch(
         let mut parsed = mesh.plan(watch.named, &fleet)?;
         parsed.plan.retests_until_unix_ns = Some(retests_until(due, Duration::from_nanos(watch.every.0)));
         let request = Request {
-            kind: RunHeader::MESH,
+            kind: RunKind::Mesh,
             name: Some(name.clone()),
             hosts: watch.hosts.clone(),
             unstored: false,
@@ -361,10 +361,10 @@ impl Series {
         let texts: Vec<String> = fleet.alerts.iter().chain(&conditions.texts).cloned().collect();
         let mut alerts = Alerts::new(name, rules(fleet, &texts)?, conditions.after);
         let store = open_store(store)?;
-        let runs = store.series(name, RunHeader::MESH, MOST_PASSES)?;
+        let runs = store.series(name, RunKind::Mesh, MOST_PASSES)?;
         let sample_seed = runs.last().map_or_else(clock_seed, |(header, _)| header.stopping.seed);
         let passes: Vec<MeshPass> = runs.iter().map(|(header, outcomes)| MeshPass::of(header, outcomes)).collect();
-        let mut cut_off = store.cut_off(name, RunHeader::MESH, MOST_PASSES)?.into_iter().peekable();
+        let mut cut_off = store.cut_off(name, RunKind::Mesh, MOST_PASSES)?.into_iter().peekable();
         for pass in &passes {
             let is_earlier = |loaded: &Loaded| loaded.run.header.started_unix_ns < pass.pass.started_unix_ns;
             while let Some(earlier) = cut_off.next_if(is_earlier) {
@@ -492,6 +492,7 @@ impl Shown {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Pattern;
 
     #[test]
     fn a_pass_that_takes_longer_skips_turns_and_never_overlaps() {
@@ -520,7 +521,7 @@ mod tests {
     fn measured(mbits: f64) -> Vec<Event> {
         let cell = |id: u32, from: &str, to: &str| {
             let levels = [("from", from), ("to", to)].map(|(name, host)| (name.to_owned(), host.to_owned()));
-            Cell { levels: levels.into(), ..Cell::new(id, model::Spec::new("tcp", "stream")) }
+            Cell { levels: levels.into(), ..Cell::new(id, model::Spec::new("tcp", Pattern::Stream)) }
         };
         let cells = vec![cell(0, "a", "b"), cell(1, "a", "c"), cell(2, "b", "a")];
         let hosts: Vec<String> = ["a", "b", "c"].map(str::to_owned).into();

@@ -7,7 +7,7 @@ use model::{Design, Factor, FactorKind, Inventory, Plan, PlanEnd, Setting};
 
 use super::fields::CellFields;
 use crate::Failure;
-use crate::draft::{FieldError, Pattern, unknown};
+use crate::draft::{FieldError, TestKind, unknown};
 use crate::source::{Located, Table};
 
 /// Fields by their names.
@@ -231,16 +231,16 @@ pub(super) fn check_fields(
     factors: &[(Factor, Located<String>)],
     list: &[Fields],
 ) -> Result<CellFields, Failure> {
-    let factor = factors.iter().find(|(factor, _)| factor.kind == FactorKind::Field && factor.key == Pattern::KEY);
-    let listed = list.iter().filter_map(|cell| cell.get(Pattern::KEY));
-    let at = factor.map(|(_, at)| at).or(base.get(Pattern::KEY)).or(listed.clone().next()).cloned();
+    let factor = factors.iter().find(|(factor, _)| factor.kind == FactorKind::Field && factor.key == TestKind::KEY);
+    let listed = list.iter().filter_map(|cell| cell.get(TestKind::KEY));
+    let at = factor.map(|(_, at)| at).or(base.get(TestKind::KEY)).or(listed.clone().next()).cloned();
     let mut patterns: BTreeSet<String> = listed.map(|at| at.value.clone()).collect();
     patterns.extend(factor.map(|(factor, _)| factor.levels.clone()).unwrap_or_default());
     if patterns.is_empty() {
-        patterns.extend(base.get(Pattern::KEY).map(|at| at.value.clone()));
+        patterns.extend(base.get(TestKind::KEY).map(|at| at.value.clone()));
     }
     if patterns.is_empty() {
-        patterns.insert(Pattern::default().name().to_owned());
+        patterns.insert(TestKind::default().name().to_owned());
     }
     let cells = CellFields::new(&patterns, top.folder()).map_err(|what| match &at {
         Some(at) => top.wrong_at(at, what),

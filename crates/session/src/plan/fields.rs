@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use model::{Factor, Spec};
 
-use crate::draft::{FIELDS, Field, FieldError, Pattern, SpecDraft, field, split, unknown};
+use crate::draft::{FIELDS, Field, FieldError, SpecDraft, TestKind, field, split, unknown};
 use crate::values;
 
 /// Fields that name a cell's hosts, in place of those at the top.
@@ -38,7 +38,7 @@ const ELSEWHERE: [(&str, &str); 14] = [
 /// The fields that the cells of some patterns may have.
 #[derive(Debug)]
 pub(super) struct CellFields {
-    patterns: Vec<Pattern>,
+    patterns: Vec<TestKind>,
     /// The folder of the files that fields name.
     folder: PathBuf,
 }
@@ -46,7 +46,7 @@ pub(super) struct CellFields {
 impl CellFields {
     /// The fields of `patterns`, with files relative to `folder`. An unknown pattern is an error that lists all.
     pub(super) fn new(patterns: &BTreeSet<String>, folder: &Path) -> Result<Self, String> {
-        let patterns = patterns.iter().map(|pattern| Pattern::read(pattern)).collect::<Result<_, _>>()?;
+        let patterns = patterns.iter().map(|pattern| TestKind::read(pattern)).collect::<Result<_, _>>()?;
         Ok(Self { patterns, folder: folder.to_owned() })
     }
 
@@ -54,7 +54,7 @@ impl CellFields {
     pub(super) fn check(&self, key: &str, value: &str) -> Result<(), FieldError> {
         let (end, name) = split(key);
         let wrong = |what: String| Err(FieldError::of_key(key, what));
-        if name == Pattern::KEY {
+        if name == TestKind::KEY {
             return match end {
                 None => Ok(()),
                 Some(_) => wrong("the pattern is the same for both ends: omit the prefix".into()),
@@ -71,7 +71,7 @@ impl CellFields {
         }
         let known: BTreeSet<&str> = FIELDS.iter().filter(|field| self.has(field)).map(|field| field.key).collect();
         if !known.contains(name) {
-            let known: Vec<&str> = known.into_iter().chain([Pattern::KEY]).chain(HOSTS).collect();
+            let known: Vec<&str> = known.into_iter().chain([TestKind::KEY]).chain(HOSTS).collect();
             let patterns: Vec<&str> = self.patterns.iter().map(|pattern| pattern.name()).collect();
             return wrong(unknown(name, &known, &format!("thru {}", patterns.join("/"))));
         }
@@ -88,8 +88,8 @@ impl CellFields {
 
     /// The same before its defaults.
     pub(super) fn draft(&self, fields: &BTreeMap<String, String>) -> Result<SpecDraft, FieldError> {
-        let pattern = fields.get(Pattern::KEY).map_or(Ok(Pattern::default()), |name| Pattern::read(name));
-        let mut draft = SpecDraft::new(pattern.map_err(|what| FieldError::of_key(Pattern::KEY, what))?);
+        let pattern = fields.get(TestKind::KEY).map_or(Ok(TestKind::default()), |name| TestKind::read(name));
+        let mut draft = SpecDraft::new(pattern.map_err(|what| FieldError::of_key(TestKind::KEY, what))?);
         // The value of an end replaces the one for both.
         let (of_ends, of_both): (Vec<_>, Vec<_>) = fields.iter().partition(|(key, _)| split(key).0.is_some());
         for (key, value) in of_both.into_iter().chain(of_ends) {
@@ -120,6 +120,7 @@ impl CellFields {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Pattern;
 
     fn flags(patterns: &[&str]) -> CellFields {
         CellFields::new(&patterns.iter().map(|pattern| (*pattern).to_owned()).collect(), Path::new("plans"))
@@ -148,10 +149,13 @@ mod tests {
         let specs = flags(&["curve", "stream"]).specs(&of).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(specs.iter().map(|spec| spec.block).collect::<Vec<_>>(), [8, 1 << 10, 64 << 10]);
         assert!(specs.iter().all(|spec| spec.stop == model::Stop::AboutNs(5_000_000)));
-        assert!(specs.iter().all(|spec| spec.pattern == "pingpong" && spec.far.rcvbuf == Some(1 << 20)));
+        assert!(specs.iter().all(|spec| spec.pattern == Pattern::Pingpong && spec.far.rcvbuf == Some(1 << 20)));
         let all = flags(&["curve"]).specs(&fields(&[("pattern", "curve"), ("stream", "true"), ("to", "1KiB")]));
         let all = all.unwrap_or_else(|error| panic!("{error}"));
-        assert!(all.len() > 30 && all.iter().all(|spec| spec.pattern == "stream" && spec.block <= 1_027), "{all:?}");
+        assert!(
+            all.len() > 30 && all.iter().all(|spec| spec.pattern == Pattern::Stream && spec.block <= 1_027),
+            "{all:?}"
+        );
     }
 
     #[test]

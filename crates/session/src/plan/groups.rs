@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use analysis::plan::PlannedCell;
 use model::{Direction, Factor, FactorKind, HostSettings, Nanos, Plan, Shared, Spec, Stop, Stopping};
 
-use crate::draft::{FIELDS, Pattern, SpecDraft, field, split, unknown};
+use crate::draft::{FIELDS, SpecDraft, TestKind, field, split, unknown};
 use crate::run::{Hosts, ParsedPlan};
 use crate::values::any;
 use crate::{Failure, safe_rate};
@@ -183,7 +183,7 @@ fn read(text: &str) -> Result<Given, String> {
         }
         seen.push(key.clone());
         let own = OWN.contains(&key.as_str()) || COMMON.iter().any(|(common, _)| *common == split(&key).1);
-        if !own && field(split(&key).1).is_none_or(|field| !field.is_of(Pattern::Stream)) {
+        if !own && field(split(&key).1).is_none_or(|field| !field.is_of(TestKind::Stream)) {
             return Err(unknown_key(&key));
         }
         given.take(&key, &value)?;
@@ -197,7 +197,7 @@ fn is_known(key: &str) -> bool {
 
 fn unknown_key(key: &str) -> String {
     let common = |key: &str| COMMON.iter().any(|(common, _)| *common == key);
-    let fields = FIELDS.iter().filter(|field| field.is_of(Pattern::Stream) && !common(field.key));
+    let fields = FIELDS.iter().filter(|field| field.is_of(TestKind::Stream) && !common(field.key));
     let known: Vec<&str> = OWN.into_iter().chain(fields.map(|field| field.key)).collect();
     unknown(key, &known, "a group")
 }
@@ -301,7 +301,7 @@ mod tests {
     use super::*;
 
     fn common() -> SpecDraft {
-        SpecDraft { time: Some(Nanos(10_000_000_000)), flows: Some(1), ..SpecDraft::new(Pattern::Stream) }
+        SpecDraft { time: Some(Nanos(10_000_000_000)), flows: Some(1), ..SpecDraft::new(TestKind::Stream) }
     }
 
     fn of(common: &SpecDraft, groups: &[&str]) -> Result<ParsedPlan, String> {

@@ -38,13 +38,14 @@ pub fn read_spec(name: &str, text: String) -> Result<Spec, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Pattern;
 
     #[test]
     fn a_spec_has_its_fields_and_its_settings() {
         let text = "[base]\npattern = \"rr\"\nblock = \"64\"\nnear.sndbuf = \"1MiB\"\n\
                     [settings]\nnear = { \"sysctl.net.ipv4.tcp_sack\" = 0 }\nboth = { \"cc.default\" = \"reno\" }\n";
         let spec = read_spec("b.toml", text.into()).unwrap_or_else(|failure| panic!("{failure}"));
-        assert!(spec.pattern == "rr" && spec.block == 64 && spec.near.sndbuf == Some(1 << 20));
+        assert!(spec.pattern == Pattern::Rr && spec.block == 64 && spec.near.sndbuf == Some(1 << 20));
         let shown = |list: &[model::Setting]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(shown(&spec.settings.near), ["sysctl.net.ipv4.tcp_sack=0", "cc.default=reno"]);
         assert_eq!(shown(&spec.settings.far), ["cc.default=reno"]);

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use model::{Plan, Run, RunHeader, Spec};
+use model::{Pattern, Plan, Run, RunKind, Spec};
 
 use super::request::ParsedPlan;
 use crate::failure::Failure;
@@ -21,7 +21,7 @@ pub struct Earlier {
     /// Its id.
     pub run: String,
     /// What most tests of a transport and a pattern took beyond their length, ns.
-    extra_ns: BTreeMap<(String, String), u64>,
+    extra_ns: BTreeMap<(String, Pattern), u64>,
 }
 
 impl Earlier {
@@ -35,7 +35,7 @@ impl Earlier {
             return Ok(None);
         }
         let store = read_store(Some(&path))?;
-        let is_plan = |row: &store::RunRow| [RunHeader::MESH, "run"].contains(&row.kind.as_str());
+        let is_plan = |row: &store::RunRow| matches!(row.kind, Some(RunKind::Mesh | RunKind::Run));
         for row in store.list(LATEST)?.iter().filter(|row| is_plan(row)) {
             let run = store.load(&row.id)?.run;
             if run.header.plan.as_ref().is_some_and(|plan| hosts(plan) == hosts(&parsed.plan)) {
@@ -51,12 +51,12 @@ impl Earlier {
         for outcome in &run.outcomes {
             cells.extend(outcome.trials.iter().map(|trial| (trial.pass, &outcome.spec as &Spec)));
         }
-        let mut found: BTreeMap<(String, String), Vec<f64>> = BTreeMap::new();
+        let mut found: BTreeMap<(String, Pattern), Vec<f64>> = BTreeMap::new();
         for pass in &run.passes {
             let Some((spec, length)) = cells.get(&pass.index).and_then(|spec| Some((spec, spec.timed_ns()?))) else {
                 continue;
             };
-            let key = (spec.transport.to_string(), spec.pattern.to_string());
+            let key = (spec.transport.to_string(), spec.pattern);
             found.entry(key).or_default().push(pass.duration_ns.saturating_sub(length) as f64);
         }
         let most = |times: Vec<f64>| analysis::stats::quantile(&times, OF_STEP).unwrap_or(0.0) as u64;
@@ -66,7 +66,7 @@ impl Earlier {
 
     /// What a test of this spec takes beyond its length, ns.
     pub(super) fn extra_ns(&self, spec: &Spec) -> Option<u64> {
-        self.extra_ns.get(&(spec.transport.to_string(), spec.pattern.to_string())).copied()
+        self.extra_ns.get(&(spec.transport.to_string(), spec.pattern)).copied()
     }
 }
 
@@ -77,14 +77,14 @@ fn hosts(plan: &Plan) -> BTreeSet<&String> {
 
 #[cfg(test)]
 mod tests {
-    use model::{Cell, EndTally, Ledger, Pass, Stop, Trial};
+    use model::{Cell, EndTally, Ledger, Pass, Pattern, RunHeader, Stop, Trial};
 
     use super::*;
 
     #[test]
     fn the_time_beyond_the_length_of_most_tests_is_kept_by_pattern() {
         let mut run = Run::new(RunHeader { id: "earlier".into(), ..RunHeader::default() });
-        for (id, (pattern, extra_ms)) in (0..).zip([("rr", 150), ("stream", 1_200)]) {
+        for (id, (pattern, extra_ms)) in (0..).zip([(Pattern::Rr, 150), (Pattern::Stream, 1_200)]) {
             let spec = Spec { stop: Stop::TimeNs(200_000_000), ..Spec::new("tcp", pattern) };
             let trial = |pass: u32| Trial {
                 cell: id,
@@ -112,8 +112,8 @@ mod tests {
             }));
         }
         let found = Earlier::of(&run).unwrap();
-        let of = |pattern: &str| found.extra_ns(&Spec::new("tcp", pattern)).map(|ns| ns / 1_000_000);
-        assert_eq!((of("rr"), of("stream"), of("transfer")), (Some(150), Some(1_200), None));
+        let of = |pattern| found.extra_ns(&Spec::new("tcp", pattern)).map(|ns| ns / 1_000_000);
+        assert_eq!((of(Pattern::Rr), of(Pattern::Stream), of(Pattern::Transfer)), (Some(150), Some(1_200), None));
         assert_eq!(found.run, "earlier");
         assert!(Earlier::of(&Run::new(RunHeader::default())).is_none());
     }

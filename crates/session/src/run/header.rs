@@ -1,6 +1,5 @@
 //! How a run begins.
 
-
 use control::coordinator::End;
 use model::{RunHeader, Tool};
 
@@ -14,7 +13,7 @@ pub(super) fn header(request: &Request, near: &End, far: &End) -> Result<RunHead
     Ok(RunHeader {
         id: store::new_run_id(started_unix_ns, entropy),
         name: request.name.clone(),
-        kind: request.kind.into(),
+        kind: request.kind,
         command: config::words(),
         started_unix_ns,
         tool: Tool {

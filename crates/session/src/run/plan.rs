@@ -8,7 +8,7 @@ use control::coordinator::{self, End, Fleet, Member, PlanSchedule, Target};
 use control::{Access, Answers, ControlError};
 use futures_util::stream::iter;
 use futures_util::{StreamExt, TryStreamExt};
-use model::{Cell, Factor, FactorKind, Inventory, Plan, PlanEnd, Run, RunHeader, Shared, Spec, Tool};
+use model::{Cell, Factor, FactorKind, Inventory, Plan, PlanEnd, Run, RunHeader, RunKind, Shared, Spec, Tool};
 
 use super::foreign::Far;
 use super::header::header;
@@ -190,7 +190,7 @@ async fn reach(
     let mut programs = BTreeMap::new();
     let mut instances: Vec<[String; 2]> = Vec::new();
     let mut missing = Vec::new();
-    let is_mesh = request.kind == RunHeader::MESH && hosts.len() > 2;
+    let is_mesh = request.kind == RunKind::Mesh && hosts.len() > 2;
     let agents: Vec<&String> = hosts.iter().filter_map(PlanHost::agent).collect();
     match &agents[..] {
         [] => {}

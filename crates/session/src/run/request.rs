@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use analysis::plan::PlannedCell;
 use control::coordinator::Schedule;
-use model::{Family, Pass, Plan, Retest, RunHeader, Shared, Spec, Stopping, Trial};
+use model::{Family, Pass, Plan, Retest, RunHeader, RunKind, Shared, Spec, Stopping, Trial};
 use peers::Login;
 
 use crate::fleet::Fleet;
 
 /// A run to conduct.
 pub struct Request {
-    /// The command that requests it, as the run records it: `stream`, `run`.
-    pub kind: &'static str,
+    /// What the run is.
+    pub kind: RunKind,
     /// The run's name, if it has one.
     pub name: Option<String>,
     /// The hosts of a measurement, and the token of all agents.

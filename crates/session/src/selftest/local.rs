@@ -6,7 +6,7 @@ use super::CheckRunner;
 use super::claims::trial;
 use super::within::measure;
 use crate::Failure;
-use crate::draft::{Pattern, SpecDraft};
+use crate::draft::{SpecDraft, TestKind};
 use crate::serving::LoopbackAgent;
 
 /// Largest cost of a clock read, ns. A clock that costs more needs a system call, not the vDSO.
@@ -33,7 +33,7 @@ impl CheckRunner<'_> {
         let note = format!("the minimum through shared memory; over loopback TCP it is {:.1} µs", tcp / 1e3);
         self.keep(Check::judge(Claim::Loop, "one round trip", [memory, 0.0, tcp * LOOP_SHARE], "ns", note));
         self.report("bytes over loopback");
-        let stream = measure(SpecDraft { time: HALF_SECOND, ..SpecDraft::new(Pattern::Stream) }, target, exit)?;
+        let stream = measure(SpecDraft { time: HALF_SECOND, ..SpecDraft::new(TestKind::Stream) }, target, exit)?;
         self.keep(both_ends("tcp over loopback", trial(&stream)));
         self.attempt(&mut |_| {
             let run = measure(paced(), target, exit)?;
@@ -52,7 +52,7 @@ fn round_trips(transport: &str, spin: bool) -> SpecDraft {
         block: Some(ByteSize(1)),
         spin,
         time: HALF_SECOND,
-        ..SpecDraft::new(Pattern::Rr)
+        ..SpecDraft::new(TestKind::Rr)
     }
 }
 
@@ -62,7 +62,7 @@ fn paced() -> SpecDraft {
         udp: true,
         rate: Some(BitRate(PACED_BPS)),
         time: Some(Nanos(2_000_000_000)),
-        ..SpecDraft::new(Pattern::Stream)
+        ..SpecDraft::new(TestKind::Stream)
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) fn measure(draft: SpecDraft, host: Option<&str>, exit: fn() -> !) -> 
 }
 
 fn request(draft: SpecDraft, host: Option<&str>, exit: fn() -> !) -> Result<Request, Failure> {
-    let kind = draft.pattern.name();
+    let kind = draft.pattern.run_kind();
     let work = Work::Measurement {
         specs: draft.finish()?,
         rule: Stopping { min_trials: 1, max_trials: 1, ..Stopping::default() },
@@ -57,10 +57,10 @@ impl Screen for Silent {
 
 #[cfg(test)]
 mod tests {
-    use model::{ByteSize, Ending, RunHeader};
+    use model::{ByteSize, Ending, Pattern, RunHeader};
 
     use super::*;
-    use crate::draft::Pattern;
+    use crate::draft::TestKind;
     use crate::failure::INTERRUPTED;
 
     fn exit() -> ! {
@@ -69,17 +69,17 @@ mod tests {
 
     #[test]
     fn a_request_is_one_trial_that_is_not_stored() {
-        let draft = SpecDraft { block: Some(ByteSize(7)), ..SpecDraft::new(Pattern::Rr) };
+        let draft = SpecDraft { block: Some(ByteSize(7)), ..SpecDraft::new(TestKind::Rr) };
         let request = request(draft, Some("127.0.0.1:9"), exit).unwrap_or_else(|failure| panic!("{failure}"));
         let Work::Measurement { specs, rule, .. } = &request.work else { panic!("a measurement") };
-        assert_eq!((specs.len(), specs[0].pattern.as_str(), specs[0].block), (1, "rr", 7));
+        assert_eq!((specs.len(), specs[0].pattern, specs[0].block), (1, Pattern::Rr, 7));
         assert_eq!((rule.min_trials, rule.max_trials, request.unstored), (1, 1, true));
         assert!(crate::check(&request).is_ok());
     }
 
     #[test]
     fn what_cannot_be_measured_is_refused() {
-        let draft = SpecDraft { transport: Some("pigeon".into()), ..SpecDraft::new(Pattern::Rr) };
+        let draft = SpecDraft { transport: Some("pigeon".into()), ..SpecDraft::new(TestKind::Rr) };
         assert!(measure(draft, None, exit).is_err_and(|failure| failure.to_string().contains("pigeon")));
     }
 

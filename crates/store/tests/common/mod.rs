@@ -6,8 +6,8 @@ use std::path::Path;
 
 use model::{
     Cell, CoreUse, CpuUse, DatagramTally, EndPass, EndTally, Ending, Estimate, Event, EventSink, Finding, FindingKind,
-    FlowTally, Histogram, Interface, Interval, Inventory, Ledger, Outcome, Pass, RttTally, Run, RunHeader, SocketFacts,
-    Spec, Stopping, Summary, Tool, Trial, Trust, Verdict,
+    FlowTally, Histogram, Interface, Interval, Inventory, Ledger, Outcome, Pass, Pattern, RttTally, Run, RunHeader,
+    RunKind, SocketFacts, Spec, Stopping, Summary, Tool, Trial, Trust, Verdict,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -18,7 +18,7 @@ pub(crate) fn header(id: &str) -> RunHeader {
     RunHeader {
         id: id.into(),
         name: None,
-        kind: "stream".into(),
+        kind: RunKind::Stream,
         command: vec!["thru".into(), "stream".into(), "10.0.0.2".into()],
         started_unix_ns: 1_795_293_478_000_000_000,
         tool: Tool::default(),
@@ -32,7 +32,7 @@ pub(crate) fn header(id: &str) -> RunHeader {
 }
 
 pub(crate) fn cell(id: u32, transport: &str) -> Cell {
-    Cell::new(id, Spec::new(transport, "stream"))
+    Cell::new(id, Spec::new(transport, Pattern::Stream))
 }
 
 /// A trial with an interval series, as a stream has; about 1 KiB of JSON.
@@ -64,7 +64,7 @@ pub(crate) fn estimate(value: f64) -> Estimate {
 
 pub(crate) fn outcome(cell: u32, trials: Vec<Trial>) -> Outcome {
     let summary = Summary { trust: Some(Trust::Fair), ..Summary::default() };
-    let spec = Spec::new("tcp", "stream");
+    let spec = Spec::new("tcp", Pattern::Stream);
     Outcome { cell, spec: spec.into(), summary, estimate: Some(estimate(9.5e8)), histogram: None, trials }
 }
 
@@ -253,7 +253,13 @@ fn any_inventory() -> impl Strategy<Value = Inventory> {
 }
 
 fn any_header() -> impl Strategy<Value = RunHeader> {
-    let words = (text(), option::of(text()), text(), vec(text(), 0..4), option::of(text()));
+    let words = (
+        text(),
+        option::of(text()),
+        prop::sample::select(RunKind::ALL.to_vec()),
+        vec(text(), 0..4),
+        option::of(text()),
+    );
     (words, any::<u64>(), number(), any::<u64>(), any_inventory(), any_inventory()).prop_map(
         |((id, name, kind, command, target), started_unix_ns, near_clock_ns, seed, near, far)| {
             let tool = Tool { near_clock_ns, ..Tool::default() };
@@ -313,7 +319,7 @@ pub(crate) fn any_run() -> impl Strategy<Value = Vec<Event>> {
                 if cell == 1 {
                     trials.iter_mut().for_each(|trial| trial.near.rtt = None);
                 }
-                let spec = Spec::new("tcp", "pingpong");
+                let spec = Spec::new("tcp", Pattern::Pingpong);
                 events.push(Event::Outcome(Outcome { cell, spec: spec.into(), summary, estimate, histogram, trials }));
             }
             events.extend(findings.into_iter().map(Event::Finding));

@@ -4,16 +4,16 @@ use std::path::PathBuf;
 
 use clap::Args;
 use control::coordinator::{PairedPlan, Schedule, Unfixed};
-use model::{Nanos, Ratio, Spec};
+use model::{Nanos, Ratio, RunKind, Spec};
 use session::draft::SpecDraft;
 use session::paired::LEAST_PAIRS;
 use session::values::{SetFlag, above_zero, whole};
 use session::{Failure, Work, paired, safe_rate};
 
 use crate::flags::{self, Output, Peer};
-use crate::shape::Shape;
 use crate::measure::measure;
 use crate::registries::one_of;
+use crate::shape::Shape;
 use crate::spec_args::{self, SpecError, Worded};
 
 /// Flags of `thru ab`.
@@ -107,7 +107,7 @@ fn compare(args: &AbArgs) -> Result<u8, Failure> {
         }),
         login: None,
     };
-    let request = args.output.request("ab", args.peer.hosts(), work);
+    let request = args.output.request(RunKind::Ab, args.peer.hosts(), work);
     measure(&request, &args.output, Shape::default())
 }
 

@@ -4,15 +4,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 use control::coordinator::{AdvisePlan, Schedule};
-use model::{ByteSize, Goal, Nanos, Ratio, Spec};
-use session::draft::{Pattern, SpecDraft};
+use model::{ByteSize, Goal, Nanos, Pattern, Ratio, RunKind, Spec};
+use session::draft::{SpecDraft, TestKind};
 use session::values::{above_zero, at_least, one_block, whole};
 use session::{Failure, Work, files, searching};
 
 use crate::flags::{self, Load, Output, Peer, Sockets};
-use crate::shape::Shape;
 use crate::measure::measure_run;
 use crate::registries::choice;
+use crate::shape::Shape;
 
 /// Default time limit of a search.
 const BUDGET: &str = "3m";
@@ -91,7 +91,7 @@ pub fn run(args: &AdviseArgs) -> Result<u8, Failure> {
         schedule: Schedule::Advise(args.plan(goal)),
         login: None,
     };
-    let request = args.output.request("advise", args.peer.hosts(), work);
+    let request = args.output.request(RunKind::Advise, args.peer.hosts(), work);
     let (run, code) = measure_run(&request, &args.output, Shape::default())?;
     if let Some(run) = run {
         for (path, text) in sysctl.iter().flatten().zip(report::sysctl_files(&run)) {
@@ -104,13 +104,13 @@ pub fn run(args: &AdviseArgs) -> Result<u8, Failure> {
 impl AdviseArgs {
     /// The options that the flags give.
     fn draft(&self, goal: Goal) -> SpecDraft {
-        let pattern = Pattern::read(analysis::advice::pattern(goal)).unwrap_or_default();
+        let kind = if analysis::advice::pattern(goal) == Pattern::Rr { TestKind::Rr } else { TestKind::Stream };
         let mut draft = SpecDraft {
             block: self.block,
             time: Some(self.time.unwrap_or(PILOT)),
             stall: Some(self.stall),
-            host_is_ipv6: pattern == Pattern::Stream && self.block.is_none() && self.peer.is_ipv6(),
-            ..SpecDraft::new(pattern)
+            host_is_ipv6: kind == TestKind::Stream && self.block.is_none() && self.peer.is_ipv6(),
+            ..SpecDraft::new(kind)
         };
         self.peer.fill(&mut draft);
         self.load.fill(&mut draft);

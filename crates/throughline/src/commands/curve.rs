@@ -4,15 +4,15 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use control::coordinator::{CurvePlan, Schedule};
-use model::{BitRate, ByteSize, Nanos, Spec};
-use session::{Failure, Work};
-use session::draft::{self, Pattern, SpecDraft};
+use model::{BitRate, ByteSize, Nanos, RunKind, Spec};
+use session::draft::{self, SpecDraft, TestKind};
 use session::values::{above_zero, one_block, whole};
+use session::{Failure, Work};
 
 use crate::flags::{self, Load, Output, Peer, Precision, Sockets};
-use crate::shape::Shape;
 use crate::measure::measure;
 use crate::registries;
+use crate::shape::Shape;
 
 /// Default time limit of the passes of a curve: fifteen seconds with the path probe before and the analysis after them.
 const BUDGET: Nanos = Nanos(14_500_000_000);
@@ -128,7 +128,7 @@ impl CurveArgs {
             stream: self.stream,
             speak: self.speak.clone(),
             stall: Some(self.precision.stall),
-            ..SpecDraft::new(Pattern::Curve)
+            ..SpecDraft::new(TestKind::Curve)
         };
         self.peer.fill(&mut draft);
         self.load.fill(&mut draft);
@@ -157,12 +157,7 @@ pub fn run(args: &CurveArgs) -> Result<u8, Failure> {
         anatomy: true,
         check: true,
     };
-    let work = Work::Measurement {
-        specs,
-        rule,
-        schedule: Schedule::Curve(plan),
-        login: None,
-    };
-    let request = args.output.request("curve", args.peer.hosts(), work);
+    let work = Work::Measurement { specs, rule, schedule: Schedule::Curve(plan), login: None };
+    let request = args.output.request(RunKind::Curve, args.peer.hosts(), work);
     measure(&request, &args.output, Shape { np: args.np.as_deref(), all: args.all, ..Shape::default() })
 }

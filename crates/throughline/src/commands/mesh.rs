@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use model::{ByteSize, Nanos, Ratio, TrafficKind};
+use model::{ByteSize, Nanos, Ratio, RunKind, TrafficKind};
 use session::fleet::{self, Directions, Mesh, MeshTraffic, Pairing};
 use session::setup::clock_seed;
 use session::values::{above_zero, variable, whole};
@@ -12,8 +12,8 @@ use session::{Failure, Hosts, Work, bus_runs, stored};
 use super::run::preview;
 use crate::console;
 use crate::flags::{FleetHosts, Output, OverBus};
-use crate::shape::Shape;
 use crate::measure::conduct;
+use crate::shape::Shape;
 
 /// How often what stands out is tested again.
 const RETESTS: u32 = 5;
@@ -165,11 +165,11 @@ pub fn run(args: &MeshArgs) -> Result<u8, Failure> {
     if args.dry_run {
         return preview(&parsed, None, store);
     }
-    args.output.check("mesh", &[])?;
+    args.output.check(RunKind::Mesh, &[])?;
     let hosts = Hosts { token_file: args.token_file.clone(), ..Hosts::default() };
     let resumed = resumed.map(|run| stored::resume(run, store, &mut parsed)).transpose()?;
     let work = Work::Plan { parsed: Box::new(parsed), resumed: resumed.map(Box::new) };
-    Ok(conduct(&args.output.request("mesh", hosts, work), &args.output, Shape::default())?.1)
+    Ok(conduct(&args.output.request(RunKind::Mesh, hosts, work), &args.output, Shape::default())?.1)
 }
 
 impl What {

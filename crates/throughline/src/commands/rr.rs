@@ -2,16 +2,16 @@
 
 use clap::Args;
 use control::coordinator::{Schedule, Unfixed};
-use model::{ByteSize, Nanos};
-use session::{Failure, Work};
-use session::draft::{self, Pattern, SpecDraft};
+use model::{ByteSize, Nanos, RunKind};
+use session::draft::{self, SpecDraft, TestKind};
 use session::values::{RequestRate, above_zero, one_block, whole};
+use session::{Failure, Work};
 
 use super::stream::BUDGET;
 use crate::flags::{self, Load, Observing, Output, Peer, Precision, Sockets};
-use crate::shape::{Lines, Shape};
 use crate::measure::measure;
 use crate::registries;
+use crate::shape::{Lines, Shape};
 
 /// Flags of `thru rr`.
 #[derive(Debug, Args)]
@@ -91,7 +91,7 @@ impl RrArgs {
             speak: self.speak.clone(),
             warmup: Some(self.warmup),
             stall: Some(self.precision.stall),
-            ..SpecDraft::new(Pattern::Rr)
+            ..SpecDraft::new(TestKind::Rr)
         };
         self.peer.fill(&mut draft);
         self.load.fill(&mut draft);
@@ -109,6 +109,6 @@ pub fn run(args: &RrArgs) -> Result<u8, Failure> {
         schedule: Schedule::Single(Unfixed::default()),
         login: None,
     };
-    let request = args.output.request("rr", args.peer.hosts(), work);
+    let request = args.output.request(RunKind::Rr, args.peer.hosts(), work);
     measure(&request, &args.output, Shape { lines: Lines::Sum, ..Shape::default() })
 }

@@ -1,5 +1,6 @@
 //! `thru run`: an experiment from a plan file.
 
+use model::RunKind;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -11,8 +12,8 @@ use session::{Earlier, Failure, Hosts, ParsedPlan, Preview, Work, plan, stored};
 
 use super::lab::{print_report, tell};
 use crate::flags::Output;
-use crate::shape::Shape;
 use crate::measure::conduct;
+use crate::shape::Shape;
 
 /// Flags of `thru run`.
 #[derive(Debug, Args)]
@@ -55,7 +56,7 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     if args.dry_run {
         return preview(&parsed, topology.as_ref(), args.output.store.as_deref());
     }
-    args.output.check("run", &[])?;
+    args.output.check(RunKind::Run, &[])?;
     if let (Some(topology), Some(lab), false) = (topology, &parsed.plan.lab, is_inside()) {
         let command = command_line();
         let (report, code) = again_within(&topology, &lab.host_wide, &command, &tell(&command, args.output.quiet))?;
@@ -66,7 +67,7 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     let resumed = args.resume.as_deref().map(|run| stored::resume(run, store, &mut parsed)).transpose()?;
     let hosts = Hosts { token_file: args.token_file.clone(), ..Hosts::default() };
     let work = Work::Plan { parsed: Box::new(parsed), resumed: resumed.map(Box::new) };
-    Ok(conduct(&args.output.request("run", hosts, work), &args.output, Shape::default())?.1)
+    Ok(conduct(&args.output.request(RunKind::Run, hosts, work), &args.output, Shape::default())?.1)
 }
 
 /// Prints what a plan would measure.

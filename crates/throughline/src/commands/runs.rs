@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-
+use model::RunKind;
 use session::Failure;
 use session::setup::{read_store, store_path};
 
@@ -45,7 +45,7 @@ pub fn run(args: &RunsArgs) -> Result<u8, Failure> {
         outln!("no runs in {} yet: try `thru curve HOST` or `thru demo`", path.display());
         return Ok(0);
     }
-    let alike = rows.iter().map(|row| ((row.kind.as_str(), row.transport.as_str()), row.spec.as_ref()));
+    let alike = rows.iter().map(|row| ((row.kind, row.transport.as_str()), row.spec.as_ref()));
     let measured = analysis::compare::distinguishing(alike);
     let rows: Vec<report::RunRow> = rows.into_iter().zip(measured).map(|(row, measured)| line(row, measured)).collect();
     out!("{}", report::run_list(&rows));
@@ -63,7 +63,7 @@ fn line(row: store::RunRow, measured: String) -> report::RunRow {
     report::RunRow {
         id: row.id,
         started_unix_ns: row.started_unix_ns,
-        kind: row.kind,
+        kind: row.kind.map_or("unknown", RunKind::name).to_owned(),
         target: row.target,
         transport: row.transport,
         measured,

@@ -2,8 +2,8 @@
 
 use clap::Args;
 use control::coordinator::{Schedule, Unfixed};
-use model::{BitRate, Nanos, Spec};
-use session::draft::{self, Pattern, SpecDraft};
+use model::{BitRate, Nanos, RunKind, Spec};
+use session::draft::{self, SpecDraft, TestKind};
 use session::values::{above_zero, whole};
 use session::{Failure, Work, plan};
 
@@ -91,7 +91,7 @@ impl StreamArgs {
             speak: self.speak.clone(),
             host_is_ipv6: (self.bulk.sizes_by_family() || !self.group.is_empty()) && self.peer.is_ipv6(),
             stall: Some(self.precision.stall),
-            ..SpecDraft::new(Pattern::Stream)
+            ..SpecDraft::new(TestKind::Stream)
         };
         self.peer.fill(&mut draft);
         self.load.fill(&mut draft);
@@ -121,7 +121,7 @@ pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
         }),
         login: args.login.read(args.speak.as_deref())?,
     };
-    let request = args.output.request("stream", args.peer.hosts(), work);
+    let request = args.output.request(RunKind::Stream, args.peer.hosts(), work);
     measure(&request, &args.output, args.bulk.shape())
 }
 
@@ -129,7 +129,7 @@ pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
 fn groups(args: &StreamArgs) -> Result<u8, Failure> {
     let (hosts, rule) = (args.peer.hosts(), args.precision.rule(Some(BUDGET)));
     let parsed = plan::of_groups(&args.draft(), &args.group, &hosts, rule)?;
-    args.output.check("stream", parsed.specs.iter().map(|spec| &**spec))?;
+    args.output.check(RunKind::Stream, parsed.specs.iter().map(|spec| &**spec))?;
     let work = Work::Plan { parsed: Box::new(parsed), resumed: None };
-    Ok(conduct(&args.output.request("stream", hosts, work), &args.output, args.bulk.shape())?.1)
+    Ok(conduct(&args.output.request(RunKind::Stream, hosts, work), &args.output, args.bulk.shape())?.1)
 }

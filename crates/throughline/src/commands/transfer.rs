@@ -2,8 +2,9 @@
 
 use clap::Args;
 use control::coordinator::{Schedule, Unfixed};
+use model::RunKind;
+use session::draft::{self, SpecDraft, TestKind};
 use session::{Failure, Work};
-use session::draft::{self, Pattern, SpecDraft};
 
 use crate::flags::{self, Bulk, Load, Observing, Output, Peer, Precision, Sockets};
 use crate::measure::measure;
@@ -43,7 +44,7 @@ impl TransferArgs {
             speak: self.speak.clone(),
             host_is_ipv6: self.bulk.sizes_by_family() && self.peer.is_ipv6(),
             stall: Some(self.precision.stall),
-            ..SpecDraft::new(Pattern::Transfer)
+            ..SpecDraft::new(TestKind::Transfer)
         };
         self.peer.fill(&mut draft);
         self.load.fill(&mut draft);
@@ -64,6 +65,6 @@ pub fn run(args: &TransferArgs) -> Result<u8, Failure> {
         schedule: Schedule::Single(Unfixed::default()),
         login: None,
     };
-    let request = args.output.request("transfer", args.peer.hosts(), work);
+    let request = args.output.request(RunKind::Transfer, args.peer.hosts(), work);
     measure(&request, &args.output, args.bulk.shape())
 }

@@ -8,8 +8,8 @@ use session::safe_rate::{SAFE_RATE, lacks_rate, stays_here};
 use session::values::{BlockFlag, EngineFlag, above_zero, any, at_least, sending_rate, whole};
 
 use super::{CALLS, Load, Peer};
-use crate::shape::{Lines, Shape};
 use crate::registries;
+use crate::shape::{Lines, Shape};
 
 /// How bytes are sent in bulk.
 #[derive(Debug, Clone, Args)]

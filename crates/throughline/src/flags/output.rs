@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use model::Spec;
+use model::{RunKind, Spec};
 use session::{Failure, Hosts, Request, Work};
 
 use crate::registries;
@@ -55,7 +55,7 @@ pub struct Output {
 
 impl Output {
     /// The run of `work`, kept as the flags say.
-    pub fn request(&self, kind: &'static str, hosts: Hosts, work: Work) -> Request {
+    pub fn request(&self, kind: RunKind, hosts: Hosts, work: Work) -> Request {
         Request {
             kind,
             name: self.name.clone(),
@@ -83,7 +83,7 @@ impl Output {
     }
 
     /// Refuses a format that cannot show the result, before the measurement.
-    pub fn check<'a>(&self, kind: &str, specs: impl IntoIterator<Item = &'a Spec>) -> Result<(), Failure> {
+    pub fn check<'a>(&self, kind: RunKind, specs: impl IntoIterator<Item = &'a Spec>) -> Result<(), Failure> {
         let Some(form) = self.form().and_then(report::format) else { return Ok(()) };
         if self.is_document() {
             return Err(Failure::usage("--as and --json - both write to standard output: give --json a file name"));

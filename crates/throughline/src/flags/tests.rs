@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use clap::{Arg, FromArgMatches};
-use model::Spec;
+use model::{Pattern, Spec};
 use serde_json::{Map, Value};
-use session::draft::{FIELDS, Field, Pattern, field};
+use session::draft::{FIELDS, Field, TestKind, field};
 
 use super::*;
 use crate::args::{Args as CommandLine, Command};
@@ -26,7 +26,7 @@ const REFUSED: &str = include_str!("../../../session/testdata/refused.json");
 /// Each line of the table with its specs.
 fn table() -> Vec<(String, Vec<Spec>)> {
     let rows: Vec<Map<String, Value>> = serde_json::from_str(SPECS).unwrap();
-    let base = serde_json::to_value(Spec::new("tcp", "stream")).unwrap();
+    let base = serde_json::to_value(Spec::new("tcp", Pattern::Stream)).unwrap();
     let specs = |row: &Map<String, Value>| {
         let of = |block: &Value| {
             let mut spec = base.clone();
@@ -41,7 +41,7 @@ fn table() -> Vec<(String, Vec<Spec>)> {
 }
 
 /// The flags of a pattern's command that belong to a spec.
-fn flags(pattern: Pattern) -> Vec<Arg> {
+fn flags(pattern: TestKind) -> Vec<Arg> {
     let command = crate::args::command();
     let arguments = command.find_subcommand(pattern.name()).unwrap().get_arguments();
     let others: Vec<&str> = RUN_WIDE.into_iter().chain(OF_CURVE).chain(SHORT_FOR_OTHERS).collect();
@@ -82,7 +82,7 @@ fn by_plan(line: &str) -> Result<Vec<Spec>, String> {
 
 #[test]
 fn each_flag_of_a_measurement_is_a_field_and_each_field_a_flag() {
-    for pattern in Pattern::ALL {
+    for pattern in TestKind::ALL {
         let flags = flags(pattern);
         let names: BTreeSet<&str> = flags.iter().filter_map(Arg::get_long).collect();
         let fields: BTreeSet<&str> =
@@ -164,7 +164,7 @@ fn flags_and_fields_take_the_same_values() {
         "near:dev.a.mtu=9000",
     ];
     let mut accepted = 0;
-    for pattern in Pattern::ALL {
+    for pattern in TestKind::ALL {
         let command = crate::args::command().find_subcommand(pattern.name()).unwrap().clone();
         for flag in flags(pattern).iter().filter(|flag| flag.get_action().takes_values()) {
             let key = flag.get_long().unwrap();
@@ -189,10 +189,10 @@ fn flags_and_fields_take_the_same_values() {
 fn a_default_that_help_names_is_the_default() {
     let mut named = 0;
     for (pattern, line) in [
-        (Pattern::Stream, "stream --capture=."),
-        (Pattern::Rr, "rr --capture=."),
-        (Pattern::Transfer, "transfer --count=1 --capture=."),
-        (Pattern::Curve, "curve"),
+        (TestKind::Stream, "stream --capture=."),
+        (TestKind::Rr, "rr --capture=."),
+        (TestKind::Transfer, "transfer --count=1 --capture=."),
+        (TestKind::Curve, "curve"),
     ] {
         let specs = by_flags(line).unwrap();
         // The defaults of socket options are the kernel's.

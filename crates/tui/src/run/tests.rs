@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use model::{EndPass, EndTally, Ending, FlowReading, FlowTally, Ledger, Pass, Reading, SocketFacts, Stop, TcpReading};
+use model::{
+    EndPass, EndTally, Ending, FlowReading, FlowTally, Ledger, Pass, Pattern, Reading, SocketFacts, Stop, TcpReading,
+};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::Color;
@@ -100,7 +102,7 @@ fn pass(busy: [u64; 2]) -> Event {
 }
 
 fn stream() -> RunView {
-    let spec = Spec { stop: Stop::TimeNs(10 * SECOND), flows: 2, ..Spec::new("tcp", "stream") };
+    let spec = Spec { stop: Stop::TimeNs(10 * SECOND), flows: 2, ..Spec::new("tcp", Pattern::Stream) };
     let mut view = started("thru stream b --flows 2", vec![model::Cell::new(0, spec)]);
     tell(
         &mut view,
@@ -146,7 +148,7 @@ fn the_cores_are_those_of_the_last_second_and_after_a_trial_those_of_its_pass() 
 #[test]
 fn a_curve_grows_with_the_range_of_its_passes() {
     let point = |id: u32| {
-        model::Cell::new(id, Spec { block: 1 << id, stop: Stop::AboutNs(1_000), ..Spec::new("tcp", "pingpong") })
+        model::Cell::new(id, Spec { block: 1 << id, stop: Stop::AboutNs(1_000), ..Spec::new("tcp", Pattern::Pingpong) })
     };
     let mut view = started("thru curve b", (0..17).map(point).collect());
     assert!(picture(&view).contains("no size has been measured yet"));
@@ -165,7 +167,7 @@ fn a_curve_grows_with_the_range_of_its_passes() {
 #[test]
 fn the_cells_of_a_plan_fill() {
     let cell = |id: u32| {
-        let spec = Spec { block: 1 << (10 + id), ..Spec::new("tcp", "stream") };
+        let spec = Spec { block: 1 << (10 + id), ..Spec::new("tcp", Pattern::Stream) };
         model::Cell {
             levels: BTreeMap::from([("block".to_owned(), format!("{} KiB", 1 << id))]),
             ..model::Cell::new(id, spec)
@@ -217,7 +219,7 @@ fn without_colours_there_are_none() {
 
 #[test]
 fn of_many_flows_the_total_the_median_and_the_extremes_are_shown() {
-    let spec = model::Spec { flows: 16, ..model::Spec::new("tcp", "stream") };
+    let spec = model::Spec { flows: 16, ..model::Spec::new("tcp", Pattern::Stream) };
     let mut view = started("stream", vec![model::Cell::new(0, spec)]);
     for number in 1..3 {
         tell(&mut view, reading("near", number, 16));

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use engine::transport::FlowHello;
-use model::{CaptureSpec, Payload, PayloadKind, Spec, Stop};
+use model::{CaptureSpec, Pattern, Payload, PayloadKind, Spec, Stop};
 use program::process::Signal;
 use program::wire::{Message, Wire};
 use program::{Agent, Sandbox, check, client, eventually, skip};
@@ -27,7 +27,7 @@ fn acquire(wire: &Wire, purpose: &str) {
     assert_eq!(wire.receive().unwrap().name, "granted");
 }
 
-fn spec(transport: &str, pattern: &str) -> Spec {
+fn spec(transport: &str, pattern: Pattern) -> Spec {
     Spec { block: 1_000, stop: Stop::TimeNs(1_000_000_000), ..Spec::new(transport, pattern) }
 }
 
@@ -71,7 +71,7 @@ fn serves(agent: &Agent) -> bool {
 fn surplus_data_connections_are_closed_and_block_nobody() {
     let mut agent = Agent::start();
     let wire = holder(&agent);
-    let spec = Spec { flows: 2, ..spec("tcp", "stream") };
+    let spec = Spec { flows: 2, ..spec("tcp", Pattern::Stream) };
     let listening = prepare(&wire, "passive", &spec, &[leg(&spec)], &json!({}));
     let cookie = listening["rendezvous"][0]["cookie"].as_str().unwrap();
     let cookie: Vec<u8> = (0..16).map(|at| u8::from_str_radix(&cookie[2 * at..2 * at + 2], 16).unwrap()).collect();
@@ -120,7 +120,7 @@ fn a_coordinator_on_another_host_reaches_no_services_through_an_agent() {
             sink.lock().unwrap().push(bytes[..count].to_vec());
         }
     });
-    let spec = spec("tcp", "stream");
+    let spec = spec("tcp", Pattern::Stream);
     let unused: SocketAddr = "127.0.0.1:1".parse().unwrap();
     let refusal = |token: Value, address: SocketAddr| {
         let more = json!({"rendezvous": [rendezvous(address)], "reach_token": token});
@@ -192,7 +192,7 @@ fn no_payload_goes_to_a_host_that_did_not_answer() {
     let victim = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = victim.local_addr().unwrap();
     let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let mut spec = Spec { rate_bps: Some(4_000_000), ..spec("udp", "stream") };
+    let mut spec = Spec { rate_bps: Some(4_000_000), ..spec("udp", Pattern::Stream) };
     spec.near.port = Some(port);
     let refused = prepare(&wire, "active", &spec, &[leg(&spec)], &json!({"rendezvous": [rendezvous(address)]}));
     assert!(reason(&refused).contains("reachability token"), "{refused}");
@@ -225,7 +225,7 @@ fn no_payload_goes_to_a_host_that_did_not_answer() {
 fn legs_obey_the_limits_and_the_spec() {
     let agent = Agent::with(&["--max-time", "10s"]);
     let wire = holder(&agent);
-    let spec = Spec { flows: 8, ..spec("memcpy", "stream") };
+    let spec = Spec { flows: 8, ..spec("memcpy", Pattern::Stream) };
     let second = json!({"time-ns": 1_000_000_000});
     let refusal = |spec: &Spec, legs: &[Value]| {
         let answer = prepare(&wire, "active", spec, legs, &json!({}));
@@ -242,7 +242,7 @@ fn legs_obey_the_limits_and_the_spec() {
         let refused = refusal(&spec, &legs);
         assert!(refused.contains(says), "{says}: {refused}");
     }
-    let udp = Spec { transport: "udp".into(), pattern: "stream".into(), ..spec.clone() };
+    let udp = Spec { transport: "udp".into(), pattern: Pattern::Stream, ..spec.clone() };
     let refused = refusal(&udp, &[json!({"block": 70_000, "reply": 70_000, "stop": second})]);
     assert!(refused.contains("65507"), "{refused}");
     let quick = Spec { interval_ns: 1_000, ..spec.clone() };
@@ -289,7 +289,8 @@ fn a_capture_holds_the_trials_own_sockets_only_and_headers_unless_payload_is_all
         acquire(&wire, "a test");
         let known = reach_token(&wire);
         let payload = Some(Payload { kind: PayloadKind::Pattern, ..Payload::default() });
-        let spec = Spec { rate_bps: Some(1_000_000), capture: capture.clone(), payload, ..spec(transport, "stream") };
+        let spec =
+            Spec { rate_bps: Some(1_000_000), capture: capture.clone(), payload, ..spec(transport, Pattern::Stream) };
         let legs = [json!({"block": 1_000, "reply": 1_000, "stop": {"time-ns": 500_000_000}})];
         let both = json!({"rendezvous": [rendezvous(far), rendezvous(service)], "reach_token": known});
         assert!(reason(&prepare(&wire, "active", &spec, &legs, &both)).contains("2 rendezvous addresses exceed"));

@@ -1,6 +1,6 @@
 use super::*;
 use crate::outcome::{Context, outcome};
-use model::{Cell, EndTally, FlowTally, Ledger, SocketFacts, Stopping, Trial, Why};
+use model::{Cell, EndTally, FlowTally, Ledger, Pattern, SocketFacts, Stopping, Trial, Why};
 
 /// Pilot trials of 8 Mbit/s over 20 ms: 20 kB in flight.
 fn pilot(spec: &Spec) -> Outcome {
@@ -73,7 +73,7 @@ fn labels<'a>(found: &'a [Candidate], name: &str) -> Vec<&'a str> {
 
 #[test]
 fn windows_range_from_the_data_in_flight_to_the_largest_allowed() {
-    let mut spec = Spec::new("tcp", "stream");
+    let mut spec = Spec::new("tcp", Pattern::Stream);
     (spec.near.sndbuf, spec.far.rcvbuf) = (Some(16 << 10), Some(16 << 10));
     let (candidates, _) = found(&spec, Goal::Throughput, &[], |_| {});
     assert_eq!(labels(&candidates, "window"), ["16KiB", "kernel", "32KiB", "64KiB", "128KiB", "208KiB"]);
@@ -84,15 +84,16 @@ fn windows_range_from_the_data_in_flight_to_the_largest_allowed() {
 #[test]
 fn a_known_line_limits_the_windows() {
     let line = model::Ceiling { bound_bps: 10e6, kind: BoundKind::Line, reason: String::new(), others: Vec::new() };
-    let (candidates, _) =
-        found(&Spec::new("tcp", "stream"), Goal::Throughput, &[], |pilot| pilot.summary.ceiling = Some(line.clone()));
+    let (candidates, _) = found(&Spec::new("tcp", Pattern::Stream), Goal::Throughput, &[], |pilot| {
+        pilot.summary.ceiling = Some(line.clone());
+    });
     // Twice 25 kB.
     assert_eq!(labels(&candidates, "window"), ["kernel", "32KiB", "64KiB"]);
 }
 
 #[test]
 fn changes_are_combined_in_the_order_of_the_registry() {
-    let start = Spec::new("tcp", "stream");
+    let start = Spec::new("tcp", Pattern::Stream);
     let (candidates, _) = found(&start, Goal::Throughput, &["mtu"], |_| {});
     let level = |name: &str, label: &str| {
         let at = candidates.iter().position(|candidate| candidate.name == name).unwrap();
@@ -127,7 +128,7 @@ fn why(limiter: LimiterKind, remedies: Vec<model::Remedy>) -> Why {
 
 #[test]
 fn dimensions_that_relieve_the_limiter_are_tried_first() {
-    let spec = Spec::new("tcp", "stream");
+    let spec = Spec::new("tcp", Pattern::Stream);
     let first = |limiter| {
         let why = why(limiter, Vec::new());
         let (candidates, _) = found(&spec, Goal::Throughput, &[], |pilot| pilot.summary.why = Some(why.clone().into()));
@@ -144,7 +145,7 @@ fn dimensions_that_relieve_the_limiter_are_tried_first() {
 
 #[test]
 fn autotuning_limits_that_are_near_are_tried_first_and_only_raised() {
-    let spec = Spec::new("tcp", "stream");
+    let spec = Spec::new("tcp", Pattern::Stream);
     let mut host = host();
     for (name, value) in [("tcp_wmem", "4096 16384 65536"), ("tcp_rmem", "4096\t131072\t33554432")] {
         host.sysctl.insert(format!("net.ipv4.{name}"), value.into());
@@ -191,7 +192,7 @@ fn autotuning_limits_that_are_near_are_tried_first_and_only_raised() {
 
 #[test]
 fn untried_dimensions_have_a_reason() {
-    let (candidates, untried) = found(&Spec::new("tcp", "stream"), Goal::Throughput, &["sysctl"], |_| {});
+    let (candidates, untried) = found(&Spec::new("tcp", Pattern::Stream), Goal::Throughput, &["sysctl"], |_| {});
     let why = |name: &str| untried.iter().find(|one| one.what == name).map(|one| one.why.as_str()).unwrap_or_default();
     assert!(why("mtu").contains("`allow mtu`"), "{untried:?}");
     assert!(why("autotuning-limit").contains("does not report net.ipv4.tcp_wmem"), "{untried:?}");
@@ -204,7 +205,7 @@ fn untried_dimensions_have_a_reason() {
 
 #[test]
 fn round_trips_have_their_own_dimensions() {
-    let spec = Spec { block: 1, ..Spec::new("tcp", "rr") };
+    let spec = Spec { block: 1, ..Spec::new("tcp", Pattern::Rr) };
     let (candidates, _) = found(&spec, Goal::Latency, &[], |_| {});
     assert_eq!(candidates.iter().map(|one| one.name).collect::<Vec<_>>(), ["spin", "busy-poll", "pin"]);
     let at = [1, 0, 0];
@@ -213,7 +214,7 @@ fn round_trips_have_their_own_dimensions() {
 
 #[test]
 fn window_scaling_is_tried_where_a_host_has_it_off() {
-    let spec = Spec::new("tcp", "stream");
+    let spec = Spec::new("tcp", Pattern::Stream);
     let (outcome, on, mut off) = (pilot(&spec), host(), host());
     off.sysctl.insert("net.ipv4.tcp_window_scaling".into(), "0".into());
     let allow = ["sysctl".to_owned()].into();

@@ -1,5 +1,6 @@
 use super::*;
 use crate::advice::{Level, Levels, SearchRule, TrialScore};
+use model::Pattern;
 
 fn candidates() -> Vec<Candidate> {
     let of = |name, labels: &[&str]| Candidate::of(name, labels.iter().map(|label| Level::start(*label)).collect());
@@ -22,7 +23,7 @@ fn gone(goal: Goal, score: impl Fn(&[usize]) -> f64) -> (Advice, Vec<Finding>) {
         }
         confirmed = fresh.judged();
     }
-    let (start, host) = (Spec::new("tcp", "stream"), Inventory::default());
+    let (start, host) = (Spec::new("tcp", Pattern::Stream), Inventory::default());
     let untried = ["mtu", "rings"]
         .map(|what| AdviceUntried { what: what.into(), why: format!("needs host settings{ALLOW}{what}`") });
     let spent = [AdviceSpent { on: "window".into(), trials: 8, ns: 4_000_000_000 }];

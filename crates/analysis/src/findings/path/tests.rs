@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
 use model::{
-    CoreUse, CpuUse, Device, EndTally, FlowTally, Irq, PathMtu, Pci, Ping, Processor, Route, SocketFacts, Stopping,
-    Tool, Traffic, Trial,
+    CoreUse, CpuUse, Device, EndTally, FlowTally, Irq, PathMtu, Pattern, Pci, Ping, Processor, Route, RunKind,
+    SocketFacts, Stopping, Tool, Traffic, Trial,
 };
 
 use super::*;
@@ -37,7 +37,7 @@ fn header() -> RunHeader {
     RunHeader {
         id: "r".into(),
         name: None,
-        kind: "stream".into(),
+        kind: RunKind::Stream,
         command: Vec::new(),
         started_unix_ns: 0,
         tool: Tool::default(),
@@ -141,7 +141,7 @@ fn outcome(min_rtt_ns: u64, peer: &str) -> Outcome {
         value: None,
         verdicts: Vec::new(),
     };
-    Outcome { trials: vec![trial], ..crate::curve::testing::made("stream", 0, 1, &[]) }
+    Outcome { trials: vec![trial], ..crate::curve::testing::made(Pattern::Stream, 0, 1, &[]) }
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn ping_and_data_differ_only_where_neither_was_measured_on_a_loaded_path() {
         let ms = |ms: u64| Some(ms * 1_000_000);
         header.path_outbound.as_mut().unwrap().ping =
             Some(Ping { min_ns: ms(echoes[0]), max_ns: ms(echoes[1]), ..Ping::default() });
-        let mut outcome = crate::curve::testing::made("stream", 0, 1_024, &vec![1e9; minima.len()]);
+        let mut outcome = crate::curve::testing::made(Pattern::Stream, 0, 1_024, &vec![1e9; minima.len()]);
         for (trial, least) in outcome.trials.iter_mut().zip(minima) {
             let socket =
                 SocketFacts { peer: Some("192.0.2.2:5".into()), min_rtt_ns: ms(*least), ..SocketFacts::default() };

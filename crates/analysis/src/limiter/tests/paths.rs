@@ -1,6 +1,6 @@
 //! The return path, other traffic, delay that varies, and queues that are too short.
 
-use model::TcpSample;
+use model::{Pattern, TcpSample};
 
 use super::recorded_case::{RecordedCase, around};
 use super::*;
@@ -132,7 +132,7 @@ fn drops_of_the_senders_own_queue_that_need_no_retransmission_are_the_qdiscs() {
 fn a_path_is_known_between_the_two_hosts_that_were_probed() {
     let mtu = |bytes| Path { mtu: Some(model::PathMtu { bytes, ..Default::default() }), ..Path::default() };
     let header = RunHeader { path_outbound: Some(mtu(1_400)), path_return: Some(mtu(1_300)), ..RunHeader::default() };
-    let outcome = made("stream", 0, 1_024, &[1e9]);
+    let outcome = made(Pattern::Stream, 0, 1_024, &[1e9]);
     assert_eq!(Recorded::around(&outcome, &header, &[]).path_mtu, [Some(1_400), Some(1_300)]);
     assert_eq!(around([&header.near, &header.far]).path_mtu, [None; 2]);
 }

@@ -1,6 +1,6 @@
 //! A base outcome that tests modify for each rule.
 
-use model::{DatagramTally, EndTally, FlowTally, Interface, Interval, Observed, SocketFacts, TcpSample};
+use model::{DatagramTally, EndTally, FlowTally, Interface, Interval, Observed, Pattern, SocketFacts, TcpSample};
 
 use super::super::*;
 use super::{MS, SECOND};
@@ -51,7 +51,7 @@ impl RecordedCase {
             tcp,
             ..FlowTally::default()
         };
-        let mut outcome = made("stream", 0, 131_072, &[mbit as f64 * 1e6; 3]);
+        let mut outcome = made(Pattern::Stream, 0, 131_072, &[mbit as f64 * 1e6; 3]);
         for (index, trial) in outcome.trials.iter_mut().enumerate() {
             trial.pass = index as u32;
             trial.near = EndTally {

@@ -213,14 +213,14 @@ impl<C: Channel> Machine<C> for Prober {
 
 #[cfg(test)]
 mod tests {
-    use model::{Direction, Role};
+    use model::{Direction, Pattern, Role};
 
     use super::*;
     use crate::pattern::Pace;
 
     #[test]
     fn replies_to_several_requests_may_exceed_the_buffer() {
-        let spec = Spec { outstanding: Some(4), ..Spec::new("tcp", "rr") };
+        let spec = Spec { outstanding: Some(4), ..Spec::new("tcp", Pattern::Rr) };
         let part = Part {
             role: Role::Active,
             direction: Direction::Send,

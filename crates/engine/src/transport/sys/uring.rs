@@ -165,6 +165,7 @@ impl Drop for Uring {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Pattern;
     use std::os::fd::AsFd;
     use std::os::unix::net::UnixStream;
 
@@ -185,7 +186,7 @@ mod tests {
         }
         let (one, two) = UnixStream::pair().unwrap();
         let sockets = [one.as_fd(), two.as_fd()];
-        let payload = Payload::new(&model::Spec::new("tcp", "stream"), 64, false, 1);
+        let payload = Payload::new(&model::Spec::new("tcp", Pattern::Stream), 64, false, 1);
         let mut ring = Uring::new(&sockets, payload, PageBuffer::filled(64, 0)).unwrap();
         let mut done = Vec::new();
         ring.queue(1, Op::Recv, 64).unwrap();

@@ -204,21 +204,21 @@ impl Channel for KernelTls {
 
 #[cfg(test)]
 mod tests {
-    use model::Engine;
+    use model::{Engine, Pattern};
 
     use super::*;
 
     #[test]
     fn each_end_needs_the_kernel_for_its_own_part_only() {
         let engine = Engine { send: SendBy::Ktls, receive: ReceiveBy::Copy, auto: false };
-        let spec = Spec { engine, ..Spec::new("tls", "stream") };
+        let spec = Spec { engine, ..Spec::new("tls", Pattern::Stream) };
         assert!(serves(&spec, Direction::Send, Role::Active) && !serves(&spec, Direction::Send, Role::Passive));
         assert!(serves(&spec, Direction::Reverse, Role::Passive) && !serves(&spec, Direction::Reverse, Role::Active));
         let spec = Spec { engine: Engine { send: SendBy::Copy, receive: ReceiveBy::Ktls, auto: false }, ..spec };
         assert!(!serves(&spec, Direction::Send, Role::Active) && serves(&spec, Direction::Send, Role::Passive));
         // Round trips beside a stream are not its payload.
-        assert!(!serves(&Spec { pattern: "rr".into(), ..spec.clone() }, Direction::Send, Role::Passive));
-        assert!(is_requested(&spec) && !is_requested(&Spec::new("tls", "stream")));
+        assert!(!serves(&Spec { pattern: Pattern::Rr, ..spec.clone() }, Direction::Send, Role::Passive));
+        assert!(is_requested(&spec) && !is_requested(&Spec::new("tls", Pattern::Stream)));
     }
 
     #[test]

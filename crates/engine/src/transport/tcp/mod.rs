@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{NamedTransport, ReceiveBy, SendBy, Spec, Strategy};
+use model::{NamedTransport, Pattern, ReceiveBy, SendBy, Spec, Strategy};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::SocketFlags;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -73,7 +73,7 @@ impl Transport for Tcp {
         let socket = open(spec, wanted).map_err(failed)?;
         socket.set_reuse_address(true).map_err(failed)?;
         options::before_handshake(socket.as_fd(), &spec.far, true)?;
-        if spec.pattern == "crr" {
+        if spec.pattern == Pattern::Crr {
             // Accepted sockets inherit them, which saves the calls in each transaction.
             options::connected(socket.as_fd(), &spec.far, spec, true)?;
         }

@@ -1,6 +1,6 @@
 //! iperf 2's round trips (--bounceback): `... 20=0.211/0.014/3.816/0.849 ms  0  576K/910 us  4743 rps`, since 2.2 with `RPS=4743`.
 
-use model::{Spec, Stop};
+use model::{Pattern, Spec, Stop};
 
 use super::super::iperf::Line;
 use crate::listing::Row;
@@ -31,7 +31,7 @@ pub(super) fn row(at: u32, text: &str, total: &Line<'_>, sizes: Option<[u64; 2]>
     let times: Vec<f64> = times.split('/').map(number).collect::<Option<_>>()?;
     let [mean, min, max, _] = times[..] else { return None };
     let per_second = per_second(&total.rest)?;
-    let mut spec = Spec { stop: Stop::TimeNs(ns(total.end_s - total.start_s).max(1)), ..Spec::new("tcp", "rr") };
+    let mut spec = Spec { stop: Stop::TimeNs(ns(total.end_s - total.start_s).max(1)), ..Spec::new("tcp", Pattern::Rr) };
     spec.block = sizes.map(|[request, _]| request).or(block).unwrap_or(spec.block);
     spec.reply = sizes.map(|[_, reply]| reply).filter(|reply| *reply != spec.block);
     let mut row = Row::new(spec, per_second, at, text);

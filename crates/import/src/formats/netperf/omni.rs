@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Count, Stop};
+use model::{Count, Pattern, RunKind, Stop};
 
 use super::{Title, unit};
 use crate::listing::{Imported, Reading, Row, unless_reported};
@@ -127,8 +127,8 @@ impl<'a> Omni<'a> {
         };
         let mut spec = title.spec();
         let transactions = keys.get("THROUGHPUT_UNITS").map_or(rate.is_some(), |units| units.starts_with("Trans"));
-        if transactions != ["rr", "crr"].contains(&spec.pattern.as_str()) {
-            spec.pattern = if transactions { "rr" } else { "stream" }.into();
+        if transactions != spec.pattern.is_transactions() {
+            spec.pattern = if transactions { Pattern::Rr } else { Pattern::Stream };
         }
         if keys.get("PROTOCOL").is_some_and(|protocol| protocol.eq_ignore_ascii_case("udp")) {
             spec.transport = "udp".into();
@@ -142,7 +142,7 @@ impl<'a> Omni<'a> {
         }
         let elapsed = get("ELAPSED_TIME").map(ns).filter(|ns| *ns > 0);
         spec.stop = elapsed.map_or(spec.stop, Stop::TimeNs);
-        let kind = if transactions { "rr" } else { "stream" };
+        let kind = if transactions { RunKind::Rr } else { RunKind::Stream };
         let mut row = Row::new(spec, throughput * units, line, &format!("THROUGHPUT={throughput}"));
         let printed = ["THROUGHPUT", "TRANSACTION_RATE"].iter().find_map(|key| keys.get(*key));
         row.rounded(printed.map_or(0.0, |word| resolution(word)));
@@ -160,7 +160,7 @@ impl<'a> Omni<'a> {
         }
         reading.imported.push(Imported {
             tool: "netperf".into(),
-            kind: kind.into(),
+            kind,
             target: title.target,
             rows: vec![row],
             assumed: unless_reported(size),

@@ -7,7 +7,7 @@ mod values;
 use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::plan::{FactorLine, factor_lines};
-use model::{Axis, Figure, Point, Run, RunHeader, Scale, Series};
+use model::{Axis, Figure, Point, Run, RunKind, Scale, Series};
 
 use super::Drawn;
 use super::arrange::{END, OwnLevels, Palette, by_levels};
@@ -26,7 +26,7 @@ pub(crate) fn figures(runs: &[Run]) -> Vec<Drawn> {
         let mut of = traffic::figures(run);
         of.extend(values::figures(run));
         // In a mesh every pair would be a line over the patterns.
-        if run.header.kind != RunHeader::MESH {
+        if run.header.kind != RunKind::Mesh {
             of.extend(line_figures(run));
         }
         of.extend(over_time(run));

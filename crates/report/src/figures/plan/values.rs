@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use analysis::plan::{CellMean, PlanTable, tables};
-use model::{Axis, Factor, Figure, Matrix, MatrixCell, Point, Run, RunHeader, Scale, Series};
+use model::{Axis, Factor, Figure, Matrix, MatrixCell, Point, Run, RunKind, Scale, Series};
 
 use super::super::Drawn;
 use super::super::arrange::{OwnLevels, Palette, by_levels};
@@ -206,7 +206,7 @@ fn matrix(run: &Run, measured: &Measured<'_>) -> Option<Drawn> {
         panels.clear();
     }
     let label =
-        run.header.plan.as_ref().and_then(|plan| plan.cluster_label()).filter(|_| run.header.kind == RunHeader::MESH);
+        run.header.plan.as_ref().and_then(|plan| plan.cluster_label()).filter(|_| run.header.kind == RunKind::Mesh);
     let by_cluster = label.map_or(String::new(), |label| format!("; hosts by {}", labels::plain(label)));
     let figure = Figure {
         id: format!("plan-{}-hosts", file_name(measured.name)),

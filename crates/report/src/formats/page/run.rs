@@ -1,6 +1,6 @@
 //! All that the page says about one run.
 
-use model::{FindingKind, Run};
+use model::{FindingKind, Run, RunKind};
 use serde::Serialize;
 
 use super::hosts::{self, Fact};
@@ -67,7 +67,7 @@ impl RunPart {
         Self {
             id: labels::plain(&run.header.id),
             title: labels::plain(&labels::title(run)),
-            kind: labels::plain(&run.header.kind),
+            kind: run.header.kind.to_string(),
             begun: labels::begun(run),
             hosts: labels::plain(&labels::hosts(run)),
             measured: labels::plain(&format!(
@@ -110,7 +110,7 @@ fn result(run: &Run) -> String {
     };
     let figures = [found(FindingKind::Peak, "bit/s", "peak"), found(FindingKind::Latency, "ns", "RTT")];
     let figures: Vec<String> = figures.into_iter().flatten().collect();
-    if run.header.kind == "curve" && !figures.is_empty() { figures.join(", ") } else { run_list::result(run) }
+    if run.header.kind == RunKind::Curve && !figures.is_empty() { figures.join(", ") } else { run_list::result(run) }
 }
 
 /// How a run ended that did not finish.
@@ -124,7 +124,7 @@ fn ending(run: &Run) -> Option<String> {
 fn answer_rows(run: &Run) -> Vec<(&'static str, String)> {
     match answer::of(run) {
         Some(outcome) => answer::whole_rows(run, outcome),
-        None if run.header.kind == "curve" => curve_screen::whole_rows(run),
+        None if run.header.kind == RunKind::Curve => curve_screen::whole_rows(run),
         None if traffic_screen::is_of(run) => traffic_screen::rows(run, ""),
         None if mesh_screen::is_of(run) => mesh_screen::rows(run, ""),
         // Groups of flows: how fair they were.

@@ -13,7 +13,7 @@ mod rapid;
 mod series;
 mod test;
 
-use model::{Direction, Outcome, Run, Spec};
+use model::{Direction, Outcome, Run, RunKind, Spec};
 
 use super::Format;
 use crate::view::{Piece, stem};
@@ -82,18 +82,16 @@ pub(super) const RAPID: Format = Format {
 };
 
 /// Accepts streams and transfers in one or both directions, over tcp or udp.
-fn bulk(_: &str, spec: &Spec) -> Result<(), String> {
-    match (spec.pattern.as_str(), spec.transport.as_str()) {
-        (pattern, _) if !["stream", "transfer"].contains(&pattern) => {
-            Err(format!("the pattern {}", labels::plain(pattern)))
-        }
+fn bulk(_: RunKind, spec: &Spec) -> Result<(), String> {
+    match (spec.pattern, spec.transport.as_str()) {
+        (pattern, _) if !pattern.is_bulk() => Err(format!("the pattern {pattern}")),
         (_, "tcp" | "mptcp" | "udp") => Ok(()),
         (_, other) => Err(format!("the transport {}", labels::plain(other))),
     }
 }
 
 /// The same in one direction at a time.
-fn one_way(kind: &str, spec: &Spec) -> Result<(), String> {
+fn one_way(kind: RunKind, spec: &Spec) -> Result<(), String> {
     bulk(kind, spec)?;
     if spec.direction == Direction::Both { Err("both directions at once".into()) } else { Ok(()) }
 }
@@ -116,7 +114,7 @@ fn each_test(
     for run in view.runs {
         let refuse = |what| ReportError::NoForm { format: format.name, run: run.header.id.clone(), what };
         for outcome in outcomes(run) {
-            (format.takes)(&run.header.kind, &outcome.spec).map_err(refuse)?;
+            (format.takes)(run.header.kind, &outcome.spec).map_err(refuse)?;
             if let Some(test) = Test::of(run, outcome) {
                 texts.push(text(&test).map_err(refuse)?);
             }

@@ -7,7 +7,7 @@
 
 use core::net::SocketAddr;
 
-use model::{Direction, EndOptions, Inventory, SendBy, SocketFacts, Spec};
+use model::{Direction, EndOptions, Inventory, Pattern, RunKind, SendBy, SocketFacts, Spec};
 
 use super::quantity::seconds;
 use super::test::{DirectionResult, Test, ends};
@@ -28,11 +28,11 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
 }
 
 /// Accepts what netperf has a test for.
-pub(super) fn takes(kind: &str, spec: &Spec) -> Result<(), String> {
-    match spec.pattern.as_str() {
-        "rr" | "crr" if ["tcp", "mptcp", "udp"].contains(&spec.transport.as_str()) => Ok(()),
-        _ => super::one_way(kind, spec),
+pub(super) fn takes(kind: RunKind, spec: &Spec) -> Result<(), String> {
+    if spec.pattern.is_transactions() && ["tcp", "mptcp", "udp"].contains(&spec.transport.as_str()) {
+        return Ok(());
     }
+    super::one_way(kind, spec)
 }
 
 /// A test of netperf's.
@@ -73,8 +73,8 @@ pub(super) struct CpuUse {
 impl Figures {
     pub(super) fn of(test: &Test<'_>) -> Result<Self, String> {
         let spec = test.spec();
-        let kind = match (spec.pattern.as_str(), spec.transport.as_str()) {
-            ("rr" | "crr", _) => Kind::Transactions,
+        let kind = match (spec.pattern, spec.transport.as_str()) {
+            (Pattern::Rr | Pattern::Crr, _) => Kind::Transactions,
             (_, "udp") => Kind::Datagrams,
             _ => Kind::Stream,
         };
@@ -277,11 +277,11 @@ fn columns(kind: Kind, cpu: bool) -> &'static str {
 }
 
 fn name(kind: Kind, spec: &Spec) -> &'static str {
-    match (kind, spec.transport.as_str(), spec.pattern.as_str()) {
+    match (kind, spec.transport.as_str(), spec.pattern) {
         (Kind::Stream, ..) => stream_name(spec),
         (Kind::Datagrams, ..) => "MIGRATED UDP STREAM",
         (Kind::Transactions, "udp", _) => "MIGRATED UDP REQUEST/RESPONSE",
-        (Kind::Transactions, _, "crr") => "MIGRATED TCP Connect/Request/Response",
+        (Kind::Transactions, _, Pattern::Crr) => "MIGRATED TCP Connect/Request/Response",
         (Kind::Transactions, ..) => "MIGRATED TCP REQUEST/RESPONSE",
     }
 }
@@ -309,7 +309,7 @@ pub(super) fn title(test: &Test<'_>, name: &str) -> String {
     let (any, family) = if v6 { ("::", "AF_INET6") } else { ("0.0.0.0", "AF_INET") };
     // Only a requested option is printed; round trips always have TCP_NODELAY here.
     let nodelay = if spec.near.nodelay == Some(true) { " : nodelay" } else { "" };
-    let burst = if spec.pattern == "rr" { " : first burst 0" } else { "" };
+    let burst = if spec.pattern == Pattern::Rr { " : first burst 0" } else { "" };
     let host = test.host();
     format!("{name} TEST from {any} ({any}) port 0 {family} to {host} () port 0 {family}{nodelay}{burst}\n")
 }

@@ -1,6 +1,6 @@
 //! Tests: what is written as another program prints it is imported again, to the printed digits, and then written as before.
 
-use model::{Direction, EndTally, FlowTally, Run, SocketFacts, Spent};
+use model::{Direction, EndTally, FlowTally, Pattern, Run, SocketFacts, Spent};
 use proptest::prelude::*;
 
 use super::round_trip::rendered;
@@ -43,7 +43,7 @@ fn run(figures: &Figures) -> Run {
     (run.header.near.cores, run.header.far.cores) = (Some(4), Some(8));
     let outcome = &mut run.outcomes[0];
     outcome.trials.truncate(1);
-    outcome.spec = model::Spec { block, flows, ..model::Spec::new("tcp", "stream") }.into();
+    outcome.spec = model::Spec { block, flows, ..model::Spec::new("tcp", Pattern::Stream) }.into();
     let trial = &mut outcome.trials[0];
     let end = |at: usize, sends: bool| {
         let sizes = buffers.map(|all| [all[at * 2], all[at * 2 + 1]]);

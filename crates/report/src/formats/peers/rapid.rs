@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use model::{EndTally, Spec, Trial};
+use model::{EndTally, RunKind, Spec, Trial};
 
 use super::quantity::{rate, seconds};
 use super::test::{Test, ends};
@@ -18,7 +18,7 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
 }
 
 /// Accepts TCP in one direction.
-pub(super) fn takes(kind: &str, spec: &Spec) -> Result<(), String> {
+pub(super) fn takes(kind: RunKind, spec: &Spec) -> Result<(), String> {
     super::one_way(kind, spec)?;
     if spec.transport == "udp" { Err("the transport udp".into()) } else { Ok(()) }
 }
@@ -75,6 +75,8 @@ fn processes(receiver: &EndTally) -> Vec<(u64, [u64; 2])> {
 
 #[cfg(test)]
 mod tests {
+    use model::{Pattern, RunKind};
+
     use crate::formats::peers::round_trip::rendered;
     use crate::sample;
 
@@ -101,9 +103,9 @@ Done!
     #[test]
     fn the_published_transfer_gives_the_published_report() {
         let mut run = sample::stream();
-        run.header.kind = "transfer".into();
+        run.header.kind = RunKind::Transfer;
         run.outcomes[0].trials.truncate(1);
-        run.outcomes[0].spec.pattern = "transfer".into();
+        run.outcomes[0].spec.pattern = Pattern::Transfer;
         run.passes.clear();
         run.header.started_unix_ns = 1_046_671_178_446_000_000;
         let far = &mut run.outcomes[0].trials[0].far;

@@ -25,8 +25,8 @@ pub(super) fn with_cpu(mut run: Run) -> Run {
 /// Runs with the counts of recorded outputs.
 pub(super) mod recorded {
     use model::{
-        DatagramTally, Direction, EndTally, Estimate, FlowTally, Interval, Outcome, Run, SendBy, SocketFacts, Spec,
-        Summary, TcpSample, Trial,
+        DatagramTally, Direction, EndTally, Estimate, FlowTally, Interval, Outcome, Pattern, Run, RunKind, SendBy,
+        SocketFacts, Spec, Summary, TcpSample, Trial,
     };
 
     use crate::sample;
@@ -56,7 +56,7 @@ pub(super) mod recorded {
     fn one(spec: Spec, near: EndTally, far: EndTally, value: f64) -> Run {
         let mut run = sample::stream();
         run.header.target = Some("127.0.0.1:6280".into());
-        run.header.kind = if spec.pattern == "rr" || spec.pattern == "crr" { "rr" } else { "stream" }.into();
+        run.header.kind = if spec.pattern.is_transactions() { RunKind::Rr } else { RunKind::Stream };
         run.passes.clear();
         let mut trial: Trial = run.outcomes[0].trials[0].clone();
         (trial.near, trial.far, trial.value) = (near.into(), far.into(), Some(value));
@@ -122,7 +122,7 @@ pub(super) mod recorded {
             socket: SocketFacts { retransmits: Some(0), ..SocketFacts::default() },
             ..FlowTally::default()
         };
-        let mut spec = Spec { block, interval_ns: SECOND, ..Spec::new("tcp", "stream") };
+        let mut spec = Spec { block, interval_ns: SECOND, ..Spec::new("tcp", Pattern::Stream) };
         let (mut near, mut far) = (EndTally::default(), EndTally::default());
         let sender = |end: &mut EndTally, bytes, ns| (end.bytes_sent, end.sending_ns) = (bytes, ns);
         let receiver = |end: &mut EndTally, bytes, ns| (end.bytes_received, end.receiving_ns) = (bytes, ns);
@@ -142,7 +142,7 @@ pub(super) mod recorded {
                 far.flows = vec![far_flow(0, whole, 0)];
             }
             "udp" => {
-                spec = Spec { block: 1472, interval_ns: SECOND, ..Spec::new("udp", "stream") };
+                spec = Spec { block: 1472, interval_ns: SECOND, ..Spec::new("udp", Pattern::Stream) };
                 sender(&mut near, 425 * 1472, SECOND);
                 receiver(&mut far, 425 * 1472, SECOND);
                 near.datagrams = Some(DatagramTally { sent: 425, ..DatagramTally::default() });
@@ -189,13 +189,13 @@ pub(super) mod recorded {
             ..EndTally::default()
         };
         let (transport, pattern, block, value) = match name {
-            "TCP_STREAM" => ("tcp", "stream", 16_384, 29_694.77e6),
-            "TCP_MAERTS" => ("tcp", "stream", 16_384, 30_687.91e6),
-            "TCP_SENDFILE" => ("tcp", "stream", 8_192, 25_081.12e6),
-            "UDP_STREAM" => ("udp", "stream", 65_507, 59_010.06e6),
-            "TCP_RR" => ("tcp", "rr", 1, 48_719.35),
-            "TCP_CRR" => ("tcp", "crr", 1, 13_093.62),
-            _ => ("udp", "rr", 1, 52_465.38),
+            "TCP_STREAM" => ("tcp", Pattern::Stream, 16_384, 29_694.77e6),
+            "TCP_MAERTS" => ("tcp", Pattern::Stream, 16_384, 30_687.91e6),
+            "TCP_SENDFILE" => ("tcp", Pattern::Stream, 8_192, 25_081.12e6),
+            "UDP_STREAM" => ("udp", Pattern::Stream, 65_507, 59_010.06e6),
+            "TCP_RR" => ("tcp", Pattern::Rr, 1, 48_719.35),
+            "TCP_CRR" => ("tcp", Pattern::Crr, 1, 13_093.62),
+            _ => ("udp", Pattern::Rr, 1, 52_465.38),
         };
         let mut spec = Spec { block, ..Spec::new(transport, pattern) };
         let (mut near, mut far) = (end(131_072, 16_384), end(131_072, 16_384));

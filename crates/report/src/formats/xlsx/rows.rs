@@ -59,8 +59,8 @@ pub(super) fn outcomes(book: &mut Book, runs: &[Run]) -> Result<Places, XlsxErro
 }
 
 /// The kind of a run's outcomes.
-fn kind(run: &Run) -> &str {
-    if run.header.plan.is_some() { "plan cells" } else { &run.header.kind }
+fn kind(run: &Run) -> &'static str {
+    if run.header.plan.is_some() { "plan cells" } else { run.header.kind.name() }
 }
 
 /// The sheet of all trials, with the columns that have a value.

@@ -1,6 +1,6 @@
 //! The first sheet: the result of each run, what limited it, the findings, and what the other sheets have.
 
-use model::{Estimate, FindingKind, Run};
+use model::{Estimate, FindingKind, Run, RunKind};
 use rust_xlsxwriter::XlsxError;
 
 use super::book::{Book, Sheet};
@@ -66,7 +66,7 @@ fn results(sheet: &mut Sheet, runs: &[Run]) -> Result<(), XlsxError> {
             limited_by(run),
             headline.and_then(|estimate| text(&estimate.statistic)),
             count(trials as u64),
-            text(&header.kind),
+            text(header.kind.name()),
             text(labels::distinct(run, |spec| spec.transport.to_string())),
             text(labels::hosts(run)),
             Some(Value::Time(header.started_unix_ns)),
@@ -80,9 +80,9 @@ fn results(sheet: &mut Sheet, runs: &[Run]) -> Result<(), XlsxError> {
 /// The peak of a curve, the difference of a comparison, otherwise the first outcome's own estimate. One of a plan's many cells does not
 /// stand for it.
 fn headline(run: &Run) -> Option<&Estimate> {
-    let wanted = match run.header.kind.as_str() {
-        "curve" => Some(FindingKind::Peak),
-        "ab" => Some(FindingKind::Difference),
+    let wanted = match run.header.kind {
+        RunKind::Curve => Some(FindingKind::Peak),
+        RunKind::Ab => Some(FindingKind::Difference),
         _ => None,
     };
     let found = run.findings.iter().filter(|finding| Some(finding.kind) == wanted);

@@ -1,19 +1,9 @@
-//! What a pattern is called, and which specs it refuses.
+//! What several patterns refuse.
 
 use model::{Direction, Spec};
 
 use crate::core::EngineError;
 use crate::transport::{Capabilities, names};
-
-/// A pattern's description.
-pub struct Pattern {
-    /// Its name on the command line.
-    pub name: &'static str,
-    /// One line for the help.
-    pub about: &'static str,
-    /// Refuses specs that it cannot run on a transport with these capabilities.
-    pub check: fn(&Spec, &Capabilities) -> Result<(), EngineError>,
-}
 
 pub(crate) fn needs_streams(spec: &Spec, capabilities: &Capabilities, what: &str) -> Result<(), EngineError> {
     if capabilities.datagram {
