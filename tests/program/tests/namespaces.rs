@@ -294,7 +294,9 @@ fn both_directions_have_their_own_figures_in_every_format() {
             assert_eq!(own.tcp_rtt_ns.is_some() && own.retransmits.is_some(), !lossy, "{args:?}: {own:?}");
         }
         let [out, back] = each.map(|one| one.goodput_bps.unwrap());
-        assert!(out > 1.5 * back && back < 5e6, "{args:?}: {out} and {back} bit/s");
+        // What its bucket held at the beginning crosses the link as well.
+        let most = 5e6 + 8.0 * 32_768.0 / 2.0;
+        assert!(out > 1.5 * back && back < most, "{args:?}: {out} and {back} bit/s");
         assert!((out + back - summary.goodput_bps.unwrap()).abs() < 1.0, "{args:?}: the sum");
 
         let words =
