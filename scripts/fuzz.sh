@@ -15,12 +15,12 @@ LONGEST=4096 SLOWEST=10 MEMORY=2048
 sources() {
     case $1 in
         fleet) echo crates/session/src/fleet ;;
-        frames | limits) echo crates/control/src/proto crates/model/src ;;
+        frames | limits) echo crates/control/src/proto crates/model/src crates/options/src ;;
         import) echo crates/import/src/formats ;;
         inventory) echo crates/host/src/inventory ;;
-        plan | spec) echo crates/session/src/draft crates/session/src/plan ;;
-        rules) echo crates/stacks/src/rules.rs crates/model/src/stack_rule.rs ;;
-        texts) echo crates/model/src/units.rs crates/session/src/values.rs ;;
+        plan | spec) echo crates/options/src crates/session/src/plan ;;
+        rules) echo crates/stacks/src/rules.rs crates/options/src/stack_rule.rs ;;
+        texts) echo crates/options/src/units.rs crates/options/src/values.rs ;;
         topology) echo crates/session/src/topology crates/lab/src/topology ;;
         peer_*) echo "crates/peer-wire/src/${1#peer_}"* ;;
     esac

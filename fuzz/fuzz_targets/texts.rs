@@ -6,7 +6,7 @@ use control::proto::auth::{Token, hex, unhex};
 use control::proto::fingerprint::Fingerprint;
 use model::units::{BitRate, ByteSize, Nanos, Ratio};
 use session::launch::Offer;
-use session::values;
+use options::values;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let text = &*String::from_utf8_lossy(bytes);
@@ -21,8 +21,8 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         assert_eq!(Offer::parse(&offer.line()), Some(offer));
     }
     let _ = (text.parse::<ByteSize>(), text.parse::<BitRate>(), text.parse::<Nanos>(), text.parse::<Ratio>());
-    let _ = (values::name(text), values::host(text), values::address(text), values::variable(text));
-    let _ = (text.parse::<values::Cores>(), text.parse::<values::Congestion>(), text.parse::<values::RequestRate>());
-    let _ = (text.parse::<values::SetFlag>(), text.parse::<values::EngineFlag>(), text.parse::<values::Switch>());
+    let _ = (values::name(text), values::address(text), values::data_address(text), values::variable(text));
+    let _ = (text.parse::<values::Cores>(), text.parse::<values::RequestRate>());
+    let _ = (text.parse::<values::SetFlag>(), text.parse::<values::EngineFlag>());
     let _ = stacks::Request::parse(text);
 });

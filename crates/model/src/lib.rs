@@ -13,8 +13,6 @@ mod check;
 pub mod claim;
 pub mod comparison;
 pub mod device;
-pub mod engine;
-mod error;
 pub mod estimate;
 pub mod event;
 pub mod figure;
@@ -26,13 +24,10 @@ pub mod history;
 pub mod host;
 pub mod lab;
 mod median;
-mod mix;
 pub mod observed;
 pub mod origin;
 pub mod outcome;
 pub mod path;
-mod pattern;
-mod payload;
 mod plain;
 pub mod plan;
 pub mod printf;
@@ -45,33 +40,24 @@ mod run_kind;
 pub mod schema;
 pub mod selftest;
 mod selftest_citation;
-pub mod setting;
 pub mod shared;
-pub mod sizes;
 pub mod source;
-pub mod spec;
-mod stack_rule;
 pub mod stamps;
 pub mod stopping;
 pub mod tally;
 pub mod tcp;
 pub mod traffic;
-pub mod transport;
 pub mod trial;
-pub mod units;
 pub mod verdict;
 pub mod why;
-mod wording;
 
 pub use advice::{Advice, AdvicePersistent, AdviceSpent, AdviceStep, AdviceUnchanged, AdviceUntried, Goal};
 pub use anatomy::{Anatomy, PartFigures};
-pub use capture::{Capture, CaptureSpec, TimeSequence};
+pub use capture::{Capture, TimeSequence};
 pub use check::{Attempt, Check, Claim};
 pub use claim::{Bound, BoundKind, Ceiling, Cost, EndCost, Spent, ThreadTime};
 pub use comparison::{Answer, CellComparison, Comparison, Difference, RunComparison, RunName, Unpaired};
 pub use device::{Device, Irq, LinkModes, Module, Neighbour, Pci, Timestamping, Traffic};
-pub use engine::{Engine, ReceiveBy, SendBy};
-pub use error::ModelError;
 pub use estimate::Estimate;
 pub use event::{Event, EventSink, Phase, SinkError};
 pub use figure::{Axis, Figure, Look, Map, MapKind, MapLink, MapNode, Mark, Matrix, MatrixCell, Point, Scale, Series};
@@ -83,13 +69,16 @@ pub use history::{AlertEvent, AlertState, ChangePoint, HistoryPass, HistorySerie
 pub use host::{CoreUse, CpuAccounting, CpuUse, Interface, Inventory, KernelSetup, Processor, ResourceLimits};
 pub use lab::{EmulatedDirection, LabReport, ShapedDirection};
 pub use median::median;
-pub use mix::{Mix, MixStep, SizeCount};
-pub use observed::{HostSeries, Observe, Observed, SeriesLine, Watched, WatchedInterface};
+pub use observed::{HostSeries, Observed, SeriesLine, Watched, WatchedInterface};
+pub use options::{
+    BitRate, ByteSize, CaptureSpec, CellSettings, Change, Direction, EndOptions, Engine, Family, Framing, HostSettings,
+    Io, IpProtocol, JournalEntry, LINK_SETTING, Mix, MixStep, Name, NamedTransport, Nanos, NetpipeSizes, Observe,
+    Pattern, Payload, PayloadKind, Program, Ratio, ReceiveBy, Reverted, Role, RunSettings, SendBy, Setting, SettingNow,
+    SizeCount, Spec, StackRule, Stop, Strategy, TransportFacts, ValueError, alternatives, transport, units,
+};
 pub use origin::{Origin, OriginLine, OriginRow};
 pub use outcome::{Outcome, PeakCheck, Seconds, Shares, StartUp, Summary, Trust};
 pub use path::{ClockDrift, ClockOffset, Hop, Path, PathMtu, Ping, Route};
-pub use pattern::Pattern;
-pub use payload::{Payload, PayloadKind};
 pub use plain::{plain, plain_lines};
 pub use plan::{
     Conditions, Design, Every, Factor, FactorKind, HostReading, Otherwise, Plan, PlanEnd, PlanLab, Require,
@@ -101,14 +90,8 @@ pub use run::{Ending, Run, RunHeader, Tool};
 pub use run_kind::RunKind;
 pub use selftest::SelfTest;
 pub use selftest_citation::{CitedError, SelfTestCitation};
-pub use setting::{
-    CellSettings, Change, HostSettings, JournalEntry, LINK_SETTING, Reverted, RunSettings, Setting, SettingNow,
-};
 pub use shared::Shared;
-pub use sizes::NetpipeSizes;
 pub use source::{Source, SourceFacts};
-pub use spec::{Direction, EndOptions, Family, Io, Name, Role, Spec, Stop, Strategy};
-pub use stack_rule::StackRule;
 pub use stamps::{AnatomyTally, PartTally, StampedExchange, Stamps};
 pub use stopping::{Order, Stopping};
 pub use tally::{
@@ -117,12 +100,9 @@ pub use tally::{
 };
 pub use tcp::TcpSample;
 pub use traffic::{PlanTraffic, TrafficKind};
-pub use transport::{Framing, IpProtocol, NamedTransport, TransportFacts};
 pub use trial::{Cell, EndPass, Ledger, Pass, Retest, Trial};
-pub use units::{BitRate, ByteSize, Nanos, Ratio};
 pub use verdict::Verdict;
 pub use why::{
     BestRegion, CellWhy, Evidence, Grade, LimiterKind, LocatedLoss, LossLocation, Losses, Remedy, RunWhy, SharedLimit,
     TimePart, Why, WhyDocument,
 };
-pub use wording::alternatives;

@@ -9,28 +9,6 @@ use serde::{Deserialize, Serialize};
 use crate::source::first_part;
 use crate::{CpuUse, Source, SourceFacts};
 
-/// What the observers of both ends read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Observe {
-    /// Only CPU time per core.
-    Off,
-    /// Every source at the start and at the end of a pass.
-    Counters,
-    /// As `counters`, and during the pass the sources that are cheap to read.
-    #[default]
-    Series,
-}
-
-impl Observe {
-    /// Whether it is the default.
-    #[must_use]
-    pub fn is_series(&self) -> bool {
-        *self == Self::Series
-    }
-}
-
 /// What the observers of one end read from the start of a pass to its end.
 ///
 /// Counters are named `SOURCE.NAME` or `SOURCE.DEVICE.NAME`, with the kernel's own names: `snmp.Tcp.RetransSegs`,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use options::TestKind;
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,18 @@ pub enum RunKind {
     Environment,
     /// What an imported file has of a path without a measurement.
     Path,
+}
+
+impl From<TestKind> for RunKind {
+    /// What a run of a test is.
+    fn from(test: TestKind) -> Self {
+        match test {
+            TestKind::Stream => Self::Stream,
+            TestKind::Rr => Self::Rr,
+            TestKind::Transfer => Self::Transfer,
+            TestKind::Curve => Self::Curve,
+        }
+    }
 }
 
 impl RunKind {

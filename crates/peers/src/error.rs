@@ -10,14 +10,6 @@ use peer_wire::SpeakError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InteropError {
-    /// No such program is known.
-    #[error("unknown program '{name}'; known programs: {known}")]
-    Unknown {
-        /// What was requested.
-        name: String,
-        /// The known programs, separated by commas.
-        known: String,
-    },
     /// The protocol cannot express it.
     #[error("{what}: {remedy}")]
     Unsupported {

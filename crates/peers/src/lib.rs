@@ -2,9 +2,11 @@
 //! moves the data. This crate has the sockets, the timeouts and the translation between a [`Spec`] and each
 //! program's own parameters.
 //!
-//! A protocol is one module with a [`PeerProtocol`] and one line in [`PROTOCOLS`].
+//! A protocol is one module with a [`PeerProtocol`] and one line in [`protocol`]; the options that its server carries out list it in
+//! their rows.
 
 mod acceptor;
+mod capabilities;
 mod error;
 mod iperf2;
 mod iperf3;
@@ -20,12 +22,11 @@ mod service;
 mod session_deadline;
 mod stamp;
 mod uncounted;
-mod unsupported;
 
 use std::net::TcpStream;
 use std::sync::atomic::AtomicBool;
 
-use model::{EndTally, Live, Spec, Stop};
+use model::{EndTally, Live, Program, Spec, Stop};
 
 pub use error::InteropError;
 pub use iperf3::{Login, Padding, SKEW_S, Users};
@@ -35,31 +36,33 @@ pub use service::{Admission, Limits, Service};
 const PILOT_NS: u64 = 50_000_000;
 
 /// The protocols of all supported programs.
-pub static PROTOCOLS: &[&dyn PeerProtocol] = &[
-    &iperf3::Iperf3,
-    &netperf::Netperf,
-    &netpipe::NetPipe,
-    &nttcp::Nttcp,
-    &nuttcp::Nuttcp,
-    &iperf2::Iperf2,
-    &stamp::Stamp,
-];
+pub fn protocols() -> impl Iterator<Item = &'static dyn PeerProtocol> {
+    Program::ALL.into_iter().map(protocol)
+}
 
-/// The protocol of the program called `name`.
-///
-/// # Errors
-/// Where the name is unknown; the message lists the known ones.
-pub fn protocol(name: &str) -> Result<&'static dyn PeerProtocol, InteropError> {
-    PROTOCOLS.iter().copied().find(|protocol| protocol.name() == name).ok_or_else(|| InteropError::Unknown {
-        name: name.into(),
-        known: PROTOCOLS.iter().map(|protocol| protocol.name()).collect::<Vec<_>>().join(", "),
-    })
+/// The protocol of a program.
+#[must_use]
+pub fn protocol(program: Program) -> &'static dyn PeerProtocol {
+    match program {
+        Program::Iperf3 => &iperf3::Iperf3,
+        Program::Netperf => &netperf::Netperf,
+        Program::Netpipe => &netpipe::NetPipe,
+        Program::Nttcp => &nttcp::Nttcp,
+        Program::Nuttcp => &nuttcp::Nuttcp,
+        Program::Iperf2 => &iperf2::Iperf2,
+        Program::Stamp => &stamp::Stamp,
+    }
 }
 
 /// The protocol of another program, in both roles.
 pub trait PeerProtocol: Sync {
-    /// The program's name in options and records.
-    fn name(&self) -> &'static str;
+    /// The program.
+    fn program(&self) -> Program;
+
+    /// Its name in options and records.
+    fn name(&self) -> &'static str {
+        self.program().name()
+    }
 
     /// The default port of its servers.
     fn port(&self) -> u16;
@@ -212,8 +215,8 @@ pub fn serve_one(program: &dyn PeerProtocol, service: &Service, socket: TcpStrea
 /// The programs whose servers inetd can start, for a message: `netperf, nttcp or nuttcp`.
 #[must_use]
 pub fn started_by_inetd() -> String {
-    let programs = PROTOCOLS.iter().filter(|program| program.of_inetd().is_some());
-    model::alternatives(&programs.map(|program| program.name()).collect::<Vec<_>>())
+    let programs = protocols().filter(|program| program.of_inetd().is_some());
+    model::alternatives(&programs.map(PeerProtocol::name).collect::<Vec<_>>())
 }
 
 /// A server of another program.
@@ -282,10 +285,10 @@ mod tests {
 
     #[test]
     fn a_protocol_measures_with_its_commands_only() {
-        for protocol in PROTOCOLS {
+        for protocol in protocols() {
             assert!(!protocol.commands().is_empty() && !protocol.server().is_empty(), "{}", protocol.name());
             for pattern in [Pattern::Stream, Pattern::Rr, Pattern::Transfer] {
-                let checked = protocol.check(&spec(*protocol, pattern));
+                let checked = protocol.check(&spec(protocol, pattern));
                 let name = protocol.name();
                 let expected = protocol.commands().contains(&pattern.name());
                 assert_eq!(checked.is_ok(), expected, "{name} {pattern}: {checked:?}");

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, UdpSocket};
 use std::sync::atomic::AtomicBool;
 
-use model::{Live, Pattern, Spec, Stop};
+use model::{Live, Pattern, Program, Spec, Stop};
 use peers::{InteropError, Server, TrialObserver, protocol};
 
 struct Ignored;
@@ -16,9 +16,9 @@ impl TrialObserver for Ignored {
     fn stopped(&mut self) {}
 }
 
-fn measured(program: &str, spec: &Spec, host: &str) -> InteropError {
+fn measured(program: Program, spec: &Spec, host: &str) -> InteropError {
     let server = Server { host, login: None };
-    protocol(program).unwrap().measure(spec, &server, &mut Ignored, &AtomicBool::new(false)).unwrap_err()
+    protocol(program).measure(spec, &server, &mut Ignored, &AtomicBool::new(false)).unwrap_err()
 }
 
 /// Datagrams at a low rate.
@@ -43,7 +43,7 @@ fn a_nuttcp_server_that_dies_ends_a_udp_test_at_once() {
         while data.recv(&mut [0; 2000]).unwrap() < 1000 {}
     });
     // Longer than any test may take.
-    let error = measured("nuttcp", &datagrams(Stop::TimeNs(86_400_000_000_000)), &host);
+    let error = measured(Program::Nuttcp, &datagrams(Stop::TimeNs(86_400_000_000_000)), &host);
     server.join().unwrap();
     assert!(error.to_string().contains("the server closed the connection"), "{error}");
 }
@@ -53,7 +53,7 @@ fn a_port_on_which_no_iperf_2_receives_datagrams_is_said_to_be_closed() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let host = socket.local_addr().unwrap().to_string();
     drop(socket);
-    let error = measured("iperf2", &datagrams(Stop::TimeNs(50_000_000)), &host);
+    let error = measured(Program::Iperf2, &datagrams(Stop::TimeNs(50_000_000)), &host);
     assert!(error.to_string().contains("it has ended, or was not started with -s -u"), "{error}");
 }
 
@@ -74,7 +74,7 @@ fn an_iperf_2_server_that_reads_a_part_of_each_datagram_is_refused() {
             }
         }
     });
-    let error = measured("iperf2", &datagrams(Stop::TimeNs(50_000_000)), &host);
+    let error = measured(Program::Iperf2, &datagrams(Stop::TimeNs(50_000_000)), &host);
     server.join().unwrap();
     assert!(error.to_string().contains("it reads 500 bytes of each datagram: start it with -l 1000"), "{error}");
 }

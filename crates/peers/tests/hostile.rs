@@ -10,12 +10,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use common::{LIMITS, Served, one_by_one};
-use model::{Live, Pattern, Spec, SplitMix64, Stop};
+use model::{Live, Pattern, Program, Spec, SplitMix64, Stop};
 use peers::{Server, TrialObserver, protocol};
 
 impl Served {
     fn start() -> Self {
-        Self::of("iperf3", "", LIMITS, one_by_one())
+        Self::of(Program::Iperf3, "", LIMITS, one_by_one())
     }
 
     /// A client whose cookie was accepted.
@@ -44,7 +44,7 @@ impl Served {
         let spec = Spec { stop: Stop::Bytes(1 << 20), ..Spec::new("tcp", Pattern::Stream) };
         let host = self.address.to_string();
         for _ in 0..500 {
-            match protocol("iperf3").unwrap().measure(
+            match protocol(Program::Iperf3).measure(
                 &spec,
                 &Server { host: &host, login: None },
                 &mut Ignored,

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use common::{LIMITS, Served, everyone, one_by_one};
-use model::{Direction, Live, Pattern, Spec, Stop};
+use model::{Direction, Live, Pattern, Program, Spec, Stop};
 use peer_wire::iperf3::datagram::{Header, REPLY};
 use peers::{InteropError, Server, TrialObserver, protocol};
 
@@ -24,7 +24,7 @@ const UDP: &str = r#"{"udp":true,"time":1,"parallel":1,"len":1000,"bandwidth":10
 
 impl Served {
     fn start() -> Self {
-        Self::of("iperf3", "", LIMITS, everyone())
+        Self::of(Program::Iperf3, "", LIMITS, everyone())
     }
 
     /// A connection with the cookie of this client.
@@ -195,8 +195,7 @@ fn measured(cancel: &AtomicBool, goes_on: impl FnOnce(&mut TcpStream, &UdpSocket
         let stop = Stop::TimeNs(1_000_000_000);
         let spec = Spec { stop, block: 1000, rate_bps: Some(1_000_000), ..Spec::new("udp", Pattern::Stream) };
         let host = address.to_string();
-        protocol("iperf3")
-            .unwrap()
+        protocol(Program::Iperf3)
             .measure(&spec, &Server { host: &host, login: None }, &mut Ignored, cancel)
             .unwrap_err()
     })
@@ -268,7 +267,7 @@ fn a_connection_that_is_closed_before_any_byte_is_tried_again() {
     let spec = Spec { stop: Stop::TimeNs(1_000_000_000), ..Spec::new("tcp", Pattern::Stream) };
     let server_of = Server { host: &host, login: None };
     let error =
-        protocol("iperf3").unwrap().measure(&spec, &server_of, &mut Ignored, &AtomicBool::new(false)).unwrap_err();
+        protocol(Program::Iperf3).measure(&spec, &server_of, &mut Ignored, &AtomicBool::new(false)).unwrap_err();
     // A client that gives up leaves the server waiting.
     assert!(error.to_string().contains("busy with another client"), "{error}");
     server.join().unwrap();
@@ -276,7 +275,7 @@ fn a_connection_that_is_closed_before_any_byte_is_tried_again() {
 
 #[test]
 fn a_client_that_fails_at_its_streams_does_not_keep_the_next_one_out() {
-    let served = Served::of("iperf3", "", LIMITS, one_by_one());
+    let served = Served::of(Program::Iperf3, "", LIMITS, one_by_one());
     let two = r#"{"tcp":true,"time":1,"parallel":2}"#;
     for client in 0..5 {
         let mut failing = served.requests(client, two);
@@ -329,7 +328,7 @@ fn both_directions_with_a_server_of_one_are_refused_with_the_reason() {
         let spec = Spec { direction: Direction::Both, stop, ..Spec::new("tcp", Pattern::Stream) };
         let server_of = Server { host: &host, login: None };
         let error =
-            protocol("iperf3").unwrap().measure(&spec, &server_of, &mut Ignored, &AtomicBool::new(false)).unwrap_err();
+            protocol(Program::Iperf3).measure(&spec, &server_of, &mut Ignored, &AtomicBool::new(false)).unwrap_err();
         assert!(
             matches!(error, InteropError::Unsupported { .. }) && error.to_string().contains("before 3.7"),
             "{error}"
@@ -361,7 +360,7 @@ fn both_directions_of_datagrams_with_a_server_of_one_are_refused_with_the_reason
     };
     let server_of = Server { host: &host, login: None };
     let error =
-        protocol("iperf3").unwrap().measure(&spec, &server_of, &mut Ignored, &AtomicBool::new(false)).unwrap_err();
+        protocol(Program::Iperf3).measure(&spec, &server_of, &mut Ignored, &AtomicBool::new(false)).unwrap_err();
     assert!(matches!(error, InteropError::Unsupported { .. }) && error.to_string().contains("before 3.7"), "{error}");
     server.join().unwrap();
 }
@@ -390,7 +389,7 @@ fn a_server_that_reports_nothing_is_a_failure() {
     });
     let spec = Spec { stop: Stop::TimeNs(100_000_000), ..Spec::new("tcp", Pattern::Stream) };
     let server_of = Server { host: &host, login: None };
-    let sides = protocol("iperf3").unwrap().measure(&spec, &server_of, &mut Ignored, &AtomicBool::new(false)).unwrap();
+    let sides = protocol(Program::Iperf3).measure(&spec, &server_of, &mut Ignored, &AtomicBool::new(false)).unwrap();
     server.join().unwrap();
     assert!(sides.failure.unwrap().contains("reports no received byte"));
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use common::{LIMITS, Served, everyone};
-use model::{Direction, EndOptions, Engine, Live, Pattern, SendBy, Spec, Stop};
+use model::{Direction, EndOptions, Engine, Live, Pattern, Program, SendBy, Spec, Stop};
 use peers::{InteropError, Server, Sides, TrialObserver, protocol};
 
 const BLOCK: usize = 656;
@@ -120,7 +120,7 @@ impl TrialObserver for Recorder {
 }
 
 fn measure(spec: &Spec, address: SocketAddr) -> Result<Sides, InteropError> {
-    protocol("netperf").unwrap().measure(
+    protocol(Program::Netperf).measure(
         spec,
         &Server { host: &address.to_string(), login: None },
         &mut Recorder,
@@ -190,7 +190,7 @@ fn a_refusal_and_a_silence_are_reported() {
 
 impl Served {
     fn start() -> Self {
-        Self::of("netperf", "", LIMITS, everyone())
+        Self::of(Program::Netperf, "", LIMITS, everyone())
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use common::{LIMITS, Served, everyone};
 use model::tally::Count;
-use model::{Direction, Live, NetpipeSizes, Pattern, Spec, Stop};
+use model::{Direction, Live, NetpipeSizes, Pattern, Program, Spec, Stop};
 use peers::{Curve, InteropError, Server, TrialObserver, protocol};
 
 const PORT: u16 = 5002;
@@ -96,7 +96,7 @@ impl TrialObserver for Ignored {
 
 fn measure(points: &[Spec], address: SocketAddr, cancel: &AtomicBool) -> Result<Curve, InteropError> {
     let host = address.to_string();
-    protocol("netpipe").unwrap().curve(points, &Server { host: &host, login: None }, &mut Ignored, cancel)
+    protocol(Program::Netpipe).curve(points, &Server { host: &host, login: None }, &mut Ignored, cancel)
 }
 
 /// A misbehaving receiver: `part` handles its connections.
@@ -160,7 +160,7 @@ fn receive(socket: &mut TcpStream, length: usize, came: &mut Vec<u8>) -> std::io
 
 impl Served {
     fn start(options: &str) -> Self {
-        Self::of("netpipe", options, LIMITS, everyone())
+        Self::of(Program::Netpipe, options, LIMITS, everyone())
     }
 
     /// Its answer to a transmitter that sends only `bytes`, up to the connection's end.
@@ -372,7 +372,7 @@ fn connections_without_a_mark_hold_nothing() {
 
 #[test]
 fn lengths_beyond_all_bounds_are_not_taken_from_a_user_either() {
-    let netpipe = protocol("netpipe").unwrap();
+    let netpipe = protocol(Program::Netpipe);
     for options in ["-u 1073741825", "-l 18446744073709551615", "-l -1", "-u 1e9", "-p 4294967296 -u 0"] {
         assert!(netpipe.check_options(options).is_err(), "{options}");
     }

@@ -9,12 +9,13 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use common::{LIMITS, Served, one_by_one};
+use model::Program;
 use peer_wire::iperf2::{Amount, DATAGRAM_BYTES, Datagram, Header, Report};
 use peer_wire::nttcp::{Options, Pattern, Statistics};
 use peers::Limits;
 
 impl Served {
-    fn start(program: &'static str) -> Self {
+    fn start(program: Program) -> Self {
         Self::of(program, "", Limits { flows: 4, ..LIMITS }, one_by_one())
     }
 
@@ -50,7 +51,7 @@ fn statistics(said: &str) -> Statistics {
 
 #[test]
 fn nttcps_content_is_compared_in_both_directions() {
-    let served = Served::start("nttcp");
+    let served = Served::start(Program::Nttcp);
     let requested =
         Options { transmits: false, bytes: 1000, count: 50, compare: true, verbose: true, ..Options::default() };
     for wrong in [0, 3] {
@@ -91,7 +92,7 @@ fn nttcps_content_is_compared_in_both_directions() {
 #[test]
 fn nttcps_datagrams_are_compared_in_both_directions() {
     const MARK: &[u8] = &[0; 4];
-    let served = Served::start("nttcp");
+    let served = Served::start(Program::Nttcp);
     let requested = Options { transmits: false, udp: true, bytes: 1000, count: 5, compare: true, ..Options::default() };
     let requested = Options { verbose: true, ..requested };
     for (stream, lost) in [(false, true), (true, false), (true, true)] {
@@ -138,7 +139,7 @@ fn nttcps_datagrams_are_compared_in_both_directions() {
 /// Drops the service while clients send all the time; dropping waits for its threads.
 #[test]
 fn clients_that_never_stop_end_with_the_service() {
-    let served = Served::start("nttcp");
+    let served = Served::start(Program::Nttcp);
     let requested = Options { transmits: false, compare: true, ..Options::default() };
     let mut client = served.client(&requested.to_line());
     let mut data = TcpStream::connect((served.address.ip(), data_port(&mut client).1)).unwrap();
@@ -154,7 +155,7 @@ fn clients_that_never_stop_end_with_the_service() {
 
 #[test]
 fn invalid_nttcp_input_is_refused_and_the_server_keeps_running() {
-    let served = Served::start("nttcp");
+    let served = Served::start(Program::Nttcp);
     let cases: [(&[u8], &str); 5] = [
         (b"nttcp@-t@-l0@-n1\n", "-l"),
         (b"nttcp@-r@-l99999999@-n1\n", "buffers of 99999999 bytes"),
@@ -192,7 +193,7 @@ fn invalid_nttcp_input_is_refused_and_the_server_keeps_running() {
 
 #[test]
 fn invalid_nuttcp_input_is_refused_and_the_server_keeps_running() {
-    let served = Served::start("nuttcp");
+    let served = Served::start(Program::Nuttcp);
     let hello = "HELO nuttcp v6.1.2\n";
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
@@ -236,7 +237,7 @@ fn invalid_nuttcp_input_is_refused_and_the_server_keeps_running() {
 
 #[test]
 fn invalid_iperf2_input_does_no_harm() {
-    let served = Served::start("iperf2");
+    let served = Served::start(Program::Iperf2);
     let requested = Header {
         threads: 1,
         port: 5001,

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::AtomicBool;
 
 use common::{LIMITS, Served, everyone};
-use model::{Live, Pattern, Spec, Stop};
+use model::{Live, Pattern, Program, Spec, Stop};
 use peers::{Limits, Server, Sides, TrialObserver, protocol};
 
 struct Recorder;
@@ -20,13 +20,12 @@ impl TrialObserver for Recorder {
 
 impl Served {
     fn start(options: &str) -> Self {
-        Self::of("stamp", options, LIMITS, everyone())
+        Self::of(Program::Stamp, options, LIMITS, everyone())
     }
 }
 
 fn measure(spec: &Spec, address: SocketAddr) -> Sides {
-    protocol("stamp")
-        .unwrap()
+    protocol(Program::Stamp)
         .measure(spec, &Server { host: &address.to_string(), login: None }, &mut Recorder, &AtomicBool::new(false))
         .unwrap()
 }
@@ -150,7 +149,7 @@ fn invalid_replies_are_reported() {
         room[12] |= 0x40;
         socket.send_to(&room[..44], peer).unwrap();
     });
-    let stamp = protocol("stamp").unwrap();
+    let stamp = protocol(Program::Stamp);
     let error = stamp
         .measure(&brief(1), &Server { host: &address.to_string(), login: None }, &mut Recorder, &AtomicBool::new(false))
         .unwrap_err();
@@ -161,7 +160,7 @@ fn invalid_replies_are_reported() {
 #[test]
 fn a_rate_bounds_what_is_reflected() {
     let limits = Limits { rate_bps: Some(8_000), ..LIMITS };
-    let served = Served::at("[::1]:0", "stamp", "stateful", limits, everyone());
+    let served = Served::at("[::1]:0", Program::Stamp, "stateful", limits, everyone());
     let sides = measure(&Spec { rate_bps: Some(8_000_000), ..brief(200) }, served.address);
     // 1,000 bytes in a second, of which a tenth at once: 200 requests of 100 bytes in 20 ms are too many.
     assert!((1..100).contains(&sides.near.transactions), "{:?}", sides.near.datagrams);

@@ -11,7 +11,7 @@ use lab::LabError;
 use model::{Answer, Cell, FindingKind, Run, RunKind};
 use peers::InteropError;
 
-use crate::draft::FieldError;
+use options::OptionError;
 
 /// An error with its exit code.
 #[derive(Debug)]
@@ -136,7 +136,7 @@ impl fmt::Display for Failure {
 impl From<InteropError> for Failure {
     fn from(error: InteropError) -> Self {
         let code = match &error {
-            InteropError::Unknown { .. } | InteropError::Unsupported { .. } | InteropError::File { .. } => 2,
+            InteropError::Unsupported { .. } | InteropError::File { .. } => 2,
             InteropError::Resolve { .. } | InteropError::Unreachable { .. } => 3,
             InteropError::Peer { .. } => 4,
             InteropError::Interrupted => INTERRUPTED,
@@ -183,8 +183,8 @@ impl From<ControlError> for Failure {
     }
 }
 
-impl From<FieldError> for Failure {
-    fn from(error: FieldError) -> Self {
+impl From<OptionError> for Failure {
+    fn from(error: OptionError) -> Self {
         match &error.value {
             Some(_) => Self::usage(format!("`{}`: {}", error.key, error.what)),
             None => Self::usage(error.what),

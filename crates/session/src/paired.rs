@@ -4,12 +4,12 @@ use std::path::Path;
 
 use analysis::outcome::Headline;
 use model::{Family, Nanos, Spec, Stopping};
+use options::{OptionError, Options};
 use serde_json::{Map, Value};
 
-use crate::draft::{FieldError, SpecDraft};
 use crate::failure::Failure;
-use crate::plan;
 use crate::setup::clock_seed;
+use crate::{plan, specs};
 
 /// Default time limit of a comparison.
 const BUDGET: Nanos = Nanos(120_000_000_000);
@@ -89,7 +89,7 @@ pub fn of_file(path: &Path) -> Result<Spec, Failure> {
     of_json(&name, &text)
 }
 
-/// The spec in a JSON file: a whole spec, or an object with the keys of a draft.
+/// The spec in a JSON file: a whole spec, or an object with the keys of a options.
 fn of_json(name: &str, text: &str) -> Result<Spec, Failure> {
     let not_a_spec = |error: serde_json::Error| {
         Failure::usage(format!("{name} is not a spec: {error}; `thru show --json | jq .outcomes[0].spec` prints one"))
@@ -99,8 +99,8 @@ fn of_json(name: &str, text: &str) -> Result<Spec, Failure> {
     if object.is_empty() || object.contains_key("stop") {
         return serde_json::from_str(text).map_err(not_a_spec);
     }
-    let wrong = |error: FieldError| Failure::usage(format!("{name}: {error}"));
-    let specs = SpecDraft::from_json(&object).and_then(SpecDraft::finish).map_err(wrong)?;
+    let wrong = |error: OptionError| Failure::usage(format!("{name}: {error}"));
+    let specs = Options::from_json(&object).and_then(|options| specs::of(&options)).map_err(wrong)?;
     match <[Spec; 1]>::try_from(specs) {
         Ok([spec]) if !spec.is_point() => Ok(spec),
         _ => {

@@ -7,9 +7,10 @@ use analysis::advice::CLASSES;
 use engine::transport::Transport;
 use model::{Goal, Nanos, Spec, Stopping};
 
-use crate::draft::SpecDraft;
 use crate::failure::Failure;
 use crate::setup::clock_seed;
+use crate::specs;
+use options::Options;
 
 /// The name of a class of host settings, or `all`.
 ///
@@ -35,16 +36,16 @@ pub fn classes(list: &[String]) -> BTreeSet<String> {
 ///
 /// # Errors
 /// A search does not take it.
-pub fn spec(draft: SpecDraft, goal: Goal) -> Result<Spec, Failure> {
-    let transport = draft.transport();
+pub fn spec(options: &Options, goal: Goal) -> Result<Spec, Failure> {
+    let transport = options.transport();
     if !is_searched(engine::transport::transport(transport)?) {
         let searched = engine::transport::names(is_searched);
         return Err(Failure::usage(format!("advise does not search over {transport}: use {searched}")));
     }
-    if goal == Goal::Latency && draft.both {
+    if goal == Goal::Latency && options.both {
         return Err(Failure::usage("`goal latency` does not support `both`: omit it"));
     }
-    Ok(draft.one()?)
+    Ok(specs::one(options)?)
 }
 
 /// Whether a search over a transport is possible: agents at both ends, which a launcher does not start.

@@ -20,6 +20,7 @@ use std::time::Instant;
 
 use control::agent::{Lines, Machine};
 use engine::transport::at_port;
+use model::Program;
 use peers::{InteropError, Padding, PeerProtocol, Service, Users};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -42,7 +43,7 @@ impl FromStr for PeerProgram {
     fn from_str(text: &str) -> Result<Self, String> {
         let (program, options) = text.split_once(':').unwrap_or((text, ""));
         let (name, port) = program.split_once('=').map_or((program, None), |(name, port)| (name, Some(port)));
-        let program = peers::protocol(name).map_err(|error| error.to_string())?;
+        let program = peers::protocol(Program::read(name)?);
         let port = match port {
             None => program.port(),
             Some(port) => port.parse().map_err(|_| format!("{text}: write a port from 0 to 65535 after ="))?,

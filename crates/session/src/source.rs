@@ -9,9 +9,9 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue, ValueDeserializer};
 
-use crate::draft::{closest, unknown};
 use crate::failure::Failure;
-use crate::values::Value;
+use options::values::Value;
+use options::{closest, unknown};
 
 /// The text of a file and the values of its variables.
 #[derive(Debug)]

@@ -2,17 +2,13 @@
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
-use session::draft::{SpecDraft, TestKind};
+use options::{Options, TestKind, row};
 
 use crate::commands::{rr, stream, transfer};
 use crate::usage;
 
-/// IDs of the flags of the commands that measure that apply to the whole run, not to one spec.
-#[rustfmt::skip]
-pub const RUN_WIDE: [&str; 24] = [
-    "host", "far_host", "from", "token_file", "no_path", "target", "budget", "trials", "seed", "name", "group", "store", "no_store",
-    "json", "live", "tui", "quiet", "verbose", "each", "as", "iperf3_json", "username", "rsa_public_key_path", "use_pkcs1_padding",
-];
+/// IDs of the flags that are short for options, or other programs' spellings of them.
+pub const SHORT_FOR_OPTIONS: [&str; 2] = ["window", "rate_of_flow"];
 
 /// The arguments.
 #[derive(Debug, Parser)]
@@ -47,7 +43,7 @@ pub enum SpecError {
 #[derive(Debug)]
 pub struct Worded {
     /// What it measures.
-    pub draft: SpecDraft,
+    pub options: Options,
     /// Whether it leaves the length of a trial open.
     pub own_time: bool,
 }
@@ -66,20 +62,22 @@ pub fn worded(words: &[String]) -> Result<Worded, SpecError> {
     if let Some(flag) = matches.subcommand().and_then(|(command, matches)| run_wide(command, matches)) {
         return Err(SpecError::RunWide(flag));
     }
-    let draft = match SpecArgs::from_arg_matches(&matches).map_err(wrong)?.command {
-        SpecCommand::Stream(args) => args.draft(),
-        SpecCommand::Rr(args) => args.draft(),
-        SpecCommand::Transfer(args) => args.draft(),
+    let options = match SpecArgs::from_arg_matches(&matches).map_err(wrong)?.command {
+        SpecCommand::Stream(args) => args.options(),
+        SpecCommand::Rr(args) => args.options(),
+        SpecCommand::Transfer(args) => args.options(),
     };
-    let own_time = draft.time.is_none();
-    Ok(Worded { draft, own_time })
+    let own_time = options.time.is_none();
+    Ok(Worded { options, own_time })
 }
 
-/// A flag of a command that applies to the whole run, as it is typed.
+/// A flag of a command that applies to the whole run, as it is typed: one that is no option of a test.
 fn run_wide(command: &str, matches: &ArgMatches) -> Option<String> {
+    let test = TestKind::read(command).ok()?;
     let typed = |arg: &&Arg| {
         let id = arg.get_id().as_str();
-        RUN_WIDE.contains(&id) && matches.value_source(id) == Some(ValueSource::CommandLine)
+        let of_spec = SHORT_FOR_OPTIONS.contains(&id) || row(id, test).is_some();
+        !of_spec && matches.value_source(id) == Some(ValueSource::CommandLine)
     };
     let all = SpecArgs::command();
     let arg = all.find_subcommand(command)?.get_arguments().find(typed)?;

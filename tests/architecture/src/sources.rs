@@ -9,6 +9,8 @@ const WITH_FLAGS: &[&str] = &[
     "crates/control/src/agent/pool.rs",
     "crates/engine/src/transport/launched/",
     "crates/lab/src/error.rs",
+    "crates/options/src/end_options.rs",
+    "crates/options/src/given.rs",
     "crates/report/src/formats/answer/repeat.rs",
     "crates/session/src/config.rs",
     "crates/session/src/fleet/",

@@ -42,7 +42,7 @@ fn our_client_measures_with_iperf3s_server() {
     let far = &doc.trials()[0].far;
     assert_eq!(doc.trials().len(), 3);
     assert!(doc.run.header.tool.far_version.starts_with("iperf3 3."), "{:?}", doc.run.header.tool);
-    assert_eq!(doc.outcome().spec.speak.as_ref().map(model::Name::as_str), Some("iperf3"));
+    assert_eq!(doc.outcome().spec.speak, Some(model::Program::Iperf3));
     assert!(
         far.bytes_received > 0 && far.flows.len() == 2 && far.spent.is_some() && far.intervals.is_empty(),
         "{far:?}"

@@ -258,7 +258,7 @@ mod tests {
     use super::*;
     use crate::curve::testing::made;
     use model::SplitMix64;
-    use model::{Inventory, Outcome, Pattern, RunHeader, RunKind, Stopping, Tool};
+    use model::{Inventory, Outcome, Pattern, Program, RunHeader, RunKind, Stopping, Tool};
 
     fn run(id: &str, outcomes: Vec<Outcome>) -> Run {
         let header = RunHeader {
@@ -361,23 +361,23 @@ mod tests {
 
     #[test]
     fn programs_that_start_their_time_differently_are_named() {
-        let spoken = |id: &str, program: Option<&str>, pattern: Pattern| {
+        let spoken = |id: &str, program: Option<Program>, pattern: Pattern| {
             let mut outcome = made(pattern, 0, 1, &[1e9; 6]);
-            outcome.spec.speak = program.map(Into::into);
+            outcome.spec.speak = program;
             run(id, vec![outcome])
         };
         let note = |a: &Run, b: &Run| stored_runs(&[a], &[b], 0.01, 0.95).unwrap().notes[0].clone();
-        let (ours, theirs) = (spoken("1", None, Pattern::Stream), spoken("2", Some("iperf3"), Pattern::Stream));
+        let (ours, theirs) = (spoken("1", None, Pattern::Stream), spoken("2", Some(Program::Iperf3), Pattern::Stream));
         assert!(note(&ours, &theirs).contains("the same event in thru and in iperf3 ("));
         assert_eq!(note(&ours, &theirs), note(&theirs, &ours));
-        assert!(!note(&theirs, &spoken("3", Some("iperf3"), Pattern::Stream)).contains("same event"));
+        assert!(!note(&theirs, &spoken("3", Some(Program::Iperf3), Pattern::Stream)).contains("same event"));
         // An import was measured by the program that it names.
         let mut imported = spoken("4", None, Pattern::Stream);
         imported.header.origin = Some(Box::new(model::Origin { tool: "iperf3".into(), ..model::Origin::default() }));
         assert!(note(&ours, &imported).contains("in thru and in iperf3"), "{}", note(&ours, &imported));
         assert!(!note(&theirs, &imported).contains("same event"));
         // The median of round trips has no such time.
-        let trips = [spoken("5", None, Pattern::Pingpong), spoken("6", Some("netpipe"), Pattern::Pingpong)];
+        let trips = [spoken("5", None, Pattern::Pingpong), spoken("6", Some(Program::Netpipe), Pattern::Pingpong)];
         assert!(!note(&trips[0], &trips[1]).contains("same event"));
     }
 

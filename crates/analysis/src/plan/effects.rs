@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Cell, Estimate, Factor, Finding, FindingKind, Name, Outcome, Pass, Plan, Retest, RunHeader, RunKind};
+use model::{Cell, Estimate, Factor, Finding, FindingKind, Outcome, Pass, Plan, Program, Retest, RunHeader, RunKind};
 
 use super::best::best;
 use super::groups::{of_groups, with_sums};
@@ -233,7 +233,7 @@ impl ComparableCells<'_> {
         if self.kind == Headline::RoundTrip {
             return None;
         }
-        let program = |id: u32| self.cells.iter().find(|cell| cell.id == id)?.spec.speak.as_ref().map(Name::as_str);
+        let program = |id: u32| self.cells.iter().find(|cell| cell.id == id)?.spec.speak.map(Program::name);
         sums.iter().find_map(|sum| match sum[..] {
             [(_, high), (_, low)] => other_clock(program(low), program(high)),
             _ => None,
@@ -436,7 +436,7 @@ mod tests {
                 1e9 * (1.0 + 0.01 * random.normal())
             });
             for cell in run.header.cells.iter_mut().filter(|cell| cell.levels["system"] == "netbsd") {
-                cell.spec.speak = Some("iperf3".into());
+                cell.spec.speak = Some(Program::Iperf3);
             }
             statements(&run)
         };

@@ -75,11 +75,6 @@ pub trait Transport: Sync {
         DEFAULT_BLOCK
     }
 
-    /// Whether it has congestion controls, which `--cc` names.
-    fn has_congestion_controls(&self) -> bool {
-        self.facts().is_over_tcp()
-    }
-
     /// What starts its two ends, if agents do not.
     fn launcher(&self) -> Option<Launcher> {
         None

@@ -8,7 +8,7 @@ mod server;
 
 use std::sync::atomic::AtomicBool;
 
-use model::Spec;
+use model::{Program, Spec};
 use peer_wire::iperf2::PEER;
 
 use crate::{InteropError, PeerProtocol, Server, Service, Sides, TrialObserver};
@@ -17,8 +17,8 @@ use crate::{InteropError, PeerProtocol, Server, Service, Sides, TrialObserver};
 pub(crate) struct Iperf2;
 
 impl PeerProtocol for Iperf2 {
-    fn name(&self) -> &'static str {
-        PEER.name
+    fn program(&self) -> Program {
+        Program::Iperf2
     }
 
     fn port(&self) -> u16 {

@@ -1,9 +1,9 @@
 //! Translates between a spec and iperf 2's header.
 
-use model::{Direction, Observe, Pattern, Spec, Stop};
+use model::{Direction, Observe, Pattern, Program, Spec, Stop};
 use peer_wire::iperf2::{Amount, HEADER_BYTES, Header, NUMBER_BYTES};
 
-use crate::unsupported::{Capabilities, REMEDY};
+use crate::capabilities::{Capabilities, REMEDY};
 use crate::{InteropError, Limits, plain};
 
 /// Bytes of a write that are spoken.
@@ -21,7 +21,7 @@ const STALL_NS: u64 = 30_000_000_000;
 const DATAGRAM_STALL_NS: u64 = 5_000_000_000;
 
 const CAPABILITIES: Capabilities = Capabilities {
-    program: "iperf2",
+    program: Program::Iperf2,
     patterns: (
         &[Pattern::Stream, Pattern::Transfer],
         "only streams and transfers are supported: `thru stream HOST --speak iperf2`",

@@ -16,7 +16,7 @@ mod streams;
 
 use std::sync::atomic::AtomicBool;
 
-use model::Spec;
+use model::{Program, Spec};
 use peer_wire::iperf3::PEER;
 
 pub use self::keys::Padding;
@@ -28,8 +28,8 @@ use crate::{InteropError, PeerProtocol, Server, Service, Sides, TrialObserver};
 pub(crate) struct Iperf3;
 
 impl PeerProtocol for Iperf3 {
-    fn name(&self) -> &'static str {
-        PEER.name
+    fn program(&self) -> Program {
+        Program::Iperf3
     }
 
     fn port(&self) -> u16 {

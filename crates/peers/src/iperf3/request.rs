@@ -1,18 +1,16 @@
 //! Translates between a spec and iperf3's parameters.
 
-use model::{Direction, EndOptions, Engine, Observe, Pattern, SendBy, Spec, Stop};
+use model::{Direction, EndOptions, Engine, Observe, Pattern, Program, SendBy, Spec, Stop};
 use peer_wire::iperf3::{Fault, Parameters, Protocol};
 
-use crate::{InteropError, Limits, unsupported};
+use crate::capabilities::uncarried;
+use crate::{InteropError, Limits};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// How long a server waits for data before it gives a test up, as iperf3's `--rcv-timeout` has it, ns.
 const STALL_NS: u64 = 120 * SECOND_NS;
 /// iperf3's longest burst in blocks.
 const MOST_BURST: u64 = 1_000;
-
-/// The options that its server carries out.
-const CARRIED: &[&str] = &["sndbuf", "rcvbuf", "nodelay", "cc", "mss", "dscp", "pacing", "pin", "warmup"];
 
 /// Refuses what iperf3's protocol cannot express.
 pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
@@ -48,7 +46,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
     if spec.far.pin.len() > 1 {
         return refuse("`pin` to several cores at the far end", "it takes one core; give one");
     }
-    if let Some(what) = unsupported::uncarried(spec, CARRIED) {
+    if let Some(what) = uncarried(spec, Program::Iperf3) {
         return refuse(&what, "not supported by its protocol; leave it out");
     }
     let (near, far) = (&spec.near, &spec.far);

@@ -11,7 +11,7 @@ mod unnumbered;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use model::Spec;
+use model::{Program, Spec};
 use peer_wire::netperf::PEER;
 
 use crate::{InteropError, PeerProtocol, ServeOne, Server, Service, Sides, TrialObserver};
@@ -23,8 +23,8 @@ const STEP: Duration = Duration::from_millis(50);
 pub(crate) struct Netperf;
 
 impl PeerProtocol for Netperf {
-    fn name(&self) -> &'static str {
-        PEER.name
+    fn program(&self) -> Program {
+        Program::Netperf
     }
 
     fn port(&self) -> u16 {

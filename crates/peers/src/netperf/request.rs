@@ -1,9 +1,9 @@
 //! Translates between a spec and netperf's request.
 
-use model::{Direction, EndOptions, Engine, Observe, Pattern, SendBy, Spec, Stop};
+use model::{Direction, EndOptions, Engine, Observe, Pattern, Program, SendBy, Spec, Stop};
 use peer_wire::netperf::{Direction as Transfer, Flags, Request, Served};
 
-use crate::unsupported::uncarried;
+use crate::capabilities::uncarried;
 use crate::{InteropError, Limits};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -118,14 +118,11 @@ fn check(spec: &Spec) -> Result<(), InteropError> {
         (pattern == Pattern::Crr && spec.strategy == model::Strategy::Spin, "`spin` and `connect`"),
     ];
     let other = others.into_iter().find(|(there, _)| *there).map(|(_, what)| what.to_owned());
-    match other.or_else(|| uncarried(spec, CARRIED)) {
+    match other.or_else(|| uncarried(spec, Program::Netperf)) {
         Some(what) => refuse(&what, "not supported by its protocol; leave it out"),
         None => Ok(()),
     }
 }
-
-/// The options that netserver carries out.
-const CARRIED: &[&str] = &["sndbuf", "rcvbuf", "nodelay", "cc", "dscp", "data-port", "warmup"];
 
 /// The measurement that a client requests, as the passive end runs it.
 pub(super) fn spec(requested: &Request) -> Spec {

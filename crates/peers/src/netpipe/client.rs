@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use engine::transport::foreign;
 use engine::{Leg, TrialPlan};
 use model::tally::Count;
-use model::{Direction, EndTally, Pattern, Role, Spec, Stop};
+use model::{Direction, EndTally, Pattern, Program, Role, Spec, Stop};
 use peer_wire::Turn;
 use peer_wire::netpipe::{Action, Exchange, Mode, Netpipe, PEER, Plan, Role as End};
 
 use super::options::schedule;
+use crate::capabilities::uncarried;
 use crate::legs::{self, Ran};
 use crate::line::{Input, Line, Wait};
-use crate::unsupported::uncarried;
 use crate::{Curve, InteropError, TrialObserver};
 
 /// Time limit for a mark of the receiver.
@@ -45,7 +45,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
         (spec.near.nodelay == Some(false) || spec.far.nodelay == Some(false), "`nodelay off`"),
     ];
     let other = others.into_iter().find(|(there, _)| *there).map(|(_, what)| what.to_owned());
-    match other.or_else(|| uncarried(spec, &["nodelay"])) {
+    match other.or_else(|| uncarried(spec, Program::Netpipe)) {
         Some(what) => refuse(&what, "not supported by its protocol; leave it out, or use NPtcp's own option"),
         None => Ok(()),
     }

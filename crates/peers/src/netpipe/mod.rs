@@ -7,7 +7,7 @@ mod server;
 
 use std::sync::atomic::AtomicBool;
 
-use model::Spec;
+use model::{Program, Spec};
 use peer_wire::netpipe::PEER;
 
 use self::options::Options;
@@ -17,8 +17,8 @@ use crate::{Curve, InteropError, PeerProtocol, Server, Service, TrialObserver};
 pub(crate) struct NetPipe;
 
 impl PeerProtocol for NetPipe {
-    fn name(&self) -> &'static str {
-        PEER.name
+    fn program(&self) -> Program {
+        Program::Netpipe
     }
 
     fn port(&self) -> u16 {

@@ -8,7 +8,7 @@ mod server;
 
 use std::sync::atomic::AtomicBool;
 
-use model::{Spec, Stop};
+use model::{Program, Spec, Stop};
 use peer_wire::nttcp::{Datagrams, PEER, Seen};
 
 use crate::marks::DatagramKind;
@@ -25,8 +25,8 @@ const MARK: [u8; 4] = [0; 4];
 const MARK_CALLS: [u64; 2] = [3, 1];
 
 impl PeerProtocol for Nttcp {
-    fn name(&self) -> &'static str {
-        PEER.name
+    fn program(&self) -> Program {
+        Program::Nttcp
     }
 
     fn port(&self) -> u16 {

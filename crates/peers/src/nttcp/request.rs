@@ -1,9 +1,9 @@
 //! Translates between a spec and nttcp's options.
 
-use model::{Direction, EndOptions, Observe, Pattern, Spec, Stop};
+use model::{Direction, EndOptions, Observe, Pattern, Program, Spec, Stop};
 use peer_wire::nttcp::{Options, SEPARATED_FORMAT};
 
-use crate::unsupported::{Capabilities, ONE_DIRECTION};
+use crate::capabilities::{Capabilities, ONE_DIRECTION};
 use crate::{InteropError, Limits};
 
 /// nttcp's own bounds, exclusive: bytes of a buffer, buffers, microseconds between writes.
@@ -19,7 +19,7 @@ const MOST_DATAGRAM: u64 = 65_507;
 const STALL_NS: u64 = 30_000_000_000;
 
 const CAPABILITIES: Capabilities = Capabilities {
-    program: "nttcp",
+    program: Program::Nttcp,
     patterns: (
         &[Pattern::Transfer],
         "only transfers of a fixed amount are supported: `thru transfer HOST --speak nttcp`",

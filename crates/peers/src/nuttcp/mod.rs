@@ -8,7 +8,7 @@ mod server;
 
 use std::sync::atomic::AtomicBool;
 
-use model::Spec;
+use model::{Program, Spec};
 use peer_wire::nuttcp::{Mark, PEER, mark};
 
 use crate::marks::DatagramKind;
@@ -18,8 +18,8 @@ use crate::{InteropError, PeerProtocol, ServeOne, Server, Service, Sides, TrialO
 pub(crate) struct Nuttcp;
 
 impl PeerProtocol for Nuttcp {
-    fn name(&self) -> &'static str {
-        PEER.name
+    fn program(&self) -> Program {
+        Program::Nuttcp
     }
 
     fn port(&self) -> u16 {

@@ -1,9 +1,9 @@
 //! Translates between a spec and nuttcp's options.
 
-use model::{Direction, EndOptions, Observe, Pattern, Spec, Stop};
+use model::{Direction, EndOptions, Observe, Pattern, Program, Spec, Stop};
 use peer_wire::nuttcp::{MOST_WINDOW, NO_RATE, Options};
 
-use crate::unsupported::{Capabilities, ONE_DIRECTION};
+use crate::capabilities::{Capabilities, ONE_DIRECTION};
 use crate::{InteropError, Limits};
 
 const SECOND_NS: f64 = 1e9;
@@ -21,7 +21,7 @@ const LEAST_INTERVAL_S: f64 = 0.1;
 const STALL_NS: u64 = 30_000_000_000;
 
 const CAPABILITIES: Capabilities = Capabilities {
-    program: "nuttcp",
+    program: Program::Nuttcp,
     patterns: (
         &[Pattern::Stream, Pattern::Transfer],
         "only streams and transfers are supported: `thru stream HOST --speak nuttcp`",

@@ -10,7 +10,7 @@ mod wall;
 
 use std::sync::atomic::AtomicBool;
 
-use model::Spec;
+use model::{Program, Spec};
 use peer_wire::stamp::{BASE_BYTES, PEER};
 
 use crate::{InteropError, PeerProtocol, Server, Service, Sides, TrialObserver};
@@ -19,8 +19,8 @@ use crate::{InteropError, PeerProtocol, Server, Service, Sides, TrialObserver};
 pub(crate) struct Stamp;
 
 impl PeerProtocol for Stamp {
-    fn name(&self) -> &'static str {
-        PEER.name
+    fn program(&self) -> Program {
+        Program::Stamp
     }
 
     fn port(&self) -> u16 {

@@ -1,10 +1,10 @@
 //! What a reflector can measure, and the options of ours.
 
-use model::{Direction, Pattern, Spec};
+use model::{Direction, Pattern, Program, Spec};
 use peer_wire::stamp::BASE_BYTES;
 
 use crate::InteropError;
-use crate::unsupported::{REMEDY, uncarried};
+use crate::capabilities::{REMEDY, uncarried};
 
 /// Bytes of a datagram at most.
 const MOST_BYTES: u64 = 65_507;
@@ -34,7 +34,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
     if let Some((_, what)) = others.into_iter().find(|(outbound, _)| *outbound) {
         return refuse(what, "not supported by its protocol; leave it out");
     }
-    uncarried(spec, &[]).map_or(Ok(()), |what| refuse(&what, REMEDY))
+    uncarried(spec, Program::Stamp).map_or(Ok(()), |what| refuse(&what, REMEDY))
 }
 
 /// The reflector's options.

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use model::Program;
 use peers::{Admission, Limits, Service, protocol};
 
 /// Limits that none of these tests reaches.
@@ -43,11 +44,11 @@ pub(crate) struct Served {
 
 impl Served {
     /// On 127.0.0.1.
-    pub(crate) fn of(program: &'static str, options: &str, limits: Limits, admit: Admit) -> Self {
+    pub(crate) fn of(program: Program, options: &str, limits: Limits, admit: Admit) -> Self {
         Self::at("127.0.0.1:0", program, options, limits, admit)
     }
 
-    pub(crate) fn at(address: &str, program: &'static str, options: &str, limits: Limits, admit: Admit) -> Self {
+    pub(crate) fn at(address: &str, program: Program, options: &str, limits: Limits, admit: Admit) -> Self {
         let (tell, reported) = channel();
         let said: Arc<Mutex<String>> = Arc::default();
         let log = said.clone();
@@ -62,7 +63,7 @@ impl Served {
             stop: AtomicBool::new(false),
         });
         let serving = service.clone();
-        let thread = std::thread::spawn(move || protocol(program).unwrap().serve(&serving).unwrap());
+        let thread = std::thread::spawn(move || protocol(program).serve(&serving).unwrap());
         Self { service, thread: Some(thread), address: reported.recv().unwrap(), said, clients: Cell::new(0) }
     }
 

@@ -212,38 +212,15 @@ fn far(outcome: &Outcome, figure: fn(&EndCost) -> Option<f64>) -> Option<Value> 
     number(figure(outcome.summary.cost.as_ref()?.far.as_ref()?))
 }
 
-/// The options of one end, by their keys in the JSON document. A test compares the list with the type.
-const END_KEYS: &[&str] = &[
-    "sndbuf",
-    "rcvbuf",
-    "nodelay",
-    "cork",
-    "cc",
-    "mss",
-    "dscp",
-    "data_addr",
-    "data_at",
-    "device",
-    "port",
-    "max_pacing_bps",
-    "notsent_lowat",
-    "keepalive_s",
-    "user_timeout_ms",
-    "busy_poll_us",
-    "drain_bps",
-    "pin",
-    "cc_rules",
-];
-
 /// The names of the columns of both ends' options.
 fn end_names() -> impl Iterator<Item = String> {
-    ["near", "far"].into_iter().flat_map(|end| END_KEYS.iter().map(move |key| format!("{end}_{key}")))
+    ["near", "far"].into_iter().flat_map(|end| EndOptions::FIELDS.iter().map(move |key| format!("{end}_{key}")))
 }
 
 fn end_values(spec: &Spec) -> impl Iterator<Item = Option<Value>> {
     [&spec.near, &spec.far].into_iter().flat_map(|end: &EndOptions| {
         let options = serde_json::to_value(end).unwrap_or_default();
-        END_KEYS.iter().map(move |key| match options.get(key)? {
+        EndOptions::FIELDS.iter().map(move |key| match options.get(*key)? {
             serde_json::Value::Null => None,
             serde_json::Value::String(of) => text(of),
             serde_json::Value::Bool(is) => Some(Value::Flag(*is)),
@@ -265,56 +242,4 @@ fn stop(spec: &Spec) -> (&'static str, u64) {
 
 fn name_of<T: serde::Serialize>(value: T) -> Option<Value> {
     serde_json::to_value(value).ok()?.as_str().and_then(text)
-}
-
-#[cfg(test)]
-mod tests {
-    use model::StackRule;
-
-    use super::*;
-
-    #[test]
-    fn every_option_of_an_end_has_its_column() {
-        let all = EndOptions {
-            sndbuf: Some(1),
-            rcvbuf: Some(1),
-            nodelay: Some(true),
-            cork: Some(true),
-            cc: Some("reno".into()),
-            cc_rules: vec![StackRule {
-                name: "x".into(),
-                source: "::/0".into(),
-                source_port: 0,
-                destination: "::/0".into(),
-                destination_port: 0,
-                sndbuf_bytes: 0,
-                rcvbuf_bytes: 0,
-                increase_permille: 1_000,
-                decrease_permille: 500,
-                max_ssthresh: 0,
-                table: true,
-                ignore_local_queue: false,
-                divide: false,
-            }],
-            mss: Some(1),
-            dscp: Some(1),
-            data_addr: Some("127.0.0.1".parse().unwrap()),
-            data_at: Some("127.0.0.1:7000".parse().unwrap()),
-            device: Some("lo".into()),
-            port: Some(1),
-            max_pacing_bps: Some(1),
-            notsent_lowat: Some(1),
-            keepalive_s: Some(1),
-            user_timeout_ms: Some(1),
-            busy_poll_us: Some(1),
-            drain_bps: Some(1),
-            pin: vec![1],
-        };
-        let document = serde_json::to_value(all).unwrap();
-        let mut keys: Vec<&str> = document.as_object().unwrap().keys().map(String::as_str).collect();
-        let mut listed = END_KEYS.to_vec();
-        keys.sort_unstable();
-        listed.sort_unstable();
-        assert_eq!(keys, listed);
-    }
 }

@@ -276,7 +276,7 @@ fn a_sum_of_many_flows_is_no_flow() {
 
 #[test]
 fn another_programs_server_reports_only_at_the_end() {
-    let mut lines = started(Spec { speak: Some("iperf3".into()), ..spec(3) }, false);
+    let mut lines = started(Spec { speak: Some(model::Program::Iperf3), ..spec(3) }, false);
     let first = lines.event(&reading("near", 1, vec![flow(0, Direction::Send, [125_000_000, 0], 0)]));
     assert!(first[0].contains(" sent ") && first[1].contains("1.00 Gbit/s"), "{first:?}");
 }

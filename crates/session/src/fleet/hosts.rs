@@ -104,7 +104,7 @@ impl FleetHost {
     /// The name has no address.
     pub fn data_address(&self) -> Result<Option<SocketAddr>, Failure> {
         let Some(data) = &self.data else { return Ok(None) };
-        if let Ok(address) = values::data_address(data) {
+        if let Ok(address) = values::scoped_endpoint(data) {
             return Ok(Some(address));
         }
         let found = (data.as_str(), 0).to_socket_addrs().ok().and_then(|mut found| found.next());

@@ -7,8 +7,8 @@ use model::{Design, Factor, FactorKind, Inventory, Plan, PlanEnd, Setting};
 
 use super::fields::CellFields;
 use crate::Failure;
-use crate::draft::{FieldError, TestKind, unknown};
 use crate::source::{Located, Table};
+use options::{OptionError, TestKind, unknown};
 
 /// Fields by their names.
 pub(super) type Fields = BTreeMap<String, Located<String>>;
@@ -294,7 +294,7 @@ pub(super) struct Origins<'a> {
 
 impl<'a> Origins<'a> {
     /// The place of the field that `wrong` is about, in a cell with these fields; `None` if the cell does not have it.
-    pub(super) fn place(&self, wrong: &FieldError, cell: &BTreeMap<String, String>) -> Option<&'a Located<String>> {
+    pub(super) fn place(&self, wrong: &OptionError, cell: &BTreeMap<String, String>) -> Option<&'a Located<String>> {
         let keys = [wrong.key.clone(), format!("near.{}", wrong.key), format!("far.{}", wrong.key)];
         let (key, value) = keys.iter().find_map(|key| cell.get_key_value(key))?;
         let is_factor = |factor: &Factor| match factor.kind {

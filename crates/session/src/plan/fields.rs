@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use model::{Factor, Spec};
+use options::{OptionError, Options, Row, TestKind, row, rows_of, split, unknown};
 
-use crate::draft::{FIELDS, Field, FieldError, SpecDraft, TestKind, field, split, unknown};
-use crate::values;
+use crate::{specs, values};
 
 /// Fields that name a cell's hosts, in place of those at the top.
 const HOSTS: [&str; 2] = [Factor::FROM_FIELD, Factor::TO_FIELD];
@@ -51,9 +51,9 @@ impl CellFields {
     }
 
     /// Checks the name of a field, and its value alone; combinations are checked with the cell.
-    pub(super) fn check(&self, key: &str, value: &str) -> Result<(), FieldError> {
+    pub(super) fn check(&self, key: &str, value: &str) -> Result<(), OptionError> {
         let (end, name) = split(key);
-        let wrong = |what: String| Err(FieldError::of_key(key, what));
+        let wrong = |what: String| Err(OptionError::of_key(key, what));
         if name == TestKind::KEY {
             return match end {
                 None => Ok(()),
@@ -62,59 +62,59 @@ impl CellFields {
         }
         if HOSTS.contains(&name) {
             return match end {
-                None => values::host(value).map(drop).map_err(|what| FieldError::of_key(key, what)),
+                None => values::host(value).map(drop).map_err(|what| OptionError::of_key(key, what)),
                 Some(_) => wrong(format!("'{name}' is a host of the cell: omit the prefix")),
             };
         }
         if let Some((_, remedy)) = ELSEWHERE.iter().find(|(other, _)| *other == name) {
             return wrong(format!("'{name}' is not a field of a cell: {remedy}"));
         }
-        let known: BTreeSet<&str> = FIELDS.iter().filter(|field| self.has(field)).map(|field| field.key).collect();
+        let rows = self.patterns.iter().flat_map(|pattern| rows_of(*pattern));
+        let known: BTreeSet<&str> = rows.filter(|row| !is_elsewhere(row)).map(|row| row.key).collect();
         if !known.contains(name) {
             let known: Vec<&str> = known.into_iter().chain([TestKind::KEY]).chain(HOSTS).collect();
             let patterns: Vec<&str> = self.patterns.iter().map(|pattern| pattern.name()).collect();
             return wrong(unknown(name, &known, &format!("thru {}", patterns.join("/"))));
         }
         for pattern in &self.patterns {
-            self.set(&mut SpecDraft::new(*pattern), key, value)?;
+            self.set(&mut Options::new(*pattern), key, value)?;
         }
         Ok(())
     }
 
     /// The spec of a cell, or of each size of a curve. A field that the cell's pattern does not have is ignored: it is another pattern's.
-    pub(super) fn specs(&self, fields: &BTreeMap<String, String>) -> Result<Vec<Spec>, FieldError> {
-        self.draft(fields)?.finish()
+    pub(super) fn specs(&self, fields: &BTreeMap<String, String>) -> Result<Vec<Spec>, OptionError> {
+        specs::of(&self.options(fields)?)
     }
 
     /// The same before its defaults.
-    pub(super) fn draft(&self, fields: &BTreeMap<String, String>) -> Result<SpecDraft, FieldError> {
+    pub(super) fn options(&self, fields: &BTreeMap<String, String>) -> Result<Options, OptionError> {
         let pattern = fields.get(TestKind::KEY).map_or(Ok(TestKind::default()), |name| TestKind::read(name));
-        let mut draft = SpecDraft::new(pattern.map_err(|what| FieldError::of_key(TestKind::KEY, what))?);
+        let mut options = Options::new(pattern.map_err(|what| OptionError::of_key(TestKind::KEY, what))?);
         // The value of an end replaces the one for both.
         let (of_ends, of_both): (Vec<_>, Vec<_>) = fields.iter().partition(|(key, _)| split(key).0.is_some());
         for (key, value) in of_both.into_iter().chain(of_ends) {
-            self.set(&mut draft, key, value)?;
+            self.set(&mut options, key, value)?;
         }
-        Ok(draft)
+        Ok(options)
     }
 
-    /// Sets a field, if the pattern of the draft has it.
-    fn set(&self, draft: &mut SpecDraft, key: &str, value: &str) -> Result<(), FieldError> {
+    /// Sets a field, if the test has it.
+    fn set(&self, options: &mut Options, key: &str, value: &str) -> Result<(), OptionError> {
         if key == SPEAK && value == AGENT {
             return Ok(());
         }
-        let Some(field) = field(split(key).1).filter(|field| field.is_of(draft.pattern)) else { return Ok(()) };
-        if field.is_file {
-            draft.set(key, &self.folder.join(value).display().to_string())
+        let Some(row) = row(split(key).1, options.test) else { return Ok(()) };
+        if row.is_file {
+            options.set(key, &self.folder.join(value).display().to_string())
         } else {
-            draft.set(key, value)
+            options.set(key, value)
         }
     }
+}
 
-    fn has(&self, field: &Field) -> bool {
-        let elsewhere = ELSEWHERE.iter().any(|(other, _)| *other == field.key);
-        !elsewhere && self.patterns.iter().any(|pattern| field.is_of(*pattern))
-    }
+fn is_elsewhere(row: &Row) -> bool {
+    ELSEWHERE.iter().any(|(other, _)| *other == row.key)
 }
 
 #[cfg(test)]
@@ -166,7 +166,8 @@ mod tests {
 
     #[test]
     fn a_file_is_relative_to_the_plan() {
-        let no_such = flags(&["stream"]).check("cc-rules", "labs/none.toml").unwrap_err().to_string();
+        let of = fields(&[("cc", "highspeed"), ("cc-rules", "labs/none.toml")]);
+        let no_such = one(&flags(&["stream"]), &of).unwrap_err();
         assert!(no_such.contains("plans/labs/none.toml"), "{no_such}");
     }
 

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use analysis::plan::PlannedCell;
 use model::{Direction, Factor, FactorKind, HostSettings, Nanos, Plan, Shared, Spec, Stop, Stopping};
+use options::values::any;
+use options::{Options, TestKind, is_key, row, rows_of, split, unknown};
 
-use crate::draft::{FIELDS, SpecDraft, TestKind, field, split, unknown};
 use crate::run::{Hosts, ParsedPlan};
-use crate::values::any;
-use crate::{Failure, safe_rate};
+use crate::{Failure, safe_rate, specs};
 
 /// Most groups: each is a measuring process at both ends, and an agent has at most so many.
 pub const MAX_GROUPS: usize = 64;
@@ -92,7 +92,7 @@ impl Given {
 ///
 /// # Errors
 /// A mistake, with the group and the key; a measurement that cannot have groups.
-pub fn of_groups(common: &SpecDraft, groups: &[String], hosts: &Hosts, rule: Stopping) -> Result<ParsedPlan, Failure> {
+pub fn of_groups(common: &Options, groups: &[String], hosts: &Hosts, rule: Stopping) -> Result<ParsedPlan, Failure> {
     if groups.len() > MAX_GROUPS {
         return Err(Failure::usage(format!("{} groups are too many: use at most {MAX_GROUPS}", groups.len())));
     }
@@ -167,7 +167,7 @@ fn read(text: &str) -> Result<Given, String> {
                 value.push_str(part.trim());
             }
             (Some((key, value)), _) => parts.push((key.trim().to_owned(), value.trim().to_owned())),
-            (None, _) if field(split(part.trim()).1).is_some() => parts.push((part.trim().to_owned(), "true".into())),
+            (None, _) if is_key(split(part.trim()).1) => parts.push((part.trim().to_owned(), "true".into())),
             (None, Some((_, value))) => {
                 value.push(',');
                 value.push_str(part.trim());
@@ -183,7 +183,7 @@ fn read(text: &str) -> Result<Given, String> {
         }
         seen.push(key.clone());
         let own = OWN.contains(&key.as_str()) || COMMON.iter().any(|(common, _)| *common == split(&key).1);
-        if !own && field(split(&key).1).is_none_or(|field| !field.is_of(TestKind::Stream)) {
+        if !own && row(split(&key).1, TestKind::Stream).is_none() {
             return Err(unknown_key(&key));
         }
         given.take(&key, &value)?;
@@ -192,13 +192,13 @@ fn read(text: &str) -> Result<Given, String> {
 }
 
 fn is_known(key: &str) -> bool {
-    OWN.contains(&key) || field(split(key).1).is_some()
+    OWN.contains(&key) || is_key(split(key).1)
 }
 
 fn unknown_key(key: &str) -> String {
     let common = |key: &str| COMMON.iter().any(|(common, _)| *common == key);
-    let fields = FIELDS.iter().filter(|field| field.is_of(TestKind::Stream) && !common(field.key));
-    let known: Vec<&str> = OWN.into_iter().chain(fields.map(|field| field.key)).collect();
+    let rows = rows_of(TestKind::Stream).filter(|row| !common(row.key));
+    let known: Vec<&str> = OWN.into_iter().chain(rows.map(|row| row.key)).collect();
     unknown(key, &known, "a group")
 }
 
@@ -208,18 +208,18 @@ fn name(text: &str) -> Result<String, String> {
 }
 
 /// The spec of a group.
-fn spec_of(common: &SpecDraft, given: &Given, hosts: &Hosts) -> Result<Spec, String> {
-    let mut draft = common.clone();
+fn spec_of(common: &Options, given: &Given, hosts: &Hosts) -> Result<Spec, String> {
+    let mut options = common.clone();
     for (key, value) in &given.keys {
-        replace(&mut draft, key);
+        replace(&mut options, key);
         if key == "direction" {
-            (draft.reverse, draft.both) = direction(value)?;
+            (options.reverse, options.both) = direction(value)?;
         } else {
-            draft.set(key, value).map_err(|error| error.to_string())?;
+            options.set(key, value).map_err(|error| error.to_string())?;
         }
     }
-    safe_rate::check(&draft, hosts.from.as_deref(), hosts.host.as_deref()).map_err(|error| error.to_string())?;
-    let mut spec = draft.one().map_err(|error| error.to_string())?;
+    safe_rate::check(&options, hosts.from.as_deref(), hosts.host.as_deref()).map_err(|error| error.to_string())?;
+    let mut spec = specs::one(&options).map_err(|error| error.to_string())?;
     given.time(&mut spec)?;
     possible(&spec)?;
     let transport = engine::transport::transport(spec.transport.as_str()).map_err(|error| error.to_string())?;
@@ -231,15 +231,15 @@ fn spec_of(common: &SpecDraft, given: &Given, hosts: &Hosts) -> Result<Spec, Str
 }
 
 /// Removes options of the command that a group's key replaces under another name.
-fn replace(draft: &mut SpecDraft, key: &str) {
+fn replace(options: &mut Options, key: &str) {
     match key {
-        "udp" => draft.transport = None,
-        "transport" => draft.udp = false,
-        "direction" | "reverse" | "both" => (draft.reverse, draft.both) = (false, false),
-        "bytes" => draft.count = None,
-        "count" => draft.bytes = None,
-        "wait" => draft.spin = false,
-        "spin" => draft.wait = None,
+        "udp" => options.transport = None,
+        "transport" => options.udp = false,
+        "direction" | "reverse" | "both" => (options.reverse, options.both) = (false, false),
+        "bytes" => options.count = None,
+        "count" => options.bytes = None,
+        "wait" => options.spin = false,
+        "spin" => options.wait = None,
         _ => {}
     }
 }
@@ -300,11 +300,11 @@ pub(super) fn possible(spec: &Spec) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    fn common() -> SpecDraft {
-        SpecDraft { time: Some(Nanos(10_000_000_000)), flows: Some(1), ..SpecDraft::new(TestKind::Stream) }
+    fn common() -> Options {
+        Options { time: Some(Nanos(10_000_000_000)), flows: Some(1), ..Options::new(TestKind::Stream) }
     }
 
-    fn of(common: &SpecDraft, groups: &[&str]) -> Result<ParsedPlan, String> {
+    fn of(common: &Options, groups: &[&str]) -> Result<ParsedPlan, String> {
         let hosts = Hosts { host: Some("127.0.0.1".into()), ..Hosts::default() };
         let groups: Vec<String> = groups.iter().map(ToString::to_string).collect();
         of_groups(common, &groups, &hosts, Stopping::default()).map_err(|failure| failure.to_string())
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_group_has_its_keys_and_the_commands_options_otherwise() {
-        let common = SpecDraft { warmup: Some(Nanos(500_000_000)), ..common() };
+        let common = Options { warmup: Some(Nanos(500_000_000)), ..common() };
         let text = "flows=4, rate=100M,dscp=ef,block=1KiB,cc=bbr,start=2s,stop=8s,direction=reverse,sndbuf=1MiB,2MiB";
         let parsed = of(&common, &[text, "name=bulk,cc=cubic"]).unwrap_or_else(|error| panic!("{error}"));
         let [first, second] = &parsed.specs[..] else { panic!("{:?}", parsed.specs) };
@@ -341,7 +341,7 @@ mod tests {
 
     #[test]
     fn a_group_may_have_a_mix_of_sizes_or_one_size_in_its_place() {
-        let mut common = SpecDraft { udp: true, ..common() };
+        let mut common = Options { udp: true, ..common() };
         common.set("block", "imix").unwrap();
         let parsed = of(&common, &["block=imix:64*2,594,flows=2", "block=1KiB", "rate=1M"]);
         let specs = parsed.unwrap_or_else(|error| panic!("{error}")).specs;
@@ -351,7 +351,7 @@ mod tests {
 
     #[test]
     fn a_key_replaces_the_commands_option_of_another_name() {
-        let common = SpecDraft { udp: true, reverse: true, ..common() };
+        let common = Options { udp: true, reverse: true, ..common() };
         let parsed = of(&common, &["transport=tcp,direction=send", "both", "unpaced"]);
         let specs = parsed.unwrap_or_else(|error| panic!("{error}")).specs;
         assert_eq!((specs[0].transport.as_str(), specs[0].direction), ("tcp", Direction::Send));

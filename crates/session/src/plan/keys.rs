@@ -11,7 +11,8 @@ use crate::Failure;
 use crate::fleet::{self, Fleet};
 use crate::setup::clock_seed;
 use crate::source::{Located, Table};
-use crate::values::{self, above_zero, any, not_negative, whole};
+use crate::values;
+use options::values::{above_zero, any, not_negative, whole};
 
 /// Default numbers of trials per cell: minimum and maximum.
 const REPEAT: (u32, u32) = (6, 64);

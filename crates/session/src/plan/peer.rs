@@ -1,14 +1,14 @@
 //! Cells whose far end is another program.
 
 use analysis::plan::PlannedCell;
-use model::Spec;
+use model::{Program, Spec};
 
-/// Refuses what the program called `name` cannot do.
+/// Refuses what the program cannot do.
 ///
 /// # Errors
 /// What, and what to do instead.
-pub(super) fn check(name: &str, specs: &[Spec]) -> Result<(), String> {
-    let program = peers::protocol(name).map_err(|error| error.to_string())?;
+pub(super) fn check(program: Program, specs: &[Spec]) -> Result<(), String> {
+    let program = peers::protocol(program);
     let checked = match specs.first() {
         Some(spec) if spec.is_point() => program.check_curve(specs),
         _ => specs.iter().try_for_each(|spec| program.check(spec)),
@@ -16,11 +16,11 @@ pub(super) fn check(name: &str, specs: &[Spec]) -> Result<(), String> {
     checked.map_err(|error| error.to_string())
 }
 
-/// Refuses what a plan cannot do at a host without an agent, which the program called `name` is on.
+/// Refuses what a plan cannot do at a host without an agent, which the program is on.
 ///
 /// # Errors
 /// What, and what to do instead.
-pub(super) fn check_hosts(name: &str, cell: &PlannedCell) -> Result<(), String> {
+pub(super) fn check_hosts(name: Program, cell: &PlannedCell) -> Result<(), String> {
     if cell.from.is_some() {
         return Err(format!("`from` with `speak {name}`: thru connects to {name} from this host; omit `from`"));
     }

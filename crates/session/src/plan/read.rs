@@ -6,6 +6,8 @@ use std::net::SocketAddr;
 use analysis::plan::{MAX_CELLS, PlannedCell};
 use engine::transport::{scope_of, transport};
 use model::{ByteSize, Design, Factor, FactorKind, Nanos, Plan, Shared, Spec};
+use options::OptionError;
+use options::values::any;
 use ring::digest::{Context, SHA256};
 
 use super::factors::{Origins, base, check_fields, check_sets, factors, levels_of_list, list};
@@ -13,11 +15,10 @@ use super::fields::CellFields;
 use super::group_tables::GroupTables;
 use super::keys::{fleet, hosts, lab, labels_of, pairs, require, retests, rule, schedule, settings};
 use super::{peer, traffic};
-use crate::draft::{FieldError, check_forwarded};
 use crate::fleet::Fleet;
 use crate::run::ParsedPlan;
 use crate::source::{Source, Table};
-use crate::values::{self, any};
+use crate::specs::{self, check_forwarded};
 use crate::{Failure, safe_rate};
 
 /// Keys at the top of the file.
@@ -124,7 +125,7 @@ pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>, in_lab: b
     groups.time(&top, &planned, &mut specs)?;
     traffic::check(&top, &plan, &planned, &specs)?;
     let (cells, specs) = with_sizes(&mut plan, planned, specs).map_err(wrong_sizes)?;
-    Ok(ParsedPlan { name: top.value("name", values::name)?, fleet, plan, rule, cells, specs })
+    Ok(ParsedPlan { name: top.value("name", options::values::name)?, fleet, plan, rule, cells, specs })
 }
 
 /// The labels of a fleet's hosts.
@@ -221,7 +222,7 @@ fn specs(
         let of = if levels.is_empty() { String::new() } else { format!(" ({})", levels.join(", ")) };
         let name = format!("cell {}{of}", at + 1);
         let wrong = |what: &str| source.wrong(&(0..0), "", format!("{name}: {what}"));
-        let of_field = |error: FieldError| match origins.place(&error, &cell.fields) {
+        let of_field = |error: OptionError| match origins.place(&error, &cell.fields) {
             Some(at) => source.wrong(&at.span, &at.key, format!("{name}: {error}")),
             None => wrong(&error.to_string()),
         };
@@ -233,13 +234,13 @@ fn specs(
         let specs = match known {
             Some(before) => all[before].clone(),
             None => {
-                let draft = fields.draft(&cell.fields).map_err(of_field)?;
-                let specs = draft.clone().finish().map_err(of_field)?;
+                let options = fields.options(&cell.fields).map_err(of_field)?;
+                let specs = specs::of(&options).map_err(of_field)?;
                 if !in_lab {
-                    safe_rate::check(&draft, cell.from.as_deref(), cell.to.as_deref()).map_err(of_field)?;
+                    safe_rate::check(&options, cell.from.as_deref(), cell.to.as_deref()).map_err(of_field)?;
                 }
-                match specs.first().and_then(|spec| spec.speak.as_ref()) {
-                    Some(program) => peer::check(program.as_str(), &specs),
+                match specs.first().and_then(|spec| spec.speak) {
+                    Some(program) => peer::check(program, &specs),
                     None => specs.iter().try_for_each(engine::pattern::check).map_err(|error| error.to_string()),
                 }
                 .map_err(|what| wrong(&what))?;
@@ -247,8 +248,8 @@ fn specs(
                 specs.into_iter().map(with_settings).collect()
             }
         };
-        if let Some(program) = specs.first().and_then(|spec| spec.speak.as_ref()) {
-            peer::check_hosts(program.as_str(), cell).map_err(|what| wrong(&what))?;
+        if let Some(program) = specs.first().and_then(|spec| spec.speak) {
+            peer::check_hosts(program, cell).map_err(|what| wrong(&what))?;
         }
         if !cell.settings.links.is_empty() && !in_lab {
             let key = &cell.settings.links[0].key;

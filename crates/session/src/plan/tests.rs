@@ -365,19 +365,15 @@ host = "c:5201"
 #[test]
 fn a_cell_may_have_another_programs_server_as_its_far_end() {
     let read = plan(SYSTEMS);
-    let ends: Vec<_> = read
-        .cells
-        .iter()
-        .zip(&read.specs)
-        .map(|(cell, spec)| (cell.to.as_deref(), spec.speak.as_ref().map(model::Name::as_str)))
-        .collect();
-    assert_eq!(ends, [(Some("b"), None), (Some("c:5201"), Some("iperf3"))]);
+    let ends: Vec<_> =
+        read.cells.iter().zip(&read.specs).map(|(cell, spec)| (cell.to.as_deref(), spec.speak)).collect();
+    assert_eq!(ends, [(Some("b"), None), (Some("c:5201"), Some(model::Program::Iperf3))]);
     let preview = crate::Preview::of(&read, None, None).unwrap();
     assert_eq!(preview.programs, [["iperf3", "c:5201", "iperf3 -s"].map(str::to_owned)]);
     // A level for an agent, where the program is the factor.
     let levels = plan("to = \"b\"\n[[factor]]\nfield = \"speak\"\nlevels = [\"thru\", \"netperf\"]\n");
     assert_eq!(levels.specs[0].speak, None);
-    assert_eq!(levels.specs[1].speak, Some("netperf".into()));
+    assert_eq!(levels.specs[1].speak, Some(model::Program::Netperf));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use model::{Design, Direction, Factor, FactorKind, Plan, PlanTraffic, Shared, Sp
 use super::groups::{MAX_GROUPS, possible};
 use crate::Failure;
 use crate::source::Table;
-use crate::values::whole;
+use options::values::whole;
 
 /// Permutations or cuts of a plan that gives no number.
 const DRAWS: u32 = 3;

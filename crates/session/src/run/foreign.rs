@@ -7,7 +7,9 @@ use control::ControlError;
 use control::coordinator::{Cancel, Foreign, ForeignCurve, Schedule, run_foreign};
 use control::proto::message::Done;
 use host::{RealSys, Watch, WatchOptions};
-use model::{Cell, EndPass, Event, EventSink, HostSettings, Inventory, Live, RunHeader, Spec, Stop, Stopping, Tool};
+use model::{
+    Cell, EndPass, Event, EventSink, HostSettings, Inventory, Live, Program, RunHeader, Spec, Stop, Stopping, Tool,
+};
 use peers::{Curve, InteropError, Login, PeerProtocol, Server, Sides, TrialObserver};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
@@ -37,13 +39,14 @@ pub(super) struct Far {
 
 /// Refuses measurements that the other program does not support.
 pub(super) fn check(
-    name: &str,
+    program: Program,
     specs: &[Spec],
     schedule: &Schedule,
     has_login: bool,
     hosts: &Hosts,
 ) -> Result<(), Failure> {
-    let program = peers::protocol(name)?;
+    let name = program.name();
+    let program = peers::protocol(program);
     match schedule {
         Schedule::Curve(_) => program.check_curve(specs)?,
         _ => specs.iter().try_for_each(|spec| program.check(spec))?,
@@ -126,10 +129,15 @@ impl Peer {
 }
 
 impl Far {
-    /// The server of the program called `name` at `host`, with its version. A short trial of `spec` shows that it is there, unless
+    /// The server of a program at `host`, with its version. A short trial of `spec` shows that it is there, unless
     /// the protocol alone determines the version.
-    pub(super) async fn reach(name: &str, host: &str, spec: &Spec, cancel: &Cancel) -> Result<(Self, String), Failure> {
-        let program = peers::protocol(name)?;
+    pub(super) async fn reach(
+        program: Program,
+        host: &str,
+        spec: &Spec,
+        cancel: &Cancel,
+    ) -> Result<(Self, String), Failure> {
+        let program = peers::protocol(program);
         let mut far = Self::new(program, host.to_owned(), None);
         let version = match program.version() {
             Some(version) => version.to_owned(),

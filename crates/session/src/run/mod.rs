@@ -61,8 +61,8 @@ struct Here<'s> {
 /// A spec that this build, its transport or the other program does not have; hosts that a launcher does not take.
 pub fn check(request: &Request) -> Result<(), Failure> {
     let Work::Measurement { specs, schedule, login, .. } = &request.work else { return Ok(()) };
-    match &specs[0].speak {
-        Some(name) => foreign::check(name.as_str(), specs, schedule, login.is_some(), &request.hosts)?,
+    match specs[0].speak {
+        Some(program) => foreign::check(program, specs, schedule, login.is_some(), &request.hosts)?,
         None => specs.iter().try_for_each(engine::pattern::check)?,
     }
     if let (Some(launcher), Some(host)) =
@@ -100,9 +100,9 @@ pub fn conduct(request: &Request, screen: &mut dyn Screen) -> Result<Finished, F
         let mut here = Here::open(request, screen)?;
         let failed = match &request.work {
             Work::Plan { parsed, resumed } => plan::measure(request, parsed, resumed.as_deref(), &mut here).await?,
-            Work::Measurement { specs, rule, schedule, login } => match &specs[0].speak {
-                Some(name) => {
-                    let program = peers::protocol(name.as_str())?;
+            Work::Measurement { specs, rule, schedule, login } => match specs[0].speak {
+                Some(program) => {
+                    let program = peers::protocol(program);
                     foreign::measure(request, (specs, rule, schedule), program, login.clone(), &mut here).await?
                 }
                 None => pair::measure(request, (specs, rule, schedule), &mut here).await?,

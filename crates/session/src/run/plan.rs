@@ -8,7 +8,7 @@ use control::coordinator::{self, End, Fleet, Member, PlanSchedule, Target};
 use control::{Access, Answers, ControlError};
 use futures_util::stream::iter;
 use futures_util::{StreamExt, TryStreamExt};
-use model::{Cell, Factor, FactorKind, Inventory, Plan, PlanEnd, Run, RunHeader, RunKind, Shared, Spec, Tool};
+use model::{Cell, Factor, FactorKind, Inventory, Plan, PlanEnd, Program, Run, RunHeader, RunKind, Shared, Spec, Tool};
 
 use super::foreign::Far;
 use super::header::header;
@@ -30,7 +30,7 @@ pub(crate) enum PlanHost {
     /// Another program's server, as the far end only.
     Program {
         /// The program.
-        name: String,
+        program: Program,
         /// Its host.
         host: String,
     },
@@ -64,8 +64,8 @@ pub(crate) fn slots(
     for (cell, spec) in cells.iter().zip(specs) {
         let named = |host: &Option<String>| host.clone().map(PlanHost::Remote);
         let transport = engine::transport::transport(spec.transport.as_str())?;
-        ends.push(if let (Some(name), Some(host)) = (&spec.speak, &cell.to) {
-            let program = PlanHost::Program { name: name.to_string(), host: host.clone() };
+        ends.push(if let (Some(program), Some(host)) = (spec.speak, &cell.to) {
+            let program = PlanHost::Program { program, host: host.clone() };
             (number(PlanHost::LocalNear), Some(number(program)))
         } else if transport.capabilities().single_ended {
             // Measured on the named host.
@@ -221,12 +221,12 @@ async fn reach(
             PlanHost::Remote(name) => {
                 reached.remove(name).ok_or_else(|| Failure::other(format!("{name} was not connected")))?
             }
-            PlanHost::Program { name, host } => {
+            PlanHost::Program { program, host } => {
                 here.sinks.status(&format!("connecting to {host}"));
                 let slot = slots.iter().find(|slot| slot.far == number);
                 let spec = slot.and_then(|slot| parsed.specs.get(slot.cell as usize));
                 let spec = spec.ok_or_else(|| Failure::other("a host without a cell"))?;
-                let (far, version) = Far::reach(name, host, spec, &here.cancel).await?;
+                let (far, version) = Far::reach(*program, host, spec, &here.cancel).await?;
                 here.sinks.note(&format!("{host} answers as {version}"));
                 members.push(Member::program(far));
                 programs.insert(number, version);

@@ -158,8 +158,8 @@ impl Preview {
 
 /// A far end that is another program.
 fn program(host: &PlanHost) -> Option<[String; 3]> {
-    let PlanHost::Program { name, host } = host else { return None };
-    Some([name.clone(), host.clone(), peers::protocol(name).ok()?.server().to_owned()])
+    let PlanHost::Program { program, host } = host else { return None };
+    Some([program.to_string(), host.clone(), peers::protocol(*program).server().to_owned()])
 }
 
 /// The length of a slot's trials, as far as it is known.

@@ -6,8 +6,8 @@ use super::CheckRunner;
 use super::claims::trial;
 use super::within::measure;
 use crate::Failure;
-use crate::draft::{SpecDraft, TestKind};
 use crate::serving::LoopbackAgent;
+use options::{Options, TestKind};
 
 /// Largest cost of a clock read, ns. A clock that costs more needs a system call, not the vDSO.
 const CLOCK_ALLOWED_NS: f64 = 500.0;
@@ -28,15 +28,15 @@ impl CheckRunner<'_> {
         let agent = LoopbackAgent::start()?;
         let (target, exit) = (Some(agent.target.as_str()), self.options.exit);
         self.report("round trips over loopback and shared memory");
-        let memory = shortest(&measure(round_trips("shm", true), None, exit)?);
-        let tcp = shortest(&measure(round_trips("tcp", false), target, exit)?);
+        let memory = shortest(&measure(&round_trips("shm", true), None, exit)?);
+        let tcp = shortest(&measure(&round_trips("tcp", false), target, exit)?);
         let note = format!("the minimum through shared memory; over loopback TCP it is {:.1} µs", tcp / 1e3);
         self.keep(Check::judge(Claim::Loop, "one round trip", [memory, 0.0, tcp * LOOP_SHARE], "ns", note));
         self.report("bytes over loopback");
-        let stream = measure(SpecDraft { time: HALF_SECOND, ..SpecDraft::new(TestKind::Stream) }, target, exit)?;
+        let stream = measure(&Options { time: HALF_SECOND, ..Options::new(TestKind::Stream) }, target, exit)?;
         self.keep(both_ends("tcp over loopback", trial(&stream)));
         self.attempt(&mut |_| {
-            let run = measure(paced(), target, exit)?;
+            let run = measure(&paced(), target, exit)?;
             Ok(vec![both_ends("udp over loopback", trial(&run)), pace(trial(&run))])
         })
     }
@@ -46,23 +46,23 @@ impl CheckRunner<'_> {
 const HALF_SECOND: Option<Nanos> = Some(Nanos(500_000_000));
 
 /// Round trips of one byte.
-fn round_trips(transport: &str, spin: bool) -> SpecDraft {
-    SpecDraft {
+fn round_trips(transport: &str, spin: bool) -> Options {
+    Options {
         transport: Some(transport.into()),
-        block: Some(ByteSize(1)),
+        request: Some(ByteSize(1)),
         spin,
         time: HALF_SECOND,
-        ..SpecDraft::new(TestKind::Rr)
+        ..Options::new(TestKind::Rr)
     }
 }
 
 /// Datagrams at a rate.
-fn paced() -> SpecDraft {
-    SpecDraft {
+fn paced() -> Options {
+    Options {
         udp: true,
         rate: Some(BitRate(PACED_BPS)),
         time: Some(Nanos(2_000_000_000)),
-        ..SpecDraft::new(TestKind::Stream)
+        ..Options::new(TestKind::Stream)
     }
 }
 
@@ -96,15 +96,16 @@ fn pace(trial: Option<&Trial>) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::specs;
     use model::{DatagramTally, EndTally, Ledger};
 
     #[test]
-    fn the_drafts_are_specs_that_loopback_carries() {
-        for draft in [round_trips("shm", true), round_trips("tcp", false), paced()] {
-            let spec = draft.one().unwrap_or_else(|error| panic!("{error}"));
+    fn the_options_give_specs_that_loopback_carries() {
+        for options in [round_trips("shm", true), round_trips("tcp", false), paced()] {
+            let spec = specs::one(&options).unwrap_or_else(|error| panic!("{error}"));
             assert!(engine::pattern::check(&spec).is_ok(), "{spec:?}");
         }
-        assert_eq!(paced().one().map(|spec| spec.rate_bps).ok(), Some(Some(PACED_BPS)));
+        assert_eq!(specs::one(&paced()).map(|spec| spec.rate_bps).ok(), Some(Some(PACED_BPS)));
     }
 
     #[test]

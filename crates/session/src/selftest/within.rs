@@ -3,24 +3,24 @@
 use control::ControlError;
 use control::coordinator::{Schedule, Unfixed};
 use model::{Event, EventSink, Run, SinkError, Stopping};
+use options::Options;
 
-use crate::draft::SpecDraft;
-use crate::{Failure, Finished, Hosts, Request, Screen, Work};
+use crate::{Failure, Finished, Hosts, Request, Screen, Work, specs};
 
-/// One trial of `draft` to the agent at `host`, or between two ends that need none.
+/// One trial of `options` to the agent at `host`, or between two ends that need none.
 ///
 /// # Errors
 /// What keeps the run from beginning, or ended it before its time, which includes a signal.
-pub(super) fn measure(draft: SpecDraft, host: Option<&str>, exit: fn() -> !) -> Result<Run, Failure> {
-    let request = request(draft, host, exit)?;
+pub(super) fn measure(options: &Options, host: Option<&str>, exit: fn() -> !) -> Result<Run, Failure> {
+    let request = request(options, host, exit)?;
     crate::check(&request)?;
     ended(crate::conduct(&request, &mut Silent)?)
 }
 
-fn request(draft: SpecDraft, host: Option<&str>, exit: fn() -> !) -> Result<Request, Failure> {
-    let kind = draft.pattern.run_kind();
+fn request(options: &Options, host: Option<&str>, exit: fn() -> !) -> Result<Request, Failure> {
+    let kind = options.test.into();
     let work = Work::Measurement {
-        specs: draft.finish()?,
+        specs: specs::of(options)?,
         rule: Stopping { min_trials: 1, max_trials: 1, ..Stopping::default() },
         schedule: Schedule::Single(Unfixed::default()),
         login: None,
@@ -60,8 +60,8 @@ mod tests {
     use model::{ByteSize, Ending, Pattern, RunHeader};
 
     use super::*;
-    use crate::draft::TestKind;
     use crate::failure::INTERRUPTED;
+    use options::TestKind;
 
     fn exit() -> ! {
         panic!("no signal came")
@@ -69,8 +69,8 @@ mod tests {
 
     #[test]
     fn a_request_is_one_trial_that_is_not_stored() {
-        let draft = SpecDraft { block: Some(ByteSize(7)), ..SpecDraft::new(TestKind::Rr) };
-        let request = request(draft, Some("127.0.0.1:9"), exit).unwrap_or_else(|failure| panic!("{failure}"));
+        let options = Options { request: Some(ByteSize(7)), ..Options::new(TestKind::Rr) };
+        let request = request(&options, Some("127.0.0.1:9"), exit).unwrap_or_else(|failure| panic!("{failure}"));
         let Work::Measurement { specs, rule, .. } = &request.work else { panic!("a measurement") };
         assert_eq!((specs.len(), specs[0].pattern, specs[0].block), (1, Pattern::Rr, 7));
         assert_eq!((rule.min_trials, rule.max_trials, request.unstored), (1, 1, true));
@@ -79,8 +79,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_measured_is_refused() {
-        let draft = SpecDraft { transport: Some("pigeon".into()), ..SpecDraft::new(TestKind::Rr) };
-        assert!(measure(draft, None, exit).is_err_and(|failure| failure.to_string().contains("pigeon")));
+        let options = Options { transport: Some("pigeon".into()), ..Options::new(TestKind::Rr) };
+        assert!(measure(&options, None, exit).is_err_and(|failure| failure.to_string().contains("pigeon")));
     }
 
     #[test]

@@ -21,7 +21,7 @@ use super::rights::{self, Wanted};
 use super::{PeerOptions, PeerServers};
 use crate::failure::Failure;
 use crate::signals::Signals;
-use crate::values::data_address;
+use crate::values::scoped_endpoint;
 use crate::{agent_keys, citation, setup};
 
 /// Where an agent's clients may capture packets: `DIR`, `DIR,payload`, or `payload` for the current folder.
@@ -271,8 +271,8 @@ fn addresses(texts: &[String]) -> Result<Vec<SocketAddr>, Failure> {
             text.parse::<SocketAddr>()
                 .or_else(|_| bare.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, DEFAULT_PORT)))
                 .or_else(|_| match text.strip_suffix("]:0") {
-                    Some(scoped) => data_address(scoped.trim_start_matches('[')),
-                    None => data_address(text).map(|at| if at.port() == 0 { at_port(at, DEFAULT_PORT) } else { at }),
+                    Some(scoped) => scoped_endpoint(scoped.trim_start_matches('[')),
+                    None => scoped_endpoint(text).map(|at| if at.port() == 0 { at_port(at, DEFAULT_PORT) } else { at }),
                 })
                 .map(with_scope)
                 .map_err(|_| {

@@ -10,8 +10,8 @@ use std::path::Path;
 use lab::Topology;
 use model::{PlanLab, Shared, Spec};
 
-use crate::draft::unknown;
 use crate::failure::Failure;
+use options::unknown;
 pub use read::read;
 
 /// A topology that comes with the program.

@@ -6,10 +6,10 @@ use std::path::Path;
 use lab::topology::{Carrier, Link, Node, NodeKind};
 use lab::{DirectionSpec, Topology};
 
-use crate::draft::unknown;
 use crate::failure::Failure;
 use crate::source::{Located, Source, Table};
-use crate::values::whole;
+use options::unknown;
+use options::values::whole;
 
 /// Keys at the top of the file.
 const TOP: [&str; 8] = ["name", "about", "seed", "vars", "sysctl", "host", "router", "switch"];

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use clap::Args;
 use control::coordinator::{PairedPlan, Schedule, Unfixed};
 use model::{Nanos, Ratio, RunKind, Spec};
-use session::draft::SpecDraft;
+use options::Options;
+use options::values::{SetFlag, above_zero, whole};
 use session::paired::LEAST_PAIRS;
-use session::values::{SetFlag, above_zero, whole};
-use session::{Failure, Work, paired, safe_rate};
+use session::{Failure, Work, paired, safe_rate, specs};
 
-use crate::flags::{self, Output, Peer};
+use crate::flags::{self, Given, OfBothSides, Output, Peer};
 use crate::measure::measure;
 use crate::registries::one_of;
 use crate::shape::Shape;
@@ -22,6 +22,8 @@ use crate::spec_args::{self, SpecError, Worded};
 pub struct AbArgs {
     #[command(flatten)]
     peer: Peer,
+    #[command(flatten)]
+    shared: Given<OfBothSides>,
 
     /// Side A: the flags of `thru stream`, `thru rr` or `thru transfer` in one string, which may begin with the command.
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true, required_unless_present = "a_file")]
@@ -88,9 +90,9 @@ fn compare(args: &AbArgs) -> Result<u8, Failure> {
     // A file is taken as it is.
     let side = |name, words: Option<&String>, file: Option<&PathBuf>| match (words, file) {
         (Some(words), _) => {
-            let Worded { draft, own_time } = of_words(name, words, &args.pattern)?;
-            safe_rate::check(&draft, from, host)?;
-            Ok((draft.one()?, own_time))
+            let Worded { options, own_time } = of_words(name, words, &args.pattern)?;
+            safe_rate::check(&options, from, host)?;
+            Ok((specs::one(&options)?, own_time))
         }
         (None, Some(file)) => Ok((paired::of_file(file)?, false)),
         (None, None) => Err(Failure::usage(format!("--{name} is missing"))),
@@ -107,16 +109,14 @@ fn compare(args: &AbArgs) -> Result<u8, Failure> {
         }),
         login: None,
     };
-    let request = args.output.request(RunKind::Ab, args.peer.hosts(), work);
+    let request = args.output.request(RunKind::Ab, args.peer.hosts(&args.shared.options), work);
     measure(&request, &args.output, Shape::default())
 }
 
 impl AbArgs {
     /// A spec with the addresses and the settings of both sides.
     fn common(&self) -> Result<Spec, Failure> {
-        let mut draft = SpecDraft { set: self.set.clone(), ..SpecDraft::default() };
-        self.peer.fill(&mut draft);
-        Ok(draft.one()?)
+        Ok(specs::one(&Options { set: self.set.clone(), ..self.shared.options.clone() })?)
     }
 }
 
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn a_side_is_one_measurement_with_its_own_flags() {
         let side = |words: &str| {
-            let spec = of_words("b", words, "stream").and_then(|side| Ok(side.draft.one()?));
+            let spec = of_words("b", words, "stream").and_then(|side| Ok(specs::one(&side.options)?));
             spec.map_err(|failure| failure.to_string())
         };
         assert_eq!(

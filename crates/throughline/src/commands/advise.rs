@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 use control::coordinator::{AdvisePlan, Schedule};
 use model::{ByteSize, Goal, Nanos, Pattern, Ratio, RunKind, Spec};
-use session::draft::{SpecDraft, TestKind};
-use session::values::{above_zero, at_least, one_block, whole};
+use options::values::{BlockFlag, above_zero, at_least, one_block, whole};
+use options::{Options, TestKind};
 use session::{Failure, Work, files, searching};
 
-use crate::flags::{self, Load, Output, Peer, Sockets};
+use crate::flags::{self, Given, OfSearch, Output, Peer, ShortFor};
 use crate::measure::measure_run;
 use crate::registries::choice;
 use crate::shape::Shape;
@@ -65,9 +65,9 @@ pub struct AdviseArgs {
     write_sysctl: Option<PathBuf>,
 
     #[command(flatten)]
-    load: Load,
+    given: Given<OfSearch>,
     #[command(flatten)]
-    sockets: Sockets,
+    short_for: ShortFor,
     #[command(flatten)]
     output: Output,
 }
@@ -82,7 +82,8 @@ const GOALS: [(&str, &str); 3] = [
 /// Runs it.
 pub fn run(args: &AdviseArgs) -> Result<u8, Failure> {
     let goal = args.goal;
-    let spec = searching::spec(args.draft(goal), goal)?;
+    let options = args.options(goal);
+    let spec = searching::spec(&options, goal)?;
     let sysctl = args.write_sysctl.as_deref().map(searching::sysctl_files);
     sysctl.iter().flatten().try_for_each(|path| files::check_writable(path))?;
     let work = Work::Measurement {
@@ -91,7 +92,7 @@ pub fn run(args: &AdviseArgs) -> Result<u8, Failure> {
         schedule: Schedule::Advise(args.plan(goal)),
         login: None,
     };
-    let request = args.output.request(RunKind::Advise, args.peer.hosts(), work);
+    let request = args.output.request(RunKind::Advise, args.peer.hosts(&options), work);
     let (run, code) = measure_run(&request, &args.output, Shape::default())?;
     if let Some(run) = run {
         for (path, text) in sysctl.iter().flatten().zip(report::sysctl_files(&run)) {
@@ -103,19 +104,19 @@ pub fn run(args: &AdviseArgs) -> Result<u8, Failure> {
 
 impl AdviseArgs {
     /// The options that the flags give.
-    fn draft(&self, goal: Goal) -> SpecDraft {
-        let kind = if analysis::advice::pattern(goal) == Pattern::Rr { TestKind::Rr } else { TestKind::Stream };
-        let mut draft = SpecDraft {
-            block: self.block,
-            time: Some(self.time.unwrap_or(PILOT)),
-            stall: Some(self.stall),
-            host_is_ipv6: kind == TestKind::Stream && self.block.is_none() && self.peer.is_ipv6(),
-            ..SpecDraft::new(kind)
-        };
-        self.peer.fill(&mut draft);
-        self.load.fill(&mut draft);
-        self.sockets.fill(&mut draft);
-        draft
+    fn options(&self, goal: Goal) -> Options {
+        let mut options = self.given.options.clone();
+        options.time = Some(self.time.unwrap_or(PILOT));
+        options.stall = Some(self.stall);
+        if analysis::advice::pattern(goal) == Pattern::Rr {
+            options.test = TestKind::Rr;
+            options.request = self.block;
+        } else {
+            options.block = self.block.map(BlockFlag::One);
+            options.host_is_ipv6 = self.block.is_none() && self.peer.is_ipv6(&options);
+        }
+        self.short_for.add_to(&mut options);
+        options
     }
 
     fn plan(&self, goal: Goal) -> AdvisePlan {

@@ -22,7 +22,7 @@ pub struct ImportArgs {
     format: Option<String>,
 
     /// Name of the runs; `-2`, `-3` ... is added from the second on [default: the file name].
-    #[arg(long, value_parser = session::values::name)]
+    #[arg(long, value_parser = options::values::name)]
     name: Option<String>,
 
     /// Database file of the runs [default: throughline/runs.sqlite in $XDG_DATA_HOME or ~/.local/share].

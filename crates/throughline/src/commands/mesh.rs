@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use model::{ByteSize, Nanos, Ratio, RunKind, TrafficKind};
+use options::values::{above_zero, variable, whole};
 use session::fleet::{self, Directions, Mesh, MeshTraffic, Pairing};
 use session::setup::clock_seed;
-use session::values::{above_zero, variable, whole};
 use session::{Failure, Hosts, Work, bus_runs, stored};
 
 use super::run::preview;

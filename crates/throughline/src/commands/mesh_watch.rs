@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use model::{Event, EventSink, Nanos, SinkError};
+use options::values::{above_zero, whole};
 use session::fleet::{self, Conditions, Endpoint, Told, Watch};
-use session::values::{above_zero, whole};
 use session::{Failure, Hosts, Screen};
 
 use super::mesh::What;
@@ -75,7 +75,7 @@ impl AlertFlags {
 #[derive(Debug, Args)]
 struct Series {
     /// Name of the series: that of its runs in the store [default: watch- and the name of the fleet's file].
-    #[arg(long, value_parser = session::values::name)]
+    #[arg(long, value_parser = options::values::name)]
     name: Option<String>,
 
     /// Database file of the runs [default: throughline/runs.sqlite in $XDG_DATA_HOME or ~/.local/share].

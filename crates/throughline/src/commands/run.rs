@@ -4,10 +4,10 @@ use model::RunKind;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use options::values::variable;
 use report::PlanPreview;
 use session::running_lab::{again_within, is_inside};
 use session::setup::command_line;
-use session::values::variable;
 use session::{Earlier, Failure, Hosts, ParsedPlan, Preview, Work, plan, stored};
 
 use super::lab::{print_report, tell};

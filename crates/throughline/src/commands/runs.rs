@@ -11,7 +11,7 @@ use session::setup::{read_store, store_path};
 #[derive(Debug, Args)]
 pub struct RunsArgs {
     /// Number of runs to list, the newest first.
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = session::values::whole(1..=usize::MAX))]
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = options::values::whole(1..=usize::MAX))]
     limit: usize,
 
     /// Print one JSON object per line.

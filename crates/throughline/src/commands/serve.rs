@@ -7,9 +7,10 @@ use std::time::Duration;
 use clap::Args;
 use control::agent::{Captures, Limits};
 use model::{BitRate, Nanos, Spec};
+use options::values::{above_zero, whole};
 use session::Failure;
 use session::serving::{self, PeerOptions, PeerProgram, ServeOptions};
-use session::values::{above_zero, scoped_address, whole};
+use session::values::scoped_address;
 
 use crate::flags::UsersFlags;
 use crate::registries;

@@ -1,7 +1,7 @@
 //! `thru settle`: restores the settings of a process that was killed.
 
 use clap::Args;
-use session::values::whole;
+use options::values::whole;
 use session::{Failure, settle};
 
 /// Arguments of `thru settle`.

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 use model::Nanos;
-use session::values::{self, at_least};
+use options::values::at_least;
+use session::values;
 use session::{Failure, facts};
 use tui::{HostView, Screen, Wish};
 

@@ -3,34 +3,24 @@
 use clap::Args;
 use control::coordinator::{Schedule, Unfixed};
 use model::RunKind;
-use session::draft::{self, SpecDraft, TestKind};
+use options::Options;
 use session::{Failure, Work};
 
-use crate::flags::{self, Bulk, Load, Observing, Output, Peer, Precision, Sockets};
+use crate::flags::{Bulk, Given, OfTransfer, Output, Peer, Precision, ShortFor, bulk};
 use crate::measure::measure;
-use crate::registries;
 
 /// Flags of `thru transfer`.
 #[derive(Debug, Args)]
-#[command(mut_arg("count", |count| count.help("Number of blocks to transfer, over all flows")))]
-#[command(mut_arg("bytes", |bytes| bytes.help("Number of bytes to transfer instead of --count, over all flows")))]
 #[command(after_help = concat!(include_str!("../help/transfer.txt"), "\n", include_str!("../help/iperf3.txt")).trim_end())]
 pub struct TransferArgs {
     #[command(flatten)]
     peer: Peer,
     #[command(flatten)]
-    load: Load,
+    given: Given<OfTransfer>,
+    #[command(flatten)]
+    short_for: ShortFor,
     #[command(flatten)]
     bulk: Bulk,
-
-    #[arg(long, value_name = "PROGRAM", help = registries::speak_help("transfer"), value_parser = draft::program,
-          help_heading = flags::HOSTS)]
-    speak: Option<String>,
-
-    #[command(flatten)]
-    sockets: Sockets,
-    #[command(flatten)]
-    observing: Observing,
     #[command(flatten)]
     precision: Precision,
     #[command(flatten)]
@@ -39,19 +29,12 @@ pub struct TransferArgs {
 
 impl TransferArgs {
     /// The options that the flags give.
-    pub fn draft(&self) -> SpecDraft {
-        let mut draft = SpecDraft {
-            speak: self.speak.clone(),
-            host_is_ipv6: self.bulk.sizes_by_family() && self.peer.is_ipv6(),
-            stall: Some(self.precision.stall),
-            ..SpecDraft::new(TestKind::Transfer)
-        };
-        self.peer.fill(&mut draft);
-        self.load.fill(&mut draft);
-        self.bulk.fill(&self.load, &mut draft);
-        self.sockets.fill(&mut draft);
-        self.observing.fill(&mut draft);
-        draft
+    pub fn options(&self) -> Options {
+        let mut options = self.given.options.clone();
+        self.short_for.add_to(&mut options);
+        self.bulk.add_to(&mut options);
+        options.host_is_ipv6 = bulk::sizes_by_family(&options) && self.peer.is_ipv6(&options);
+        options
     }
 }
 
@@ -59,12 +42,13 @@ impl TransferArgs {
 pub fn run(args: &TransferArgs) -> Result<u8, Failure> {
     // One trial unless --trials requests more.
     let precision = Precision { trials: args.precision.trials.or(Some(1)), ..args.precision.clone() };
+    let options = args.options();
     let work = Work::Measurement {
-        specs: vec![Bulk::started_safely(args.draft(), &args.peer)?],
+        specs: vec![bulk::started_safely(options.clone(), &args.peer)?],
         rule: precision.rule(None),
         schedule: Schedule::Single(Unfixed::default()),
         login: None,
     };
-    let request = args.output.request(RunKind::Transfer, args.peer.hosts(), work);
+    let request = args.output.request(RunKind::Transfer, args.peer.hosts(&options), work);
     measure(&request, &args.output, args.bulk.shape())
 }

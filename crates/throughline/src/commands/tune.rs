@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use model::{Change, Nanos, Setting};
+use options::values::above_zero;
 use serde_json::{Value, json};
 use session::Failure;
 use session::tuning::{self, Changed, Ending, Place, TuneRequest};
-use session::values::{self, above_zero};
+use session::values;
 
 use crate::console;
 

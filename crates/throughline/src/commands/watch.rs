@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use clap::Args;
 use model::{Nanos, Watched};
-use session::values::{self, at_least, whole};
+use options::values::{at_least, whole};
+use session::values;
 use session::{Failure, facts};
 
 use crate::console;

@@ -70,7 +70,8 @@ fn is_offered(arg: &Arg) -> bool {
     let output = arg.get_help_heading() == Some(OUTPUT) && name != "name";
     let login = arg.get_help_heading() == Some(LOGIN);
     // Anyone who has the token of the page reads and writes no file of their choice.
-    let is_file_by_name = arg.get_value_names().is_some_and(|names| names.iter().any(|name| name == "FILE"));
+    let names = arg.get_value_names().unwrap_or_default();
+    let is_file_by_name = names.iter().any(|name| name == "FILE" || name == "DIR");
     let file = is_file_by_name || arg.get_value_parser().type_id() == TypeId::of::<PathBuf>();
     !(arg.is_hide_set() || help || output || login || file || LEFT_OUT.contains(&name))
 }

@@ -20,7 +20,7 @@ pub struct WhyArgs {
     runs: Vec<String>,
 
     /// Number of one cell to explain [default: all].
-    #[arg(long, value_name = "N", value_parser = session::values::whole(0..=u32::MAX))]
+    #[arg(long, value_name = "N", value_parser = options::values::whole(0..=u32::MAX))]
     cell: Option<u32>,
 
     /// Print a JSON document.

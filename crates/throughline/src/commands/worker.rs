@@ -2,8 +2,8 @@
 
 use clap::Args;
 use control::agent::WorkerLimits;
+use options::values::whole;
 use session::Failure;
-use session::values::whole;
 
 /// Flags of `thru worker`.
 #[derive(Debug, Args)]

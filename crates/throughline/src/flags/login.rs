@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
+use model::Program;
+use options::values::whole;
 use peers::{Login, Padding, SKEW_S};
 use session::Failure;
 use session::serving::UserFiles;
-use session::values::whole;
 
 /// Headings of the flags.
 pub const LOGIN: &str = "Login to an iperf3 server";
@@ -31,9 +32,9 @@ pub struct LoginFlags {
 
 impl LoginFlags {
     /// The user, with the password.
-    pub fn read(&self, speak: Option<&str>) -> Result<Option<Arc<Login>>, Failure> {
+    pub fn read(&self, speak: Option<Program>) -> Result<Option<Arc<Login>>, Failure> {
         let (Some(name), Some(key)) = (&self.username, &self.rsa_public_key_path) else { return Ok(None) };
-        match speak.map(peers::protocol).transpose()? {
+        match speak.map(peers::protocol) {
             Some(program) => program.check_login()?,
             None => {
                 return Err(Failure::usage("--username is a login to an iperf3 server: add --speak iperf3"));

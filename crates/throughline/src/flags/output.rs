@@ -41,7 +41,7 @@ pub struct Output {
     iperf3_json: bool,
 
     /// Name of the run in the store [default: none].
-    #[arg(long, value_parser = session::values::name)]
+    #[arg(long, value_parser = options::values::name)]
     pub name: Option<String>,
 
     /// Database file of the runs [default: throughline/runs.sqlite in $XDG_DATA_HOME or ~/.local/share].

@@ -1,9 +1,8 @@
 //! The stop rule: when an interval is narrow enough, or the time is up.
 
 use clap::Args;
-use model::{Nanos, Ratio, Spec, Stopping};
-
-use session::values::{above_zero, at_least, whole};
+use model::{Nanos, Ratio, Stopping};
+use options::values::{above_zero, whole};
 
 /// The stop rule of a measurement.
 #[derive(Debug, Clone, Args)]
@@ -25,10 +24,6 @@ pub struct Precision {
     /// Seed of all random choices [default: from the clock; recorded in the run].
     #[arg(long, value_name = "N", value_parser = whole(0..=u64::MAX))]
     pub seed: Option<u64>,
-
-    /// End a trial in which no byte moves for this long, and mark it `stalled`.
-    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = at_least(Nanos(Spec::MIN_STALL_NS)))]
-    pub stall: Nanos,
 }
 
 impl Precision {

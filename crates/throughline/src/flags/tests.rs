@@ -1,26 +1,19 @@
-//! Flags and the keys of a draft are the same, and give the same specs.
+//! Flags and the keys of plans give the same specs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use clap::{Arg, FromArgMatches};
 use model::{Pattern, Spec};
+use options::{TestKind, Topic, row};
 use serde_json::{Map, Value};
-use session::draft::{FIELDS, Field, TestKind, field};
+use session::specs;
 
-use super::*;
 use crate::args::{Args as CommandLine, Command};
-use crate::spec_args::RUN_WIDE;
 use crate::{spelling, usage};
-
-/// Flags of `thru curve` for the run as a whole: which sizes are added or left out while it runs, their order, and its output.
-const OF_CURVE: [&str; 6] = ["adaptive", "order", "limit", "np", "no_ceiling", "all"];
-
-/// Flags that are short for others, and other programs' spellings.
-const SHORT_FOR_OTHERS: [&str; 2] = ["window", "rate_of_flow"];
 
 /// Lines of flags with their specs: the blocks, and what differs from a stream over tcp.
 const SPECS: &str = include_str!("../../../session/testdata/specs.json");
-/// Lines of flags that no draft can be finished with, the key that the error is about, and the error.
+/// Lines of flags that give no spec, the key that the error is about, and the error.
 const REFUSED: &str = include_str!("../../../session/testdata/refused.json");
 
 /// Each line of the table with its specs.
@@ -40,13 +33,11 @@ fn table() -> Vec<(String, Vec<Spec>)> {
     rows.iter().map(|row| (row["line"].as_str().unwrap().to_owned(), specs(row))).collect()
 }
 
-/// The flags of a pattern's command that belong to a spec.
-fn flags(pattern: TestKind) -> Vec<Arg> {
+/// The flags of a test's command that are options.
+fn flags(test: TestKind) -> Vec<Arg> {
     let command = crate::args::command();
-    let arguments = command.find_subcommand(pattern.name()).unwrap().get_arguments();
-    let others: Vec<&str> = RUN_WIDE.into_iter().chain(OF_CURVE).chain(SHORT_FOR_OTHERS).collect();
-    let of_spec = |arg: &&Arg| !others.contains(&arg.get_id().as_str());
-    arguments.filter(of_spec).cloned().collect()
+    let arguments = command.find_subcommand(test.name()).unwrap().get_arguments();
+    arguments.filter(|arg| row(arg.get_id().as_str(), test).is_some()).cloned().collect()
 }
 
 /// The specs of a command line, or its error as a user sees it.
@@ -54,10 +45,10 @@ fn by_flags(line: &str) -> Result<Vec<Spec>, String> {
     let words = ["thru"].into_iter().chain(line.split_whitespace());
     let matches = crate::args::command().try_get_matches_from(words).map_err(|error| usage::sentence(&error))?;
     match CommandLine::from_arg_matches(&matches).unwrap().command {
-        Command::Stream(args) => args.draft().finish(),
-        Command::Rr(args) => args.draft().finish(),
-        Command::Transfer(args) => args.draft().finish(),
-        Command::Curve(args) => args.draft().finish(),
+        Command::Stream(args) => specs::of(&args.options()),
+        Command::Rr(args) => specs::of(&args.options()),
+        Command::Transfer(args) => specs::of(&args.options()),
+        Command::Curve(args) => specs::of(&args.options()),
         other => panic!("{other:?}"),
     }
     .map_err(|failure| {
@@ -78,27 +69,6 @@ fn by_plan(line: &str) -> Result<Vec<Spec>, String> {
     }
     let plan = session::plan::read("plan.toml", text, &BTreeMap::new(), false);
     plan.map(|plan| plan.specs.iter().map(|spec| Spec::clone(spec)).collect()).map_err(|failure| failure.to_string())
-}
-
-#[test]
-fn each_flag_of_a_measurement_is_a_field_and_each_field_a_flag() {
-    for pattern in TestKind::ALL {
-        let flags = flags(pattern);
-        let names: BTreeSet<&str> = flags.iter().filter_map(Arg::get_long).collect();
-        let fields: BTreeSet<&str> =
-            FIELDS.iter().filter(|field| field.is_of(pattern)).map(|field| field.key).collect();
-        assert_eq!(names, fields, "{}", pattern.name());
-        for flag in flags {
-            let of: &Field = field(flag.get_long().unwrap_or_default()).unwrap();
-            assert_eq!(
-                of.per_end,
-                flag.get_help_heading() == Some(PER_END) && !of.is_file && of.key != "set",
-                "{}",
-                of.key
-            );
-            assert_eq!(of.is_file, flag.get_value_hint() == clap::ValueHint::FilePath, "{}", of.key);
-        }
-    }
 }
 
 #[test]
@@ -130,62 +100,6 @@ fn flags_and_plans_refuse_the_same() {
 }
 
 #[test]
-fn flags_and_fields_take_the_same_values() {
-    let values = [
-        "x",
-        "-1",
-        "0",
-        "1",
-        "1.5",
-        "99999999999999999999",
-        "",
-        "1,x",
-        "10ms",
-        "1us",
-        "40000s",
-        "64KiB",
-        "2GiB",
-        "1Gbit",
-        "1GB",
-        "auto",
-        "copy",
-        "gso,trunc",
-        "series",
-        "off",
-        "udp",
-        "::1",
-        "iperf3",
-        "1000/s",
-        "0-3",
-        "fast:alpha=x",
-        "1,",
-        ",",
-        "70000",
-        "near:dev.a.mtu=9000",
-    ];
-    let mut accepted = 0;
-    for pattern in TestKind::ALL {
-        let command = crate::args::command().find_subcommand(pattern.name()).unwrap().clone();
-        for flag in flags(pattern).iter().filter(|flag| flag.get_action().takes_values()) {
-            let key = flag.get_long().unwrap();
-            for value in values {
-                let word = format!("--{key}={value}");
-                let by_flag = command.clone().try_get_matches_from(["thru", &word]).map(drop);
-                let by_field = SpecDraft::new(pattern).set(key, value);
-                // clap has its own words for a value that is missing.
-                if value.is_empty() {
-                    continue;
-                }
-                accepted += usize::from(by_flag.is_ok());
-                let said = by_flag.map_err(|error| usage::sentence(&error));
-                assert_eq!(said, by_field.map_err(|error| format!("--{error}")), "{} {word}", pattern.name());
-            }
-        }
-    }
-    assert!(accepted > 500, "{accepted}");
-}
-
-#[test]
 fn a_default_that_help_names_is_the_default() {
     let mut named = 0;
     for (pattern, line) in [
@@ -196,7 +110,7 @@ fn a_default_that_help_names_is_the_default() {
     ] {
         let specs = by_flags(line).unwrap();
         // The defaults of socket options are the kernel's.
-        for flag in flags(pattern).iter().filter(|flag| flag.get_help_heading() != Some(PER_END)) {
+        for flag in flags(pattern).iter().filter(|flag| flag.get_help_heading() != Topic::Sockets.heading()) {
             let key = flag.get_long().unwrap();
             let help = flag.get_help().map(ToString::to_string).unwrap_or_default();
             let written =

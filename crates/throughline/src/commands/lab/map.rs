@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use session::values::{variable, variables};
+use options::values::variable;
+use session::values::variables;
 use session::{Failure, topology};
 
 use crate::output;

@@ -10,8 +10,9 @@ mod up;
 use clap::{Args, Subcommand};
 use lab::Topology;
 use model::LabReport;
+use options::values::variable;
 use session::running_lab::LabEvent;
-use session::values::{variable, variables};
+use session::values::variables;
 use session::{Failure, topology};
 
 use crate::console;

@@ -47,10 +47,6 @@ impl Transport for Quic {
         Capabilities::STREAM
     }
 
-    fn has_congestion_controls(&self) -> bool {
-        true
-    }
-
     fn listen(&self, spec: &Spec, listen: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
         let wanted = listen.wanted(spec);
         let failed = |source: io::Error| EngineError::socket("listen on", wanted, source);

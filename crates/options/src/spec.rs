@@ -4,97 +4,15 @@ mod choices;
 mod exchanges;
 mod facts;
 
-use std::net::{IpAddr, SocketAddr};
-
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::choices::{Direction, Family, Io, Name, Role, Stop, Strategy};
 use crate::{
-    ByteSize, CaptureSpec, Engine, HostSettings, Mix, MixStep, ModelError, Observe, Pattern, Payload, StackRule,
-    TransportFacts,
+    ByteSize, CaptureSpec, EndOptions, Engine, HostSettings, Mix, MixStep, Observe, Pattern, Payload, Program,
+    TransportFacts, ValueError,
 };
-
-/// The socket and thread options of one end. Null means the kernel's default.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(default)]
-pub struct EndOptions {
-    /// Requested SO_SNDBUF in bytes; [`SocketFacts`](crate::SocketFacts) has the obtained value.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sndbuf: Option<u64>,
-    /// Requested SO_RCVBUF in bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rcvbuf: Option<u64>,
-    /// TCP_NODELAY; null means on for round trips and off for streams.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub nodelay: Option<bool>,
-    /// TCP_CORK.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cork: Option<bool>,
-    /// TCP_CONGESTION: the name of a congestion control, or one that the agent loads, with its parameters (`fast:alpha=400`).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cc: Option<String>,
-    /// Rules of that congestion control for some destinations.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub cc_rules: Vec<StackRule>,
-    /// TCP_MAXSEG in bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mss: Option<u32>,
-    /// Differentiated services code point, 0 to 63.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dscp: Option<u8>,
-    /// Data address of this end: the far end listens on it (`--data`), the near end binds to it (`--data-from`).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub data_addr: Option<IpAddr>,
-    /// Where the near end connects for data (an option of the far end), if the far end does not know it: a forwarded port, or a
-    /// link-local address with its interface. Port 0 stands for the port at which the far end listens.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
-    pub data_at: Option<SocketAddr>,
-    /// SO_BINDTODEVICE.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub device: Option<String>,
-    /// First local port: flow `i` of the near end uses port + `i`, the far end listens on the port.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub port: Option<u16>,
-    /// SO_MAX_PACING_RATE in bit/s for each socket.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_pacing_bps: Option<u64>,
-    /// TCP_NOTSENT_LOWAT in bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub notsent_lowat: Option<u32>,
-    /// SO_KEEPALIVE with this idle time and interval in whole seconds, and three probes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub keepalive_s: Option<u32>,
-    /// TCP_USER_TIMEOUT in milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub user_timeout_ms: Option<u32>,
-    /// SO_BUSY_POLL in microseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub busy_poll_us: Option<u32>,
-    /// Limit of this end's rate of reading a stream, bit/s over all flows that it receives; null for no limit.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub drain_bps: Option<u64>,
-    /// Cores for the measuring threads: thread `i` is pinned to entry `i` modulo the length; empty for no pinning.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub pin: Vec<u32>,
-}
-
-impl EndOptions {
-    /// Whether an option must be set on a listening socket before the handshake, so that the shared port cannot be used
-    /// (tcp(7): buffer sizes affect the window scale only before `listen`).
-    #[must_use]
-    pub fn needs_own_listener(&self) -> bool {
-        self.sndbuf.is_some()
-            || self.rcvbuf.is_some()
-            || self.mss.is_some()
-            || self.device.is_some()
-            || self.port.is_some()
-            || self.data_addr.is_some()
-    }
-}
 
 /// Ten readings a second.
 const OBSERVE_INTERVAL_NS: u64 = 100_000_000;
@@ -228,7 +146,7 @@ pub struct Spec {
     pub stall_ns: u64,
     /// The other program at the far end, such as `iperf3`, whose protocol is used; null for this program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub speak: Option<Name>,
+    pub speak: Option<Program>,
     /// Packet capture at the ends that allow it; null for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture: Option<CaptureSpec>,
@@ -415,8 +333,8 @@ impl Spec {
     }
 
     /// Refuses values that are impossible for any transport; the engine adds its own limits.
-    pub fn check(&self) -> Result<(), ModelError> {
-        let refuse = |what: String, remedy: &str| Err(ModelError::Spec { what, remedy: remedy.into() });
+    pub fn check(&self) -> Result<(), ValueError> {
+        let refuse = |what: String, remedy: &str| Err(ValueError::Spec { what, remedy: remedy.into() });
         if self.block == 0 || self.reply == Some(0) {
             return refuse("a block of 0 bytes has no payload".into(), "use `block 1` or more");
         }
@@ -515,7 +433,7 @@ impl Spec {
     }
 
     /// Refuses a mix that is none of [`Mix`], or that does not agree with the block.
-    fn check_mix(&self) -> Result<(), ModelError> {
+    fn check_mix(&self) -> Result<(), ValueError> {
         let largest = self.mix.iter().map(|step| step.payload_bytes).max();
         let count = self.mix.iter().map(|step| u64::from(step.count)).sum::<u64>();
         let wrong = self.mix.len() > MixStep::MAX_STEPS
@@ -524,7 +442,7 @@ impl Spec {
             || largest.is_some_and(|largest| largest != self.block);
         if wrong {
             let what = format!("a mix of {} sizes and {count} datagrams for a block of {}", self.mix.len(), self.block);
-            return Err(ModelError::Spec { what, remedy: "use `block imix`".into() });
+            return Err(ValueError::Spec { what, remedy: "use `block imix`".into() });
         }
         Ok(())
     }

@@ -80,6 +80,18 @@ impl TransportFacts {
         Self { ip: Some(ip), framing: Some(framing), ..Self::OTHER }
     }
 
+    /// Whether it has a congestion control to choose.
+    #[must_use]
+    pub const fn has_congestion_control(&self) -> bool {
+        self.is_over_tcp() || matches!(self.framing, Some(Framing::Quic))
+    }
+
+    /// Whether each block is a UDP datagram of its own.
+    #[must_use]
+    pub const fn has_datagrams(&self) -> bool {
+        matches!(self.framing, Some(Framing::Udp))
+    }
+
     /// Whether its connections are the kernel's TCP sockets.
     #[must_use]
     pub const fn is_over_tcp(&self) -> bool {

@@ -19,7 +19,7 @@ pub enum SendBy {
     /// `tee(2)` and `splice(2)` from a pipe that is filled once: pages are referenced, not copied.
     Splice,
     /// `send(2)` with MSG_ZEROCOPY. The kernel may still copy (on loopback it always does) and reports it;
-    /// [`SocketFacts::zerocopy`](crate::SocketFacts::zerocopy) has the counts.
+    /// `SocketFacts::zerocopy` has the counts.
     Zerocopy,
     /// `sendmmsg(2)`: several datagrams per call, each of which passes the stack separately.
     Mmsg,
@@ -41,7 +41,7 @@ pub enum ReceiveBy {
     /// `recv(2)` with MSG_TRUNC on TCP: the kernel discards the bytes without copying them (tcp(7)).
     Trunc,
     /// TCP_ZEROCOPY_RECEIVE: pages that contain only payload are mapped into the process, the rest is copied;
-    /// [`SocketFacts::mapped`](crate::SocketFacts::mapped) has the counts.
+    /// `SocketFacts::mapped` has the counts.
     Map,
     /// `recvmmsg(2)`: several datagrams per call.
     Mmsg,

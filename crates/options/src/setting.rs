@@ -7,7 +7,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ModelError;
+use crate::ValueError;
 
 /// A key and value of a host setting.
 ///
@@ -35,15 +35,15 @@ pub struct Setting {
 }
 
 impl FromStr for Setting {
-    type Err = ModelError;
+    type Err = ValueError;
 
     /// `KEY=VALUE`; the value may hold spaces and further equals signs.
-    fn from_str(text: &str) -> Result<Self, ModelError> {
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         match text.split_once('=') {
             Some((key, value)) if !key.trim().is_empty() => {
                 Ok(Self { key: key.trim().to_owned(), value: value.trim().to_owned() })
             }
-            _ => Err(ModelError::Spec {
+            _ => Err(ValueError::Spec {
                 what: format!("'{text}' is not a setting"),
                 remedy: "write KEY=VALUE, such as dev.eth0.mtu=9000; `thru tune show` lists keys".into(),
             }),

@@ -2,22 +2,20 @@
 
 use engine::transport::Transport;
 use model::{Direction, NetpipeSizes, Spec, Stop};
-
-use super::error::FieldError;
-use super::spec_draft::SpecDraft;
+use options::{OptionError, Options};
 
 /// Length of a single pass over a size without `time`, ns. A coordinator computes a better one from its budget.
 const PASS_NS: u64 = 10_000_000;
 
 /// A spec for each size that the transport can carry, ascending.
-pub(super) fn specs(draft: &SpecDraft, base: &Spec, transport: &dyn Transport) -> Result<Vec<Spec>, FieldError> {
+pub(super) fn specs(options: &Options, base: &Spec, transport: &dyn Transport) -> Result<Vec<Spec>, OptionError> {
     let capabilities = transport.capabilities();
-    let wrong = |key, what: String| Err(FieldError::of_key(key, what));
-    let first = draft.first.map_or(NetpipeSizes::DEFAULT.first, |first| first.0);
-    if draft.to.is_some_and(|to| to.0 < first) {
+    let wrong = |key, what: String| Err(OptionError::of_key(key, what));
+    let first = options.first.map_or(NetpipeSizes::DEFAULT.first, |first| first.0);
+    if options.to.is_some_and(|to| to.0 < first) {
         return wrong("to", "`to` is smaller than `first`: exchange them".into());
     }
-    if draft.to.is_some_and(|to| to.0 > capabilities.max_block) {
+    if options.to.is_some_and(|to| to.0 > capabilities.max_block) {
         let (name, most) = (transport.name(), capabilities.max_block);
         return wrong("to", format!("the largest block of {name} is {most} bytes: use a smaller `to`"));
     }
@@ -25,16 +23,16 @@ pub(super) fn specs(draft: &SpecDraft, base: &Spec, transport: &dyn Transport) -
         let name = transport.name();
         return wrong("both", format!("a curve over {name} does not support `both`: use tcp, unix or shm"));
     }
-    let mut blocks: Vec<u64> = draft.sizes.iter().map(|block| block.0).collect();
+    let mut blocks: Vec<u64> = options.sizes.iter().flatten().map(|block| block.0).collect();
     if blocks.is_empty() {
-        let least = if draft.stream { capabilities.min_stream_block } else { 1 };
-        let last = draft.to.map_or(NetpipeSizes::DEFAULT.last, |to| to.0);
-        let perturbation = draft.perturbation.unwrap_or(NetpipeSizes::DEFAULT.perturbation);
+        let least = if options.stream { capabilities.min_stream_block } else { 1 };
+        let last = options.to.map_or(NetpipeSizes::DEFAULT.last, |to| to.0);
+        let perturbation = options.perturbation.unwrap_or(NetpipeSizes::DEFAULT.perturbation);
         blocks = NetpipeSizes { first, last, perturbation }.list();
         blocks.retain(|block| (least..=capabilities.max_block).contains(block));
     }
     blocks.sort_unstable();
     blocks.dedup();
-    let stop = Stop::AboutNs(draft.time.map_or(PASS_NS, |time| time.0));
+    let stop = Stop::AboutNs(options.time.map_or(PASS_NS, |time| time.0));
     Ok(blocks.into_iter().map(|block| Spec { block, interval_ns: 0, stop, ..base.clone() }).collect())
 }

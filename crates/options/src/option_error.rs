@@ -1,11 +1,11 @@
-//! What is wrong with a draft.
+//! What is wrong with an option.
 
 use std::error::Error;
 use std::fmt;
 
-/// A field that cannot be as it is. Options are named by their keys in backticks, so that each caller can spell them in its way.
+/// An option that cannot be as it is. Options are named by their keys in backticks, so that each caller can spell them in its way.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FieldError {
+pub struct OptionError {
     /// The key, such as `sndbuf` or `near.sndbuf`.
     pub key: String,
     /// The value, if the value alone is wrong; `None` for a wrong key or combination.
@@ -14,7 +14,7 @@ pub struct FieldError {
     pub what: String,
 }
 
-impl FieldError {
+impl OptionError {
     /// A value that the key does not take.
     pub fn of_value(key: &str, value: &str, what: String) -> Self {
         Self { key: key.to_owned(), value: Some(value.to_owned()), what }
@@ -26,10 +26,10 @@ impl FieldError {
     }
 }
 
-impl fmt::Display for FieldError {
+impl fmt::Display for OptionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.value.is_some() { write!(f, "{}: {}", self.key, self.what) } else { f.write_str(&self.what) }
     }
 }
 
-impl Error for FieldError {}
+impl Error for OptionError {}

@@ -3,7 +3,7 @@
 /// An invalid value, with the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ModelError {
+pub enum ValueError {
     /// Text that is not a quantity of that kind.
     #[error("'{text}' is not a {kind}: write {example}")]
     Quantity {

@@ -3,11 +3,13 @@
 use model::{Pattern, Spec};
 use serde_json::{Map, Value};
 
+use options::{OptionError, Options, TestKind};
+
 use super::*;
 
 /// Lines of flags with their specs: the blocks, and what differs from a stream over tcp.
 const SPECS: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/specs.json"));
-/// Lines of flags that no draft can be finished with, the key that the error is about, and the error.
+/// Lines of flags that give no spec, the key that the error is about, and the error.
 const REFUSED: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/refused.json"));
 
 /// The pattern and the keys of a line.
@@ -20,19 +22,19 @@ fn keys(line: &str) -> (TestKind, Vec<(&str, &str)>) {
     (TestKind::read(pattern).unwrap(), keys.collect())
 }
 
-fn by_keys(line: &str) -> Result<Vec<Spec>, FieldError> {
+fn by_keys(line: &str) -> Result<Vec<Spec>, OptionError> {
     let (pattern, keys) = keys(line);
-    let mut draft = SpecDraft::new(pattern);
-    keys.iter().try_for_each(|(key, value)| draft.set(key, value))?;
-    draft.finish()
+    let mut options = Options::new(pattern);
+    keys.iter().try_for_each(|(key, value)| options.set(key, value))?;
+    of(&options)
 }
 
-fn by_json(line: &str) -> Result<Vec<Spec>, FieldError> {
+fn by_json(line: &str) -> Result<Vec<Spec>, OptionError> {
     let (pattern, keys) = keys(line);
     let mut object: Map<String, Value> =
         keys.into_iter().map(|(key, value)| (key.to_owned(), Value::from(value))).collect();
     object.insert(TestKind::KEY.to_owned(), pattern.name().into());
-    SpecDraft::from_json(&object)?.finish()
+    of(&Options::from_json(&object)?)
 }
 
 /// Each line of the table with its specs.
@@ -73,25 +75,25 @@ fn what_cannot_be_combined_is_refused_by_its_key() {
     assert!(rows.len() > 25, "{}", rows.len());
     for row in rows {
         let [line, key, what] = ["line", "key", "what"].map(|name| row[name].as_str().unwrap());
-        let wrong = FieldError::of_key(key, what);
+        let wrong = OptionError::of_key(key, what);
         assert_eq!((by_keys(line), by_json(line)), (Err(wrong.clone()), Err(wrong)), "{line}");
     }
 }
 
 #[test]
 fn a_value_of_one_end_replaces_that_of_both() {
-    let mut draft = SpecDraft::new(TestKind::Rr);
+    let mut options = Options::new(TestKind::Rr);
     for (key, value) in [("sndbuf", "64KiB"), ("far.sndbuf", "1MiB"), ("near.cc", "fast:alpha=200,gamma=0.3")] {
-        draft.set(key, value).unwrap_or_else(|error| panic!("{error}"));
+        options.set(key, value).unwrap_or_else(|error| panic!("{error}"));
     }
-    let spec = draft.finish().unwrap().remove(0);
+    let spec = of(&options).unwrap().remove(0);
     assert_eq!((spec.near.sndbuf, spec.far.sndbuf), (Some(64 << 10), Some(1 << 20)));
     assert_eq!((spec.near.cc.as_deref(), spec.far.cc), (Some("fast:alpha=200,gamma=0.3"), None));
 }
 
 #[test]
 fn a_wrong_key_or_value_is_named() {
-    let set = |key: &str, value: &str| SpecDraft::new(TestKind::Rr).set(key, value).unwrap_err().to_string();
+    let set = |key: &str, value: &str| Options::new(TestKind::Rr).set(key, value).unwrap_err().to_string();
     assert_eq!(set("sndbufs", "1"), "thru rr has no 'sndbufs'; did you mean 'sndbuf'?");
     assert!(set("probe", "1").starts_with("thru rr has no 'probe'; "), "{}", set("probe", "1"));
     assert_eq!(set("near.block", "1"), "'block' applies to both ends: omit the near. prefix");
@@ -99,17 +101,17 @@ fn a_wrong_key_or_value_is_named() {
     assert_eq!(set("far.mss", " "), "far.mss: '' has no value: write one, or omit the key");
     assert_eq!(set("reverse", "7"), "reverse: '7' is not true or false");
     assert_eq!(set("wait", "x"), "wait: 'x' is not one of auto, blocking, epoll, uring");
-    let wrong = SpecDraft::new(TestKind::Stream).set("rate", "0").unwrap_err();
-    assert_eq!(wrong, FieldError::of_value("rate", "0", "'0' must be more than 0".into()));
+    let wrong = Options::new(TestKind::Stream).set("rate", "0").unwrap_err();
+    assert_eq!(wrong, OptionError::of_value("rate", "0", "'0' must be more than 0".into()));
 }
 
 #[test]
 fn true_and_false_are_on_and_off() {
-    let mut draft = SpecDraft::new(TestKind::Stream);
+    let mut options = Options::new(TestKind::Stream);
     for (key, value) in [("nodelay", "true,false"), ("far.cork", "true"), ("observe", "false"), ("spin", "on")] {
-        draft.set(key, value).unwrap_or_else(|error| panic!("{error}"));
+        options.set(key, value).unwrap_or_else(|error| panic!("{error}"));
     }
-    let spec = draft.finish().unwrap().remove(0);
+    let spec = of(&options).unwrap().remove(0);
     assert_eq!((spec.near.nodelay, spec.far.nodelay), (Some(true), Some(false)));
     assert_eq!((spec.near.cork, spec.far.cork), (None, Some(true)));
     assert_eq!((spec.observe, spec.strategy), (model::Observe::Off, model::Strategy::Spin));
@@ -117,13 +119,13 @@ fn true_and_false_are_on_and_off() {
 
 #[test]
 fn a_json_object_has_values_of_ends_and_scalars_only() {
-    let draft = |json: &str| {
+    let specs = |json: &str| {
         let object: Map<String, Value> = serde_json::from_str(json).unwrap();
-        SpecDraft::from_json(&object).and_then(SpecDraft::finish)
+        Options::from_json(&object).and_then(|options| of(&options))
     };
     let json =
         r#"{"pattern": "rr", "far.cc": "bbr", "block": 64, "near": {"sndbuf": "1MiB"}, "cc": "cubic", "spin": true}"#;
-    let spec = draft(json).unwrap_or_else(|error| panic!("{error}")).remove(0);
+    let spec = specs(json).unwrap_or_else(|error| panic!("{error}")).remove(0);
     assert_eq!((spec.pattern, spec.block, spec.near.sndbuf), (Pattern::Rr, 64, Some(1 << 20)));
     assert_eq!((spec.near.cc.as_deref(), spec.far.cc.as_deref()), (Some("cubic"), Some("bbr")));
     for (json, said) in [
@@ -132,6 +134,6 @@ fn a_json_object_has_values_of_ends_and_scalars_only() {
         (r#"{"near": {"block": 1}}"#, "'block' applies to both ends: omit the near. prefix"),
         (r#"{"flows": 0}"#, "flows: '0' is not a whole number from 1 to 16384"),
     ] {
-        assert_eq!(draft(json).unwrap_err().to_string(), said);
+        assert_eq!(specs(json).unwrap_err().to_string(), said);
     }
 }

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ModelError;
+use crate::ValueError;
 
 /// A number of bytes. Binary names are powers of 1024 (KiB), SI names powers of 1000 (kB).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
@@ -80,14 +80,14 @@ const TIME_UNITS: &[(&str, u64)] = &[
 ];
 
 impl FromStr for ByteSize {
-    type Err = ModelError;
+    type Err = ValueError;
 
     /// Reads `1500`, `64KiB`, `8MiB`, `9kB`; a lone `K`, `M` or `G` is binary, as iperf3's and netperf's users expect.
-    fn from_str(text: &str) -> Result<Self, ModelError> {
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         match quantity(text, SIZE_UNITS) {
             Some((size, 0)) => Ok(Self(size)),
-            Some(_) => Err(ModelError::Fraction { text: text.into(), unit: "bytes" }),
-            None => Err(ModelError::Quantity {
+            Some(_) => Err(ValueError::Fraction { text: text.into(), unit: "bytes" }),
+            None => Err(ValueError::Quantity {
                 text: text.into(),
                 kind: "size",
                 example: "bytes with an optional unit, such as 1500, 64KiB, 8MiB or 9kB",
@@ -97,20 +97,20 @@ impl FromStr for ByteSize {
 }
 
 impl FromStr for BitRate {
-    type Err = ModelError;
+    type Err = ValueError;
 
     /// Reads `10Mbit`, `2.5Gbit/s`, `100k`; always bits, always decimal. A unit with a capital B means bytes, which are refused.
-    fn from_str(text: &str) -> Result<Self, ModelError> {
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         let bare = text.trim();
         let bare = bare.strip_suffix("/s").or_else(|| bare.strip_suffix("ps")).unwrap_or(bare);
         let bytes = bare.parse::<ByteSize>().ok().filter(|_| bare.ends_with('B'));
         if let Some((same, eightfold)) = bytes.and_then(|bytes| Some((bytes.0, bytes.0.checked_mul(8)?))) {
-            return Err(ModelError::Bytes { text: text.into(), eightfold: in_bits(eightfold), same: in_bits(same) });
+            return Err(ValueError::Bytes { text: text.into(), eightfold: in_bits(eightfold), same: in_bits(same) });
         }
         match quantity(bare, RATE_UNITS) {
             Some((rate, 0)) => Ok(Self(rate)),
-            Some(_) => Err(ModelError::Fraction { text: text.into(), unit: "bits" }),
-            None => Err(ModelError::Quantity {
+            Some(_) => Err(ValueError::Fraction { text: text.into(), unit: "bits" }),
+            None => Err(ValueError::Quantity {
                 text: text.into(),
                 kind: "rate",
                 example: "bits per second with an optional unit, such as 500kbit, 10Mbit or 2.5Gbit",
@@ -120,11 +120,11 @@ impl FromStr for BitRate {
 }
 
 impl FromStr for Nanos {
-    type Err = ModelError;
+    type Err = ValueError;
 
     /// Reads `250ms`, `10s`, `2m`; a bare number is seconds.
-    fn from_str(text: &str) -> Result<Self, ModelError> {
-        quantity(text, TIME_UNITS).map(|(ns, _)| Self(ns)).ok_or_else(|| ModelError::Quantity {
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        quantity(text, TIME_UNITS).map(|(ns, _)| Self(ns)).ok_or_else(|| ValueError::Quantity {
             text: text.into(),
             kind: "time",
             example: "a number with ns, us, ms, s, m or h, such as 250ms or 10s",
@@ -133,10 +133,10 @@ impl FromStr for Nanos {
 }
 
 impl FromStr for Ratio {
-    type Err = ModelError;
+    type Err = ValueError;
 
     /// Reads `2%` or `0.02`; more than 100 % is refused.
-    fn from_str(text: &str) -> Result<Self, ModelError> {
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         let bare = text.trim();
         let (digits, scale) = match bare.strip_suffix('%') {
             Some(percent) => (percent.trim_end(), 0.01),
@@ -148,7 +148,7 @@ impl FromStr for Ratio {
             .map(|number| number * scale)
             .filter(|value| (0.0..=1.0).contains(value))
             .map(Self)
-            .ok_or_else(|| ModelError::Quantity {
+            .ok_or_else(|| ValueError::Quantity {
                 text: text.into(),
                 kind: "percentage",
                 example: "a percentage such as 2% (or the fraction 0.02)",

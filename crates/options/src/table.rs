@@ -1,0 +1,188 @@
+//! The table of options: its rows, and what they make of keys and values.
+
+use serde_json::{Map, Value};
+
+use crate::end_options::END_ROWS;
+use crate::given::TEST_ROWS;
+use crate::row::Place;
+use crate::unknown::unknown;
+use crate::values::ends;
+use crate::{EndOptions, Family, OptionError, Options, Program, Row, Spec, TestKind};
+
+/// An end of the measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The end that the command runs at.
+    Near,
+    /// The other end.
+    Far,
+}
+
+/// Every row.
+pub fn rows() -> impl Iterator<Item = &'static Row> {
+    TEST_ROWS.iter().chain(END_ROWS)
+}
+
+/// The rows of a test.
+pub fn rows_of(test: TestKind) -> impl Iterator<Item = &'static Row> {
+    rows().filter(move |row| row.is_of(test))
+}
+
+/// The rows of the options that each end has.
+pub fn end_rows() -> impl Iterator<Item = &'static Row> {
+    END_ROWS.iter()
+}
+
+/// The row that a test has for `key`.
+#[must_use]
+pub fn row(key: &str, test: TestKind) -> Option<&'static Row> {
+    rows_of(test).find(|row| row.key == key)
+}
+
+/// Whether an option of any test has this key.
+#[must_use]
+pub fn is_key(key: &str) -> bool {
+    rows().any(|row| row.key == key)
+}
+
+/// The first option of a spec that the server of `program` would have a part in and does not carry out, in words.
+#[must_use]
+pub fn uncarried(spec: &Spec, program: Program) -> Option<String> {
+    rows().find_map(|row| row.uncarried(spec, program))
+}
+
+/// The end and the name in a key such as `near.sndbuf`.
+#[must_use]
+pub fn split(key: &str) -> (Option<End>, &str) {
+    match key.split_once('.') {
+        Some(("near", name)) => (Some(End::Near), name),
+        Some(("far", name)) => (Some(End::Far), name),
+        _ => (None, key),
+    }
+}
+
+impl Options {
+    /// None.
+    #[must_use]
+    pub fn new(test: TestKind) -> Self {
+        Self { test, ..Self::default() }
+    }
+
+    /// Sets an option from its text. A value of one end replaces what was set for both before.
+    ///
+    /// # Errors
+    /// The test does not have the key, or the key does not take the value.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), OptionError> {
+        let (end, name) = split(key);
+        let Some(row) = row(name, self.test) else {
+            let known: Vec<&str> = rows_of(self.test).map(|row| row.key).collect();
+            return Err(OptionError::of_key(key, unknown(name, &known, &format!("thru {}", self.test.name()))));
+        };
+        self.put(row, end, value).map_err(|wrong| match wrong {
+            Wrong::End(end) => OptionError::of_key(key, for_both(name, end)),
+            Wrong::Value(what) => OptionError::of_value(key, value, what),
+        })
+    }
+
+    fn put(&mut self, row: &Row, end: Option<End>, value: &str) -> Result<(), Wrong> {
+        match (row.place, end) {
+            (Place::Test { .. }, Some(end)) => Err(Wrong::End(end)),
+            (Place::Test { set, .. }, None) => set(self, value).map_err(Wrong::Value),
+            (Place::End { set, .. }, end) => self.put_at_ends(set, end, value).map_err(Wrong::Value),
+        }
+    }
+
+    /// Sets an option of one end, or of both: `V`, or `LOCAL,REMOTE`, of which one may be missing.
+    fn put_at_ends(&mut self, set: SetAtEnd, end: Option<End>, value: &str) -> Result<(), String> {
+        let given = |text: &str| Some(text.trim()).filter(|text| !text.is_empty()).map(str::to_owned);
+        let (near, far) = match (end, ends(value)) {
+            (None, Some((near, far))) => (given(near), given(far)),
+            _ => (given(value), given(value)),
+        };
+        match end {
+            Some(_) if near.is_none() => return Err("'' has no value: write one, or omit the key".into()),
+            None if near.is_none() && far.is_none() => {
+                return Err(format!("'{value}' has no value: write one for both ends, or LOCAL,REMOTE"));
+            }
+            _ => {}
+        }
+        if end != Some(End::Far) {
+            set(&mut self.near, near.as_deref())?;
+        }
+        if end != Some(End::Near) {
+            set(&mut self.far, far.as_deref())?;
+        }
+        Ok(())
+    }
+
+    /// The options of an object such as `{"pattern": "rr", "block": 64, "near": {"sndbuf": "1MiB"}, "far.cc": "bbr"}`.
+    ///
+    /// # Errors
+    /// A key that the test does not have, or a value that the key does not take.
+    pub fn from_json(object: &Map<String, Value>) -> Result<Self, OptionError> {
+        let mut test = TestKind::default();
+        if let Some(value) = object.get(TestKind::KEY) {
+            let name = scalar(TestKind::KEY, value)?;
+            test = TestKind::read(&name).map_err(|what| OptionError::of_value(TestKind::KEY, &name, what))?;
+        }
+        let mut options = Self::new(test);
+        let mut of_ends = Vec::new();
+        for (key, value) in object.iter().filter(|(key, _)| *key != TestKind::KEY) {
+            match value {
+                Value::Object(end) if key == "near" || key == "far" => {
+                    of_ends.extend(end.iter().map(|(name, value)| (format!("{key}.{name}"), value)));
+                }
+                _ if key.contains('.') => of_ends.push((key.clone(), value)),
+                _ => options.set(key, &scalar(key, value)?)?,
+            }
+        }
+        // The value of an end replaces the one for both, wherever it is written.
+        for (key, value) in of_ends {
+            options.set(&key, &scalar(&key, value)?)?;
+        }
+        Ok(options)
+    }
+
+    /// The transport's name.
+    #[must_use]
+    pub fn transport(&self) -> &str {
+        if self.udp { "udp" } else { self.transport.as_deref().unwrap_or("tcp") }
+    }
+
+    /// The IP version of the data and of the connections to agents.
+    #[must_use]
+    pub fn family(&self) -> Family {
+        Family::requested(self.ipv4, self.ipv6)
+    }
+}
+
+type SetAtEnd = fn(&mut EndOptions, Option<&str>) -> Result<(), String>;
+
+/// Why an option was not set.
+enum Wrong {
+    /// It has one value for both ends.
+    End(End),
+    /// It does not take the value.
+    Value(String),
+}
+
+/// The error for an end of an option that has one value for both.
+fn for_both(name: &str, end: End) -> String {
+    let end = match end {
+        End::Near => "near",
+        End::Far => "far",
+    };
+    format!("'{name}' applies to both ends: omit the {end}. prefix")
+}
+
+fn scalar(key: &str, value: &Value) -> Result<String, OptionError> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Number(number) => Ok(number.to_string()),
+        Value::Bool(switch) => Ok(switch.to_string()),
+        other => {
+            let what = "write a string, a number, true or false".into();
+            Err(OptionError::of_value(key, &other.to_string(), what))
+        }
+    }
+}
