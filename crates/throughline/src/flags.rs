@@ -4,6 +4,8 @@ mod axes;
 pub mod bulk;
 mod fleet_hosts;
 mod login;
+#[cfg(test)]
+mod manual;
 mod options;
 mod output;
 mod precision;
