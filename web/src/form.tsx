@@ -13,6 +13,10 @@ interface Field {
   optional: boolean;
   choices: string[];
   default: string | null;
+  /** The least and the greatest value; null for an open end. */
+  range: [string | null, string | null];
+  /** Whether the value is one whole number. */
+  number: boolean;
   heading: string | null;
 }
 
@@ -106,9 +110,17 @@ function Input({ field }: { field: Field }) {
         </select>
       );
     }
-    return <input {...common} value={value === true ? '' : (value ?? '')} placeholder={field.default ?? field.value} onInput={(event) => change(event.currentTarget.value)} />;
+    const [least, most] = field.range;
+    const number = field.number ? { type: 'number', min: least!, max: most! } : {};
+    return <input {...common} {...number} value={value === true ? '' : (value ?? '')} placeholder={field.default ?? field.value} onInput={(event) => change(event.currentTarget.value)} />;
   };
-  return <p class="field"><label for={id}>--{field.name}</label>{input()}<span id={`${id}-help`} class="muted">{field.help}</span></p>;
+  return <p class="field"><label for={id}>--{field.name}</label>{input()}<span id={`${id}-help`} class="muted">{field.help}{span(field.range)}</span></p>;
+}
+
+/** The range of a value in words. */
+function span([least, most]: Field['range']): string {
+  if (least === null) return '';
+  return most === null ? ` (${least} or more)` : ` (${least} to ${most})`;
 }
 
 /** A word as a shell takes it. */

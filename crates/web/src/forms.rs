@@ -37,6 +37,10 @@ pub struct Field {
     pub choices: Vec<String>,
     /// What it is when it is not given.
     pub default: Option<String>,
+    /// The least and the greatest value that it takes, as they are written; either may be open.
+    pub range: [Option<String>; 2],
+    /// Whether its value is one whole number.
+    pub number: bool,
     /// The heading that it stands under; `None` for the first ones.
     pub heading: Option<String>,
 }
@@ -93,6 +97,8 @@ mod tests {
             optional,
             choices: Vec::new(),
             default: None,
+            range: [None, None],
+            number: false,
             heading: None,
         }
     }

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Args, Command};
+use options::{Row, TestKind, row};
 use session::Failure;
 use web::{Field, Form};
 
@@ -55,11 +56,13 @@ pub fn run(args: &WebArgs, mut command: Command) -> Result<u8, Failure> {
 
 fn form(command: &Command) -> Form {
     let text = |text: Option<&clap::builder::StyledStr>| text.map(ToString::to_string).unwrap_or_default();
+    let test = TestKind::read(command.get_name()).ok();
+    let of_option = |arg: &Arg| field(arg, test.and_then(|test| row(arg.get_id().as_str(), test)));
     Form {
         command: command.get_name().to_owned(),
         about: text(command.get_about()),
-        subject: command.get_positionals().next().map(field),
-        fields: command.get_arguments().filter(|arg| is_offered(arg)).map(field).collect(),
+        subject: command.get_positionals().next().map(|arg| field(arg, None)),
+        fields: command.get_arguments().filter(|arg| is_offered(arg)).map(of_option).collect(),
     }
 }
 
@@ -76,8 +79,10 @@ fn is_offered(arg: &Arg) -> bool {
     !(arg.is_hide_set() || help || output || login || file || LEFT_OUT.contains(&name))
 }
 
-fn field(arg: &Arg) -> Field {
+/// A field of a form, with the range of the option that has this row.
+fn field(arg: &Arg, row: Option<&Row>) -> Field {
     let takes = arg.get_action().takes_values();
+    let (least, most) = row.and_then(|row| (row.range)()).map_or((None, None), |range| (Some(range.least), range.most));
     let name = arg.get_value_names().and_then(|names| names.first()).map(ToString::to_string);
     Field {
         name: arg.get_long().unwrap_or(arg.get_id().as_str()).to_owned(),
@@ -86,6 +91,13 @@ fn field(arg: &Arg) -> Field {
         optional: arg.get_num_args().is_some_and(|count| count.min_values() == 0),
         choices: arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect(),
         default: arg.get_default_values().first().map(|value| value.to_string_lossy().into_owned()),
+        // A value for each end is no number.
+        number: row.is_some_and(|row| !row.is_per_end()) && [&least, &most].iter().all(|end| is_number(end.as_deref())),
+        range: [least, most],
         heading: arg.get_help_heading().map(str::to_owned),
     }
+}
+
+fn is_number(text: Option<&str>) -> bool {
+    text.is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_digit()))
 }
