@@ -76,6 +76,9 @@ pub(crate) fn words(forms: &[Form], filled: &Filled) -> Result<Vec<String>, Stri
         let field = field.ok_or_else(|| format!("`thru {}` has no option '{name}' here", form.command))?;
         words.push(match value {
             Some(_) if field.value.is_none() => return Err(format!("'{name}' takes no value")),
+            Some(value) if !field.choices.is_empty() && !field.choices.contains(value) => {
+                return Err(format!("{name}: '{value}' is not one of {}", field.choices.join(", ")));
+            }
             Some(value) => format!("--{name}={value}"),
             None if field.value.is_some() && !field.optional => return Err(format!("'{name}' needs a value")),
             None => format!("--{name}"),

@@ -172,6 +172,7 @@ fn the_page_starts_only_what_its_forms_offer() {
         json!({ "command": "stream", "subject": format!("--json={file}") }),
         json!({ "command": "stream", "options": [["time", null]] }),
         json!({ "command": "stream", "options": [["transport", "nosuch"]] }),
+        json!({ "command": "stream", "options": [["transport", "memcpy"], ["payload", "/etc/passwd"]] }),
         json!({ "command": "stream", "subject": "127.0.0.1:9" }),
     ] {
         let refused = page.post("/api/tests", &body);

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Args, Command};
-use options::{Row, TestKind, row};
+use options::{Payload, Row, TestKind, row};
 use session::Failure;
 use web::{Field, Form};
 
@@ -89,7 +89,11 @@ fn field(arg: &Arg, row: Option<&Row>) -> Field {
         help: arg.get_help().map(ToString::to_string).unwrap_or_default(),
         value: takes.then(|| name.unwrap_or_else(|| "VALUE".into())),
         optional: arg.get_num_args().is_some_and(|count| count.min_values() == 0),
-        choices: arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect(),
+        choices: match arg.get_id().as_str() {
+            // It may be a file, too, which the page does not read.
+            "payload" => Payload::KINDS.map(|(name, _)| name.to_owned()).into(),
+            _ => arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect(),
+        },
         default: arg.get_default_values().first().map(|value| value.to_string_lossy().into_owned()),
         // A value for each end is no number.
         number: row.is_some_and(|row| !row.is_per_end()) && [&least, &most].iter().all(|end| is_number(end.as_deref())),
