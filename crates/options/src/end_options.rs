@@ -125,6 +125,14 @@ end_options! {
         note: "IP_TOS or IPV6_TCLASS; names: `ef`, `va`, `af11` to `af43`, `cs0` to `cs7`, `le`, `df`",
         ..SOCKET
     };
+    /// SO_PRIORITY: the band or class of the interface's queueing discipline.
+    priority: Option<u32> = Whole(0..=2_147_483_647), Some, Row {
+        key: "priority",
+        value: Some("N"),
+        help: "Priority of the sent packets in this host's queues, SO_PRIORITY",
+        note: "7 and more need CAP_NET_ADMIN; overrides what the kernel derives from `--dscp`",
+        ..SOCKET
+    };
     /// SO_BINDTODEVICE.
     device: Option<String> = name, Some, Row {
         key: "device",

@@ -114,6 +114,38 @@ fn every_pattern_crosses_the_link_in_both_ip_versions() {
     }
 }
 
+/// Bytes that the class 1:10 of a host's queue has sent, as `tc` counts them.
+fn sent_by_class(host: &LabHost) -> u64 {
+    let args = ["-s", "class", "show", "dev", &host.interface, "classid", "1:10"];
+    let text = String::from_utf8(host.command("tc").args(args).output().unwrap().stdout).unwrap();
+    let words = text.split("Sent ").nth(1).unwrap_or_else(|| panic!("{text}"));
+    words.split(' ').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn the_priority_of_an_end_chooses_the_class_of_its_queue() {
+    let Some(pair) = Pair::new("the_priority_of_an_end_chooses_the_class_of_its_queue", 1_500) else { return };
+    let device = &pair.a().interface;
+    tc(pair.a(), &["qdisc", "add", "dev", device, "root", "handle", "1:", "htb", "default", "20"]);
+    for class in ["1:10", "1:20"] {
+        tc(pair.a(), &["class", "add", "dev", device, "parent", "1:", "classid", class, "htb", "rate", "10gbit"]);
+    }
+    let transfer = ["transfer", "--bytes", "1MiB", pair.agent.host()];
+    let sent = |args: &[&str]| {
+        let before = sent_by_class(pair.a());
+        pair.measure(&[&transfer[..], args].concat());
+        sent_by_class(pair.a()) - before
+    };
+    assert_eq!(sent(&[]), 0);
+    // A handle of a class as a number: 1:10 is 0x10010 (tc-htb(8)).
+    assert!(sent(&["--priority", "65552,"]) >= 1 << 20);
+    // The far end's worker has no privileges, so the kernel takes 6 and refuses 7 (socket(7)).
+    assert_eq!(sent(&["--priority", ",6"]), 0);
+    let refused = pair.start(&[&transfer[..], &["--priority", ",7"]].concat()).wait();
+    assert_ne!(refused.code, Some(0));
+    assert!(refused.stderr.contains("cannot set the priority 7: "), "{}", refused.stderr);
+}
+
 #[test]
 fn jumbo_frames_carry_larger_segments() {
     let Some(pair) = Pair::new("jumbo_frames_carry_larger_segments", 9_000) else { return };

@@ -124,6 +124,11 @@ pub(crate) fn connected(socket: BorrowedFd<'_>, end: &EndOptions, spec: &Spec, t
         let v6 = socket.domain().is_ok_and(|domain| domain == socket2::Domain::IPV6);
         set(format!("DSCP {dscp}"), "", if v6 { socket.set_tclass_v6(tos) } else { socket.set_tos_v4(tos) })?;
     }
+    if let Some(priority) = end.priority {
+        // After the DSCP, which sets a priority, too (ip(7)).
+        let hint = "; 7 and more need CAP_NET_ADMIN";
+        set(format!("the priority {priority}"), hint, socket.set_priority(priority))?;
+    }
     if let Some(bps) = end.max_pacing_bps {
         set(format!("a pacing rate of {bps} bit/s"), "", sockopt::set_max_pacing_rate(borrowed, bps.div_ceil(8)))?;
     }
