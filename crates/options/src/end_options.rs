@@ -7,10 +7,38 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Program::{Iperf2, Iperf3, Netperf, Netpipe, Nttcp, Nuttcp};
-use crate::reader::{Field, Reader, Whole, Within, range};
+use crate::reader::{Field, OneOf, Reader, Whole, Within, range};
 use crate::row::{Needs, Place, Row, Topic, WithPrograms};
 use crate::values::{Cores, above_zero, any, dscp, name};
 use crate::{BitRate, ByteSize, Nanos, StackRule};
+
+/// What the ECN field of a datagram says of its sender (RFC 3168, RFC 9331).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Ecn {
+    /// It does not react to marks: routers drop its datagrams instead.
+    Off,
+    /// It reacts to marks.
+    Ect0,
+    /// It reacts to marks at once, as L4S requires.
+    Ect1,
+}
+
+impl Ecn {
+    /// All, by their names.
+    const NAMES: &[(&str, Self)] = &[("off", Self::Off), ("ect0", Self::Ect0), ("ect1", Self::Ect1)];
+
+    /// The two bits of the field.
+    #[must_use]
+    pub const fn bits(self) -> u8 {
+        match self {
+            Self::Off => 0b00,
+            Self::Ect0 => 0b10,
+            Self::Ect1 => 0b01,
+        }
+    }
+}
 
 /// Makes [`EndOptions`] and its rows. A line is the option's field in documents, the parser of its text, what the parsed value becomes in
 /// the unit of the field, and the row. The fields in `others` belong to options of the test.
@@ -123,6 +151,14 @@ end_options! {
         help: "Differentiated services code point (DSCP), 0 to 63 or a name such as ef, af41 or cs1",
         with_programs: WithPrograms::AtFarEnd(&[Iperf3, Netperf]),
         note: "IP_TOS or IPV6_TCLASS; names: `ef`, `va`, `af11` to `af43`, `cs0` to `cs7`, `le`, `df`",
+        ..SOCKET
+    };
+    /// Explicit congestion notification of sent datagrams.
+    ecn: Option<Ecn> = OneOf(Ecn::NAMES), Some, Row {
+        key: "ecn",
+        value: Some("off|ect0|ect1"),
+        help: "ECN field of sent datagrams [default: off]",
+        needs: Needs::Datagrams,
         ..SOCKET
     };
     /// SO_PRIORITY: the band or class of the interface's queueing discipline.

@@ -27,7 +27,7 @@ pub mod values;
 mod wording;
 
 pub use capture::CaptureSpec;
-pub use end_options::EndOptions;
+pub use end_options::{Ecn, EndOptions};
 pub use engine::{Engine, ReceiveBy, SendBy};
 pub use error::ValueError;
 pub use given::Options;

@@ -146,6 +146,37 @@ fn the_priority_of_an_end_chooses_the_class_of_its_queue() {
     assert!(refused.stderr.contains("cannot set the priority 7: "), "{}", refused.stderr);
 }
 
+/// Datagrams that a host has received with ECT(0) and ECT(1), as its kernel counts them.
+fn received_capable(host: &LabHost) -> [u64; 2] {
+    let text = String::from_utf8(host.command("cat").arg("/proc/net/netstat").output().unwrap().stdout).unwrap();
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("IpExt: "));
+    let (names, values) = (lines.next().unwrap(), lines.next().unwrap());
+    ["InECT0Pkts", "InECT1Pkts"].map(|name| {
+        let at = names.split(' ').position(|other| other == name).unwrap();
+        values.split(' ').nth(at).unwrap().parse().unwrap()
+    })
+}
+
+#[test]
+fn datagrams_have_the_ecn_field_of_their_end() {
+    let Some(pair) = Pair::new("datagrams_have_the_ecn_field_of_their_end", 1_500) else { return };
+    let host = pair.agent.host();
+    // The datagrams of each end with ECT(0) and ECT(1): those that arrived at the other one.
+    let sent = |ecn: &str| {
+        let before = [pair.b(), pair.a()].map(received_capable);
+        pair.measure(&[
+            "stream", "--udp", "--both", "--rate", "5Mbit", "--bytes", "100KiB", "--trials", "1", "--ecn", ecn, host,
+        ]);
+        let after = [pair.b(), pair.a()].map(received_capable);
+        [0, 1].map(|end| [0, 1].map(|field| after[end][field] - before[end][field] > 0))
+    };
+    assert_eq!(sent("off"), [[false, false], [false, false]]);
+    assert_eq!(sent("ect0"), [[true, false], [true, false]]);
+    assert_eq!(sent("ect1,ect0"), [[false, true], [true, false]]);
+    let refused = pair.start(&["stream", "--ecn", "ect0", host]).wait().ended_with(2);
+    assert!(refused.stderr.contains("--ecn has no effect on tcp: omit it, or use udp"), "{}", refused.stderr);
+}
+
 #[test]
 fn jumbo_frames_carry_larger_segments() {
     let Some(pair) = Pair::new("jumbo_frames_carry_larger_segments", 9_000) else { return };

@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use model::{EndOptions, SocketFacts, Spec};
+use model::{Ecn, EndOptions, SocketFacts, Spec};
 use socket2::{SockRef, Socket, TcpKeepalive};
 
 use super::scope::{scope_of, scoped};
@@ -119,10 +119,12 @@ pub(crate) fn connected(socket: BorrowedFd<'_>, end: &EndOptions, spec: &Spec, t
             set(format!("keepalive every {seconds} s"), "", socket.set_tcp_keepalive(&keepalive))?;
         }
     }
-    if let Some(dscp) = end.dscp {
-        let tos = u32::from(dscp) << 2;
+    if end.dscp.is_some() || end.ecn.is_some() {
+        let (dscp, ecn) = (end.dscp.unwrap_or(0), end.ecn.map_or(0, Ecn::bits));
+        let tos = u32::from(dscp << 2 | ecn);
         let v6 = socket.domain().is_ok_and(|domain| domain == socket2::Domain::IPV6);
-        set(format!("DSCP {dscp}"), "", if v6 { socket.set_tclass_v6(tos) } else { socket.set_tos_v4(tos) })?;
+        let set_class = if v6 { socket.set_tclass_v6(tos) } else { socket.set_tos_v4(tos) };
+        set(format!("DSCP {dscp} and ECN {ecn:#04b}"), "", set_class)?;
     }
     if let Some(priority) = end.priority {
         // After the DSCP, which sets a priority, too (ip(7)).
