@@ -229,7 +229,7 @@ fn outcome(cell: &Cell, trials: Vec<Trial>, stated: &[Stated], rule: &Stopping, 
     }
     each_direction(&mut outcome, cell, stated, &rule);
     let summary = &mut outcome.summary;
-    if cell.spec.transport == "icmp" {
+    if cell.spec.transport.as_str() == "icmp" {
         // An echo has no payload, so it has no rate.
         summary.netpipe_bps = None;
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{RunKind, Spec, Stop};
+use model::{RunKind, Spec, Stop, TransportName};
 
 use crate::listing::{Imported, Row};
 
@@ -74,7 +74,7 @@ fn is_same(a: &Imported, b: &Imported) -> bool {
 /// Whether the rates are so close that the tests had the same options. A text without the size of messages does not show any of them.
 fn are_alike(group: &[Imported]) -> bool {
     let Some(first) = group.first().filter(|first| first.assumed.contains(&"block")) else { return true };
-    let most = ALIKE[usize::from(spec_of(first).is_some_and(|spec| spec.transport == "udp"))];
+    let most = ALIKE[usize::from(spec_of(first).is_some_and(|spec| spec.transport == TransportName::Udp))];
     let rate = |row: &Row| row.figures.get("sender_rate_bps").copied().or(row.trial.value);
     let rates: Vec<f64> = group.iter().flat_map(|one| &one.rows).filter_map(rate).collect();
     let lowest = rates.iter().copied().fold(f64::INFINITY, f64::min);

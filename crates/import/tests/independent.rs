@@ -2,7 +2,7 @@
 //! has the command that wrote what they read.
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
-use model::Pattern;
+use model::{Pattern, TransportName};
 use std::path::Path;
 
 use import::{Imported, Row, read};
@@ -176,7 +176,7 @@ fn documents_of_iperf3_are_as_its_library_reads_them() {
         same(&name, ours.measured_unix_ns.map(|ns| ns as f64 / 1e9), &theirs["timesecs"]);
         same(&name, figure(row, "local_cpu_total_percent"), &theirs["local_cpu_total"]);
         same(&name, figure(row, "remote_cpu_total_percent"), &theirs["remote_cpu_total"]);
-        if row.spec.transport == "udp" {
+        if row.spec.transport == TransportName::Udp {
             same(&name, figure(row, "lost_packets"), &theirs["lost_packets"]);
             same(&name, figure(row, "jitter_ns").map(|ns| ns / 1e6), &theirs["jitter_ms"]);
             same(&name, row.trial.near.datagrams.map(|tally| tally.sent as f64), &theirs["packets"]);

@@ -182,7 +182,11 @@ fn netperfs_tables_by_their_titles() {
     ] {
         let run = only(name);
         let outcome = &run.outcomes[0];
-        assert!(outcome.spec.pattern == pattern && outcome.spec.transport == transport, "{name}: {:?}", outcome.spec);
+        assert!(
+            outcome.spec.pattern == pattern && outcome.spec.transport.as_str() == transport,
+            "{name}: {:?}",
+            outcome.spec
+        );
         close(outcome.summary.transactions_per_s, rate);
     }
     let udp = only("netperf27_UDP_STREAM.txt");

@@ -72,9 +72,10 @@ pub use median::median;
 pub use observed::{HostSeries, Observed, SeriesLine, Watched, WatchedInterface};
 pub use options::{
     BitRate, ByteSize, CaptureSpec, CellSettings, Change, Direction, Ecn, EndOptions, Engine, Family, Framing,
-    HostSettings, Io, IpProtocol, JournalEntry, LINK_SETTING, Mix, MixStep, Name, NamedTransport, Nanos, NetpipeSizes,
+    HostSettings, Io, IpProtocol, JournalEntry, LINK_SETTING, Mix, MixStep, NamedTransport, Nanos, NetpipeSizes,
     Observe, Pattern, Payload, PayloadKind, Program, Ratio, ReceiveBy, Reverted, Role, RunSettings, SendBy, Setting,
-    SettingNow, SizeCount, Spec, StackRule, Stop, Strategy, TransportFacts, ValueError, alternatives, transport, units,
+    SettingNow, SizeCount, Spec, StackRule, Stop, Strategy, TransportFacts, TransportName, ValueError, alternatives,
+    transport, units,
 };
 pub use origin::{Origin, OriginLine, OriginRow};
 pub use outcome::{Outcome, PeakCheck, Seconds, Shares, StartUp, Summary, Trust};

@@ -42,11 +42,11 @@ pub use setting::{
     CellSettings, Change, HostSettings, JournalEntry, LINK_SETTING, Reverted, RunSettings, Setting, SettingNow,
 };
 pub use sizes::NetpipeSizes;
-pub use spec::{Direction, Family, Io, Name, Role, Spec, Stop, Strategy};
+pub use spec::{Direction, Family, Io, Role, Spec, Stop, Strategy};
 pub use stack_rule::StackRule;
 pub use table::{End, end_rows, is_key, row, rows, rows_of, split, uncarried};
 pub use test_kind::TestKind;
-pub use transport::{Framing, IpProtocol, NamedTransport, TransportFacts};
+pub use transport::{Framing, IpProtocol, NamedTransport, TransportFacts, TransportName};
 pub use units::{BitRate, ByteSize, Nanos, Ratio};
 pub use unknown::{closest, unknown};
 pub use wording::alternatives;

@@ -8,10 +8,10 @@ mod facts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::choices::{Direction, Family, Io, Name, Role, Stop, Strategy};
+pub use self::choices::{Direction, Family, Io, Role, Stop, Strategy};
 use crate::{
     ByteSize, CaptureSpec, EndOptions, Engine, HostSettings, Mix, MixStep, Observe, Pattern, Payload, Program,
-    TransportFacts, ValueError,
+    TransportFacts, TransportName, ValueError,
 };
 
 /// Ten readings a second.
@@ -42,7 +42,7 @@ fn is_observe_interval(ns: &u64) -> bool {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Spec {
     /// The transport, by its name in the engine's registry.
-    pub transport: Name,
+    pub transport: TransportName,
     /// What the transport is, if another program added it; absent for this program's own transports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport_facts: Option<TransportFacts>,
@@ -448,7 +448,7 @@ impl Spec {
     }
 
     /// The transport of a curve's memory ceiling: a reference, not a result.
-    pub const CEILING: &str = crate::transport::MEMCPY.name;
+    pub const CEILING: TransportName = TransportName::Memcpy;
     /// The largest block and response, in bytes.
     pub const MAX_BLOCK: u64 = 1 << 30;
     /// Most outstanding probes: they fit into TCP's initial window of 10 segments (RFC 6928).

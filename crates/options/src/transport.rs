@@ -4,6 +4,8 @@
 //! The constants are this program's own transports. Every reader of documents has them, so their specs carry no facts. A transport that
 //! another program adds states its facts in its entry of the engine's registry, and its specs carry them.
 
+use std::fmt;
+
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,6 +23,102 @@ pub struct TransportFacts {
     pub one_host: bool,
     /// The headers around its payload; null if they are unknown.
     pub framing: Option<Framing>,
+}
+
+/// What a spec's transport is called.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(with = "String"))]
+#[serde(from = "String", into = "String")]
+pub enum TransportName {
+    /// TCP.
+    Tcp,
+    /// Multipath TCP.
+    Mptcp,
+    /// TLS over TCP.
+    Tls,
+    /// UDP.
+    Udp,
+    /// QUIC.
+    Quic,
+    /// Unix domain stream sockets.
+    Unix,
+    /// Unix domain datagram sockets.
+    UnixDgram,
+    /// Sockets between a virtual machine and its host.
+    Vsock,
+    /// Copies in memory.
+    Memcpy,
+    /// A ring in shared memory.
+    Shm,
+    /// MPI messages.
+    Mpi,
+    /// PVM messages.
+    Pvm,
+    /// One that another program added, or that an imported result names.
+    Other(String),
+}
+
+impl TransportName {
+    /// This program's own, in the order of the manual.
+    pub const OWN: [Self; 12] = [
+        Self::Tcp,
+        Self::Mptcp,
+        Self::Tls,
+        Self::Udp,
+        Self::Quic,
+        Self::Unix,
+        Self::UnixDgram,
+        Self::Vsock,
+        Self::Memcpy,
+        Self::Shm,
+        Self::Mpi,
+        Self::Pvm,
+    ];
+
+    /// The name itself.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Tcp => TCP.name,
+            Self::Mptcp => MPTCP.name,
+            Self::Tls => TLS.name,
+            Self::Udp => UDP.name,
+            Self::Quic => QUIC.name,
+            Self::Unix => UNIX.name,
+            Self::UnixDgram => UNIX_DGRAM.name,
+            Self::Vsock => VSOCK.name,
+            Self::Memcpy => MEMCPY.name,
+            Self::Shm => SHM.name,
+            Self::Mpi => MPI.name,
+            Self::Pvm => PVM.name,
+            Self::Other(name) => name,
+        }
+    }
+}
+
+impl From<&str> for TransportName {
+    fn from(name: &str) -> Self {
+        let own = Self::OWN.into_iter().find(|own| own.as_str() == name);
+        own.unwrap_or_else(|| Self::Other(name.to_owned()))
+    }
+}
+
+impl From<String> for TransportName {
+    fn from(name: String) -> Self {
+        name.as_str().into()
+    }
+}
+
+impl From<TransportName> for String {
+    fn from(name: TransportName) -> Self {
+        name.as_str().to_owned()
+    }
+}
+
+impl fmt::Display for TransportName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
 }
 
 /// A transport's name and facts: its entry in a registry.

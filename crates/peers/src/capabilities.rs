@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use model::{Pattern, Program, Spec};
+use model::{Pattern, Program, Spec, TransportName};
 
 use crate::InteropError;
 
@@ -40,9 +40,9 @@ impl Capabilities {
     /// program.
     pub(crate) fn check(&self, spec: &Spec) -> Result<(), InteropError> {
         spec.check().map_err(|error| InteropError::unsupported("this measurement", error.to_string()))?;
-        let carrier = match spec.transport.as_str() {
-            "tcp" => 0,
-            "udp" => 1,
+        let carrier = match &spec.transport {
+            TransportName::Tcp => 0,
+            TransportName::Udp => 1,
             other => {
                 return Err(self.unsupported(&format!("`transport {other}`"), "use TCP, or UDP with `udp`"));
             }

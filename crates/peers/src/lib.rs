@@ -26,7 +26,7 @@ mod uncounted;
 use std::net::TcpStream;
 use std::sync::atomic::AtomicBool;
 
-use model::{EndTally, Live, Program, Spec, Stop};
+use model::{EndTally, Live, Program, Spec, Stop, TransportName};
 
 pub use error::InteropError;
 pub use iperf3::{Login, Padding, SKEW_S, Users};
@@ -108,7 +108,7 @@ pub trait PeerProtocol: Sync {
     }
 
     /// Bytes of a block over `transport` if the spec does not say, where the program's differ from this program's.
-    fn default_block(&self, transport: &str, ipv6: bool) -> Option<u64> {
+    fn default_block(&self, transport: &TransportName, ipv6: bool) -> Option<u64> {
         let _ = (transport, ipv6);
         None
     }

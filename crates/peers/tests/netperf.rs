@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use common::{LIMITS, Served, everyone};
-use model::{Direction, EndOptions, Engine, Live, Pattern, Program, SendBy, Spec, Stop};
+use model::{Direction, EndOptions, Engine, Live, Pattern, Program, SendBy, Spec, Stop, TransportName};
 use peers::{InteropError, Server, Sides, TrialObserver, protocol};
 
 const BLOCK: usize = 656;
@@ -150,7 +150,7 @@ fn our_client_accepts_netservers_recording() {
     ];
     for (name, spec, sends) in cases {
         let (theirs, answers) = recorded(name);
-        let (address, player) = play_netserver(name, spec.transport == "udp", sends);
+        let (address, player) = play_netserver(name, spec.transport == TransportName::Udp, sends);
         let sides = measure(&spec, address).unwrap_or_else(|error| panic!("{name}: {error}"));
         let (requested, received) = player.join().unwrap();
         // The kind of test: request type, protocol and direction.
@@ -409,7 +409,7 @@ fn our_own_pair_agrees() {
         let sides = measure(&spec, served.address).unwrap_or_else(|error| panic!("{label}: {error}: {}", served.log()));
         let (near, far) = (&sides.near, &sides.far);
         assert_eq!(sides.failure, None, "{label}");
-        if spec.transport == "tcp" {
+        if spec.transport == TransportName::Tcp {
             assert_eq!((near.bytes_sent, near.bytes_received), (far.bytes_received, far.bytes_sent), "{label}");
         } else {
             assert!(far.bytes_received > 0 && far.bytes_received <= near.bytes_sent, "{label}: {far:?}");

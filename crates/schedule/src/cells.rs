@@ -6,8 +6,8 @@ use analysis::Context;
 use analysis::outcome::point;
 use analysis::stats::{Parts, Sequential, passes_needed};
 use model::{
-    Anatomy, Cell, EndTally, Finding, Histogram, Name, Outcome, Pass, PeakCheck, Retest, RttTally, RunHeader, Shared,
-    Spec, Stopping, Trial, Verdict,
+    Anatomy, Cell, EndTally, Finding, Histogram, Outcome, Pass, PeakCheck, Retest, RttTally, RunHeader, Shared, Spec,
+    Stopping, TransportName, Trial, Verdict,
 };
 
 use crate::PassResult;
@@ -140,7 +140,7 @@ impl Cells {
     }
 
     /// Number of open cells over `transport` that have converged, so that a curve's memory ceiling is not counted.
-    pub fn settled_count(&self, transport: &Name) -> usize {
+    pub fn settled_count(&self, transport: &TransportName) -> usize {
         self.open.values().filter(|state| state.settled && state.cell.spec.transport == *transport).count()
     }
 

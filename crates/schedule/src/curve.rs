@@ -326,7 +326,7 @@ impl Curve {
     fn begin_ceiling(&mut self, state: &mut RunState, last: bool) {
         self.ceiling_due = false;
         let spec = Spec {
-            transport: Spec::CEILING.into(),
+            transport: Spec::CEILING,
             direction: Direction::Send,
             flows: 1,
             processes: 1,

@@ -281,7 +281,7 @@ impl RunView {
             let points: Vec<(f64, [f64; 3])> = self
                 .cells
                 .values()
-                .filter(|cell| cell.spec.transport.as_str() != "memcpy")
+                .filter(|cell| cell.spec.transport != Spec::CEILING)
                 .filter_map(|cell| Some((cell.spec.block as f64, cell.rates()?)))
                 .collect();
             chart::curve(frame, area, self.look, points);

@@ -50,8 +50,8 @@ fn an_added_transport_runs_every_pattern_between_a_client_and_an_agent() {
         &["curve", "--to", "64"],
     ] {
         let doc = bed.measure(args);
-        let of_ceiling = |outcome: &&Outcome| outcome.spec.transport == *Spec::CEILING;
-        assert!(doc.run.outcomes.iter().any(|outcome| outcome.spec.transport == *"sluice"), "{args:?}");
+        let of_ceiling = |outcome: &&Outcome| outcome.spec.transport == Spec::CEILING;
+        assert!(doc.run.outcomes.iter().any(|outcome| outcome.spec.transport.as_str() == "sluice"), "{args:?}");
         for outcome in doc.run.outcomes.iter().filter(|outcome| !of_ceiling(outcome)) {
             assert!(
                 outcome.summary.trust.is_some() && outcome.summary.bytes_received > Some(0),

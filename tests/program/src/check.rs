@@ -1,7 +1,7 @@
 //! Checks of every document: the counts of the two ends agree exactly, series and flows add up to the totals, and the summary has
 //! exactly the figures of its pattern.
 
-use model::{Direction, EndTally, Interval, Outcome, Pattern, RunKind, Trial, Trust, Verdict};
+use model::{Direction, EndTally, Interval, Outcome, Pattern, RunKind, TransportName, Trial, Trust, Verdict};
 use serde_json::Value;
 
 use crate::Doc;
@@ -41,7 +41,7 @@ fn summary(outcome: &Outcome, json: &Value, least: usize, target: f64, what: &st
     let (spec, summary) = (&outcome.spec, &outcome.summary);
     let bulk = is_stream(outcome);
     let pingpong = spec.pattern == Pattern::Pingpong;
-    let datagrams = spec.transport == "udp" || spec.transport == "unix-dgram";
+    let datagrams = spec.transport == TransportName::Udp || spec.transport == TransportName::UnixDgram;
     for (key, present) in [
         ("goodput_bps", bulk),
         ("sender_bps", bulk),
@@ -162,7 +162,7 @@ fn counts(outcome: &Outcome, trial: &Trial, what: &str) {
     let (near, far) = (&trial.near, &trial.far);
     assert!(trial.ledger.balanced && trial.ledger.in_flight == 0, "{what}: {:?}", trial.ledger);
     assert!(![near, far].iter().any(|end| end.stalled || end.cut_short), "{what}: stalled or cut short");
-    if outcome.spec.transport == "memcpy" {
+    if outcome.spec.transport == TransportName::Memcpy {
         assert!(near.bytes_sent > 0 && near.bytes_sent == near.bytes_received, "{what}: copies");
     } else {
         arrived(near, far, outcome, what);

@@ -2,7 +2,7 @@
 //! interrupt that costs no more than the trial it cut.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
-use model::{Outcome, Trust, Verdict};
+use model::{Outcome, TransportName, Trust, Verdict};
 use program::process::{Signal, eventually};
 use program::{Agent, Doc, Sandbox};
 
@@ -52,7 +52,7 @@ fn streams_are_read_a_block_at_a_time_and_delayed_reads_say_so() {
     let curve = ["curve", "--stream", "--to", "64", "--budget", "300ms", "--no-path", "--delayed-reads", agent.host()];
     let doc = sandbox.measure(&curve);
     let (ceiling, sizes): (Vec<&Outcome>, Vec<&Outcome>) =
-        doc.run.outcomes.iter().partition(|outcome| outcome.spec.transport == "memcpy");
+        doc.run.outcomes.iter().partition(|outcome| outcome.spec.transport == TransportName::Memcpy);
     assert!(sizes.iter().all(|outcome| outcome.summary.verdicts.contains(&Verdict::DelayedReads)));
     assert!(!ceiling.is_empty() && ceiling.iter().all(|outcome| !outcome.spec.delayed_reads));
 }

@@ -7,7 +7,7 @@
 use std::sync::{Once, PoisonError, RwLock};
 
 use engine::transport::{Capabilities, transport};
-use model::{Direction, Verdict};
+use model::{Direction, TransportName, Verdict};
 use program::{Agent, Doc, Sandbox, check, skip, thorough};
 
 /// How a transport is asked for: its name, the flag for the IP version, and what it can do.
@@ -396,7 +396,7 @@ fn curves_of_streams_agree() {
     }
     let doc = bench
         .measure(&transports(&bench)[0], &[&["curve", "--stream", "--first", "64", "--to", "8KiB", "--trials", "3"]]);
-    let ceiling = doc.run.outcomes.iter().filter(|outcome| outcome.spec.transport == "memcpy").count();
+    let ceiling = doc.run.outcomes.iter().filter(|outcome| outcome.spec.transport == TransportName::Memcpy).count();
     assert_eq!(ceiling, 8, "64 B to 8 KiB in powers of two, beside the curve");
     assert!(doc.run.outcomes.iter().all(|outcome| outcome.summary.verdicts.contains(&Verdict::OneHost)));
 }

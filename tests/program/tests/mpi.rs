@@ -60,7 +60,7 @@ fn curves_over_mpi_run_as_round_trips_in_both_directions_and_as_streams() {
         for kind in [&[][..], &["--both"], &["--stream"]] {
             let sizes = ["curve", "--block", "1,4096,65537,1MiB", "--trials", "3", "--time", "5ms"];
             let doc = measure(mpi, &sandbox, &[&sizes, kind].concat());
-            let sizes = doc.run.outcomes.iter().filter(|outcome| outcome.spec.transport == "mpi");
+            let sizes = doc.run.outcomes.iter().filter(|outcome| outcome.spec.transport == model::TransportName::Mpi);
             assert_eq!(sizes.count(), 4, "{kind:?}");
             let (sent, received) = bytes(&doc);
             assert_eq!(sent, received, "{} {kind:?}", mpi.program);

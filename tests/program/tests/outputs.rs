@@ -84,7 +84,10 @@ fn a_whole_default_curve_has_netpipes_124_lines() {
     for kind in ["Latency", "Peak", "Saturation"] {
         assert!(kinds.iter().any(|found| found == kind), "{kind} is among the findings: {kinds:?}");
     }
-    assert!(doc.run.outcomes.iter().any(|outcome| outcome.spec.transport == "memcpy"), "the memory ceiling is there");
+    assert!(
+        doc.run.outcomes.iter().any(|outcome| outcome.spec.transport == model::TransportName::Memcpy),
+        "the memory ceiling is there"
+    );
 }
 
 #[test]

@@ -15,7 +15,13 @@ fn measure(machine: &VirtualMachine, sandbox: &Sandbox, args: &[&str]) -> Doc {
 
 /// All bytes that either end sent, and all that either received.
 fn bytes(doc: &Doc) -> (u64, u64) {
-    let trials = || doc.run.outcomes.iter().filter(|one| one.spec.transport == "pvm").flat_map(|one| &one.trials);
+    let trials = || {
+        doc.run
+            .outcomes
+            .iter()
+            .filter(|one| one.spec.transport == model::TransportName::Pvm)
+            .flat_map(|one| &one.trials)
+    };
     let ends = || trials().flat_map(|trial| [&trial.near, &trial.far]);
     (ends().map(|end| end.bytes_sent).sum(), ends().map(|end| end.bytes_received).sum())
 }

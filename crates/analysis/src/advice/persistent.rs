@@ -1,8 +1,6 @@
 //! Persistent settings: the command that measures with a combination, sysctl lines, commands, and changes of programs.
 
-use model::{
-    AdvicePersistent, ByteSize, Direction, EndOptions, Inventory, Name, Pattern, Role, Setting, Spec, Strategy,
-};
+use model::{AdvicePersistent, ByteSize, Direction, EndOptions, Inventory, Pattern, Role, Setting, Spec, Strategy};
 
 /// The command line that measures `spec` against `target`.
 #[must_use]
@@ -17,7 +15,7 @@ pub(super) fn command(spec: &Spec, target: Option<&str>) -> String {
         }
     };
     let plain = Spec::new("tcp", Pattern::Stream);
-    flag("transport", (spec.transport != plain.transport).then(|| Name::to_string(&spec.transport)));
+    flag("transport", (spec.transport != plain.transport).then(|| spec.transport.to_string()));
     let block = if round_trips { 1 } else { plain.block };
     flag("block", (spec.block != block).then(|| size(spec.block)));
     flag("flows", (spec.flows != 1).then(|| spec.flows.to_string()));

@@ -125,7 +125,7 @@ fn end_of(end: &EndTally, direction: Direction, sends: bool) -> EndTally {
 
 #[cfg(test)]
 mod tests {
-    use model::{FlowTally, Pattern, SocketFacts, TcpSample, Trust, Verdict};
+    use model::{FlowTally, Pattern, SocketFacts, TcpSample, TransportName, Trust, Verdict};
 
     use super::super::testing;
     use super::*;
@@ -146,7 +146,7 @@ mod tests {
             bytes_received: received - lost * 1_000,
             receiving_ns: 1_000_000_000,
             calls_received: 20,
-            datagrams: (spec.transport == "udp").then(|| DatagramTally {
+            datagrams: (spec.transport == TransportName::Udp).then(|| DatagramTally {
                 sent: sent / 1_000,
                 received: received / 1_000 - lost,
                 ..DatagramTally::default()

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use model::{Direction, Role, SocketFacts, Strategy};
+use model::{Direction, Role, SocketFacts, Strategy, TransportName};
 
 use super::pace::{drain, pace, pace_to_foreign};
 use super::tcp;
@@ -77,7 +77,9 @@ impl<C: Channel> FlowOf<C> {
         let spec = &plan.spec;
         match plan.role {
             Role::Passive => spec.direction == Direction::Both && link_plan.direction == Direction::Send,
-            Role::Active => link_plan.direction == Direction::Reverse && spec.flows > 1 && spec.transport == "tcp",
+            Role::Active => {
+                link_plan.direction == Direction::Reverse && spec.flows > 1 && spec.transport == TransportName::Tcp
+            }
         }
     }
 

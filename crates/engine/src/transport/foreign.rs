@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use model::{EndOptions, Role, SocketFacts, Spec};
+use model::{EndOptions, Role, SocketFacts, Spec, TransportName};
 use socket2::{Domain, Socket, Type};
 
 use super::datagram::DatagramChannel;
@@ -85,7 +85,7 @@ pub fn datagrams(socket: OwnedFd, header: impl Header) -> Result<Link, EngineErr
 /// # Errors
 /// If the peer cannot be reached, or an option is refused.
 pub fn dial(spec: &Spec, target: SocketAddr, link: u32) -> Result<OwnedFd, EngineError> {
-    if spec.transport != "udp" {
+    if spec.transport != TransportName::Udp {
         return tcp::dial(spec, target, Some((link, Duration::ZERO))).map(OwnedFd::from);
     }
     let failed = |source: io::Error| EngineError::socket("reach", target, source);
@@ -124,7 +124,7 @@ const BACKLOG: i32 = 512;
 /// # Errors
 /// The option that was refused.
 pub fn prepare(socket: BorrowedFd<'_>, spec: &Spec, role: Role) -> Result<(), EngineError> {
-    let udp = spec.transport == "udp";
+    let udp = spec.transport == TransportName::Udp;
     if udp {
         roomy(&socket2::SockRef::from(&socket), spec.end(role).rcvbuf.is_some());
     }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use engine::transport::{FlowHello, Link, ListenOptions, Rendezvous, Transport, transport};
 use engine::{Leg, LegTally, Signals, TrialPlan, now_ns, run};
-use model::{EndTally, Pattern, Role, Spec};
+use model::{EndTally, Pattern, Role, Spec, TransportName};
 
 /// Both ends' tallies.
 pub(crate) struct Pair {
@@ -121,7 +121,7 @@ pub(crate) fn check_exact(spec: &Spec, pair: &Pair, what: &str) {
     let (near, far) = pair.last();
     assert!(!near.stalled && !far.stalled && !near.cut_short && !far.cut_short, "{what}");
     assert!(near.bytes_sent + far.bytes_sent > 0, "{what}: nothing moved: {near:?} {far:?}");
-    if spec.transport == "memcpy" {
+    if spec.transport == TransportName::Memcpy {
         assert_eq!(near.bytes_sent, near.bytes_received, "{what}");
         return;
     }

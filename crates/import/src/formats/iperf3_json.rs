@@ -8,7 +8,7 @@ mod ways;
 
 use std::collections::BTreeMap;
 
-use model::{Count, Direction, Interval, Pattern, RunKind, Spec, Stop, Verdict};
+use model::{Count, Direction, Interval, Pattern, RunKind, Spec, Stop, TransportName, Verdict};
 use serde_json::Value;
 
 use self::ways::{Way, ways};
@@ -314,7 +314,7 @@ fn tally(row: &mut Row, way: &Way) {
         receiver.report(Count::BytesReceived, received.bytes);
         receiver.report(Count::ReceivingNs, received.ns);
     }
-    if let Some((packets, lost)) = way.datagrams.filter(|_| row.spec.transport == "udp") {
+    if let Some((packets, lost)) = way.datagrams.filter(|_| row.spec.transport == TransportName::Udp) {
         sender.datagrams.get_or_insert_default().sent = packets;
         let arrived = receiver.datagrams.get_or_insert_default();
         (arrived.received, arrived.reordered) = (packets - lost, way.out_of_order.unwrap_or(0));
@@ -326,7 +326,7 @@ fn tally(row: &mut Row, way: &Way) {
             row.figure(&format!("{name}{}_bps", way.suffix), sum.bps);
         }
     }
-    if let Some((packets, lost)) = way.datagrams.filter(|_| row.spec.transport == "udp") {
+    if let Some((packets, lost)) = way.datagrams.filter(|_| row.spec.transport == TransportName::Udp) {
         row.figure(&format!("lost_packets{}", way.suffix), lost as f64);
         if let Some(count) = way.out_of_order {
             row.figure(&format!("out_of_order_packets{}", way.suffix), count as f64);

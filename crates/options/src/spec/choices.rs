@@ -1,50 +1,8 @@
-//! The named values of a spec: names in registries, and enumerations.
-
-use std::fmt;
+//! The enumerations of a spec.
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// The name of an entry in a registry (a transport or another program), such as `tcp` or `iperf3`.
-///
-/// It is a name and not an enum, so that a new transport needs no change here. The engine refuses unknown names.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(transparent)]
-pub struct Name(String);
-
-impl Name {
-    /// The name itself.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<&str> for Name {
-    fn from(name: &str) -> Self {
-        Self(name.to_owned())
-    }
-}
-
-impl fmt::Display for Name {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
-    }
-}
-
-impl PartialEq<str> for Name {
-    fn eq(&self, other: &str) -> bool {
-        self.0 == other
-    }
-}
-
-impl PartialEq<&str> for Name {
-    fn eq(&self, other: &&str) -> bool {
-        self.0 == *other
-    }
-}
 
 /// The direction of the payload between the near end (which connects) and the far end (HOST).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

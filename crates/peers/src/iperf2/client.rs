@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use engine::transport::foreign;
-use model::{Direction, Role, Spec, Stop};
+use model::{Direction, Role, Spec, Stop, TransportName};
 use peer_wire::SpeakError;
 use peer_wire::iperf2::{Counts, LAST_WAIT_MS, PEER, Report};
 use rustix::io::Errno;
@@ -57,7 +57,7 @@ pub(super) fn measure(
         sockets.push(foreign::dial(spec, address, flow)?);
     }
     let test = Test { spec, address: address.to_string(), cancel, refused: Cell::new(false) };
-    if spec.transport == "udp" {
+    if spec.transport == TransportName::Udp {
         return test.datagrams(sockets, Front::new(&requested), begun, observer);
     }
     let mut version = None;
@@ -104,7 +104,7 @@ impl Test<'_> {
                 // A reset connection has ended; an ICMP error over UDP may be followed by a datagram.
                 match rustix::net::recv(socket, &mut *into, RecvFlags::DONTWAIT) {
                     Ok((_, count)) => return Some(count),
-                    Err(_) if self.spec.transport != "udp" => return Some(0),
+                    Err(_) if self.spec.transport != TransportName::Udp => return Some(0),
                     Err(errno) => self.refused.set(self.refused.get() || errno == Errno::CONNREFUSED),
                 }
             }

@@ -8,7 +8,7 @@ mod server;
 
 use std::sync::atomic::AtomicBool;
 
-use model::{Program, Spec};
+use model::{Program, Spec, TransportName};
 use peer_wire::iperf2::PEER;
 
 use crate::{InteropError, PeerProtocol, Server, Service, Sides, TrialObserver};
@@ -33,9 +33,9 @@ impl PeerProtocol for Iperf2 {
         &["stream", "transfer"]
     }
 
-    fn default_block(&self, transport: &str, ipv6: bool) -> Option<u64> {
+    fn default_block(&self, transport: &TransportName, ipv6: bool) -> Option<u64> {
         // A server reads no more of a datagram than this without -l.
-        (transport == "udp").then_some(if ipv6 { 1_450 } else { 1_470 })
+        (*transport == TransportName::Udp).then_some(if ipv6 { 1_450 } else { 1_470 })
     }
 
     fn check(&self, spec: &Spec) -> Result<(), InteropError> {

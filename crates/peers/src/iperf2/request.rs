@@ -1,6 +1,6 @@
 //! Translates between a spec and iperf 2's header.
 
-use model::{Direction, Observe, Pattern, Program, Spec, Stop};
+use model::{Direction, Observe, Pattern, Program, Spec, Stop, TransportName};
 use peer_wire::iperf2::{Amount, HEADER_BYTES, Header, NUMBER_BYTES};
 
 use crate::capabilities::{Capabilities, REMEDY};
@@ -34,7 +34,7 @@ const CAPABILITIES: Capabilities = Capabilities {
 pub(super) fn header(spec: &Spec, port: u16) -> Result<Header, InteropError> {
     let refuse = |what: &str, remedy: &str| Err(CAPABILITIES.unsupported(what, remedy));
     CAPABILITIES.check(spec)?;
-    let (udp, reverse) = (spec.transport == "udp", spec.direction == Direction::Reverse);
+    let (udp, reverse) = (spec.transport == TransportName::Udp, spec.direction == Direction::Reverse);
     let both = spec.direction == Direction::Both;
     if udp && (reverse || both) {
         return refuse("this direction", "leave it out; `reverse` and `both` work over TCP");

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use engine::transport::foreign;
-use model::{Direction, Role, Spec, Stop};
+use model::{Direction, Role, Spec, Stop, TransportName};
 use peer_wire::Turn;
 use peer_wire::iperf3::{COOKIE_BYTES, Client, ClientAction, Cookie, PEER, Results, datagram};
 use rustix::net::{RecvFlags, SendFlags};
@@ -230,7 +230,11 @@ impl Test<'_> {
                 return Err(one_direction());
             }
             let socket = foreign::dial(self.spec, target, number as u32)?;
-            let socket = if self.spec.transport == "udp" { self.open_udp(socket)? } else { self.send_cookie(socket)? };
+            let socket = if self.spec.transport == TransportName::Udp {
+                self.open_udp(socket)?
+            } else {
+                self.send_cookie(socket)?
+            };
             streams.push(socket);
         }
         Ok(streams)
@@ -376,10 +380,13 @@ impl Test<'_> {
         let idle = Idle { before_ns: if warm { 0 } else { ran.idle.before_ns }, ..ran.idle };
         idle.lengthen(&mut near);
         if has_time {
-            idle.shorten(&mut far, self.spec.transport == "udp");
+            idle.shorten(&mut far, self.spec.transport == TransportName::Udp);
         }
         // Without this there would be a trial without a value.
-        let silent = self.spec.transport != "udp" && near.bytes_sent > 0 && far.bytes_received == 0 && !self.cancelled;
+        let silent = self.spec.transport != TransportName::Udp
+            && near.bytes_sent > 0
+            && far.bytes_received == 0
+            && !self.cancelled;
         let unreported = silent.then(|| format!("{} reports no received byte", PEER.name));
         // The server is free for the next test once it has closed; close the streams first.
         ran.sockets.clear();

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 
 use model::printf::{bits_per_second, bytes, two_digits};
-use model::{Direction, FlowTally, Role};
+use model::{Direction, FlowTally, Role, TransportName};
 use peer_wire::iperf3::Results;
 
 use super::header::Received;
@@ -83,7 +83,7 @@ struct Output<'a> {
 
 /// The text of a test with these results.
 pub(super) fn text(ran: &Ran, results: &Results, client: SocketAddr) -> String {
-    let udp = ran.spec.transport == "udp";
+    let udp = ran.spec.transport == TransportName::Udp;
     let mut output = Output { ran, results, udp, text: String::new() };
     output.greeting(client);
     output.intervals();

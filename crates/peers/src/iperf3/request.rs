@@ -1,6 +1,6 @@
 //! Translates between a spec and iperf3's parameters.
 
-use model::{Direction, EndOptions, Engine, Observe, Pattern, Program, SendBy, Spec, Stop};
+use model::{Direction, EndOptions, Engine, Observe, Pattern, Program, SendBy, Spec, Stop, TransportName};
 use peer_wire::iperf3::{Fault, Parameters, Protocol};
 
 use crate::capabilities::uncarried;
@@ -16,8 +16,8 @@ const MOST_BURST: u64 = 1_000;
 pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
     let refuse = |what: &str, remedy: &str| Err(InteropError::unsupported(format!("{what} with iperf3"), remedy));
     spec.check().map_err(|error| InteropError::unsupported("this measurement", error.to_string()))?;
-    let udp = spec.transport == "udp";
-    if spec.transport != "tcp" && !udp {
+    let udp = spec.transport == TransportName::Udp;
+    if spec.transport != TransportName::Tcp && !udp {
         return refuse(&format!("`transport {}`", spec.transport), "use TCP, or UDP with `udp`");
     }
     if spec.pattern != Pattern::Stream {
@@ -70,7 +70,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
 /// The parameters for a server.
 pub(super) fn parameters(spec: &Spec) -> Result<Parameters, InteropError> {
     check(spec)?;
-    let protocol = if spec.transport == "udp" { Protocol::Udp } else { Protocol::Tcp };
+    let protocol = if spec.transport == TransportName::Udp { Protocol::Udp } else { Protocol::Tcp };
     let seconds = |ns: u64| u32::try_from(ns.div_ceil(SECOND_NS)).unwrap_or(u32::MAX);
     let mut requested = Parameters::new(protocol, 0);
     requested.omit_s = seconds(spec.warmup_ns);

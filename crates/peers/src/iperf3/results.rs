@@ -1,7 +1,7 @@
 //! Translates between an end's tally and iperf3's results.
 
 use model::tally::{Count, Window};
-use model::{DatagramTally, EndTally, FlowTally, Role, SocketFacts, Spec, Spent};
+use model::{DatagramTally, EndTally, FlowTally, Role, SocketFacts, Spec, Spent, TransportName};
 use peer_wire::iperf3::{Omitted, Results, StreamResult, stream_ids};
 
 use super::streams::{Ran, flow_of, sends};
@@ -18,7 +18,7 @@ pub(super) fn ours(ran: &Ran) -> Results {
     let congestion = tally.and_then(|tally| tally.flows.iter().find_map(|flow| flow.socket.cc.clone()));
     Results {
         cpu_percent: ran.cpu_percent,
-        has_retransmits: some_sends.then_some(spec.transport != "udp"),
+        has_retransmits: some_sends.then_some(spec.transport != TransportName::Udp),
         congestion,
         server_output_json: None,
         server_output_text: None,
@@ -34,7 +34,7 @@ fn stream(ran: &Ran, id: u32, at: usize, after_warm_up_s: f64) -> StreamResult {
     let counted = |tally: &FlowTally| if sending { tally.bytes_sent } else { tally.bytes_received };
     let bytes: u64 = flows().map(counted).sum();
     let [before, after] = ran.received[at];
-    let udp = ran.spec.transport == "udp";
+    let udp = ran.spec.transport == TransportName::Udp;
     // A receiver reads until the streams end, but the time ends before: what came later belongs to no second of it.
     let by_end = ran.read_by_end.as_ref().filter(|_| !sending);
     let bytes = match by_end.map(|read| read[at]) {
@@ -77,7 +77,7 @@ pub(super) fn far(spec: &Spec, reported: &Results, own_ns: u64) -> EndTally {
     let unreported =
         [Count::CallsSent, Count::CallsReceived, Count::BlocksSent, Count::Transactions, Count::BytesUnsent];
     let mut tally = EndTally { unreported: unreported.to_vec(), ..EndTally::default() };
-    let udp = spec.transport == "udp";
+    let udp = spec.transport == TransportName::Udp;
     let mut jitters = Vec::new();
     let mut seconds: f64 = 0.0;
     for (at, stream) in reported.streams.iter().enumerate() {
@@ -143,7 +143,7 @@ pub(super) fn add_warm_up(spec: &Spec, near: &EndTally, far: &mut EndTally, ran:
     if spec.warmup_ns == 0 || far.bytes_sent == 0 {
         return;
     }
-    let (links, udp) = (ran.plan.links(), spec.transport == "udp");
+    let (links, udp) = (ran.plan.links(), spec.transport == TransportName::Udp);
     for (at, [before, _]) in ran.received.iter().enumerate() {
         let (flow, direction) = flow_of(spec, at);
         if sends(Role::Active, direction) {
@@ -169,7 +169,7 @@ pub(super) fn add_warm_up(spec: &Spec, near: &EndTally, far: &mut EndTally, ran:
 }
 
 fn cc(spec: &Spec, reported: &Results) -> Option<String> {
-    reported.congestion.clone().filter(|_| spec.transport != "udp")
+    reported.congestion.clone().filter(|_| spec.transport != TransportName::Udp)
 }
 
 /// Adds losses and jitter from this end's datagram headers to the engine's tally.

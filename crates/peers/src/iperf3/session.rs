@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use engine::transport::foreign;
-use model::{EndOptions, Role, Spec};
+use model::{EndOptions, Role, Spec, TransportName};
 use peer_wire::Turn;
 use peer_wire::iperf3::{Cookie, Fault, PEER, Parameters, REFUSAL, Results, Server, ServerAction};
 use rustix::net::SendFlags;
@@ -142,7 +142,8 @@ impl<'a> Session<'a> {
         }
         // From here on it is an admitted client.
         self.session_deadline.extend(self.service.hold().saturating_add(OPENING));
-        let (udp, version) = (spec.transport == "udp", requested.client_version.clone().unwrap_or_default());
+        let (udp, version) =
+            (spec.transport == TransportName::Udp, requested.client_version.clone().unwrap_or_default());
         let early =
             EndOptions { sndbuf: spec.far.sndbuf, rcvbuf: spec.far.rcvbuf, mss: spec.far.mss, ..EndOptions::default() };
         let want = match (udp, early == EndOptions::default()) {

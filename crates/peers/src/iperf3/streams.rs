@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use engine::transport::{Link, foreign};
 use engine::{EngineError, Leg, LegTally, Signals, TrialPlan};
-use model::{Direction, Live, Role, Spec, Stop};
+use model::{Direction, Live, Role, Spec, Stop, TransportName};
 
 use super::header::{Header, Received, ReceiverState};
 use super::moments::Moments;
@@ -74,7 +74,7 @@ struct Count {
 impl Count {
     fn of(role: Role, spec: &Spec, sockets: &[OwnedFd]) -> Option<Self> {
         let Stop::Blocks(blocks) = spec.stop else { return None };
-        let split = spec.flows > 1 && spec.transport == "tcp" && spec.direction != Direction::Send;
+        let split = spec.flows > 1 && spec.transport == TransportName::Tcp && spec.direction != Direction::Send;
         let moved = |(at, socket)| match sends(role, flow_of(spec, at).1) {
             true => foreign::acknowledged(OwnedFd::as_fd(socket)).unwrap_or(0) + foreign::unsent(socket.as_fd()),
             false => foreign::consumed(socket.as_fd()).unwrap_or(0),
@@ -187,7 +187,7 @@ fn links(
     sockets: &[OwnedFd],
     receivers: &[Arc<ReceiverState>],
 ) -> Result<Vec<Link>, EngineError> {
-    let udp = spec.transport == "udp";
+    let udp = spec.transport == TransportName::Udp;
     let mut links = Vec::with_capacity(sockets.len());
     for (at, (socket, receivers)) in sockets.iter().zip(receivers).enumerate() {
         let socket = socket
@@ -208,7 +208,7 @@ impl Ran {
     pub(super) fn drain(&self, limit: Duration) {
         let deadline = Instant::now() + limit;
         let waits = |socket: &OwnedFd| foreign::unsent(socket.as_fd()) > 0;
-        while self.spec.transport != "udp" && self.sockets.iter().any(waits) && Instant::now() < deadline {
+        while self.spec.transport != TransportName::Udp && self.sockets.iter().any(waits) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
         }
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use engine::transport::{Link, foreign};
 use engine::{Leg, TrialPlan};
-use model::{Direction, Pattern, Role, Spec, Stop};
+use model::{Direction, Pattern, Role, Spec, Stop, TransportName};
 use peer_wire::Turn;
 use peer_wire::netperf::{Client, ClientAction, Counted, PEER};
 
@@ -98,10 +98,10 @@ pub(super) fn measure(
     let mut near = ran.legs.pop().unwrap_or_default();
     near.cut_short |= cancelled;
     let mut far = results::far(spec, &counted);
-    if spec.pattern == Pattern::Stream && spec.transport != "udp" {
+    if spec.pattern == Pattern::Stream && spec.transport != TransportName::Udp {
         idle.shorten(&mut far, false);
     }
-    if spec.transport != "udp" && spec.pattern == Pattern::Stream && spec.direction != Direction::Send {
+    if spec.transport != TransportName::Udp && spec.pattern == Pattern::Stream && spec.direction != Direction::Send {
         // netserver's timer interrupts its last send, whose bytes it does not count.
         uncounted::add_sent(&near, &mut far, spec.block);
     }
@@ -236,7 +236,7 @@ fn open(spec: &Spec, target: SocketAddr) -> Result<(Data, Link), InteropError> {
     }
     let socket: OwnedFd = foreign::dial(spec, target, 0)?;
     let kept = socket.try_clone().map_err(failed)?;
-    if spec.transport == "udp" {
+    if spec.transport == TransportName::Udp {
         return Ok((Data::Udp(kept.into()), foreign::datagrams(socket, Unnumbered::default())?));
     }
     Ok((Data::Tcp(kept.into()), foreign::stream(socket, spec)))

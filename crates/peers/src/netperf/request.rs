@@ -1,6 +1,6 @@
 //! Translates between a spec and netperf's request.
 
-use model::{Direction, EndOptions, Engine, Observe, Pattern, Program, SendBy, Spec, Stop};
+use model::{Direction, EndOptions, Engine, Observe, Pattern, Program, SendBy, Spec, Stop, TransportName};
 use peer_wire::netperf::{Direction as Transfer, Flags, Request, Served};
 
 use crate::capabilities::uncarried;
@@ -23,7 +23,7 @@ pub(super) const EINVAL: u32 = 22;
 /// The request for a server over IP version `ip_version`, or why netperf cannot express the spec.
 pub(super) fn request(spec: &Spec, ip_version: u8) -> Result<Request, InteropError> {
     check(spec)?;
-    let udp = spec.transport == "udp";
+    let udp = spec.transport == TransportName::Udp;
     let exchanges = spec.pattern != Pattern::Stream;
     let sends = spec.direction == Direction::Reverse;
     let size = |bytes: u64| u32::try_from(bytes).ok();
@@ -78,8 +78,8 @@ fn length(spec: &Spec) -> Result<i32, InteropError> {
 fn check(spec: &Spec) -> Result<(), InteropError> {
     let refuse = |what: &str, remedy: &str| Err(InteropError::unsupported(format!("{what} with netperf"), remedy));
     spec.check().map_err(|error| InteropError::unsupported("this measurement", error.to_string()))?;
-    let udp = spec.transport == "udp";
-    if spec.transport != "tcp" && !udp {
+    let udp = spec.transport == TransportName::Udp;
+    if spec.transport != TransportName::Tcp && !udp {
         return refuse(&format!("`transport {}`", spec.transport), "use TCP, or UDP with `udp`");
     }
     let pattern = spec.pattern;
@@ -226,7 +226,7 @@ mod tests {
             let requested = request(&wanted, 4).unwrap();
             assert_eq!(
                 (requested.direction, requested.length, requested.udp),
-                (transfer, length, wanted.transport == "udp")
+                (transfer, length, wanted.transport == TransportName::Udp)
             );
             let read = Request::from_block(&requested.to_block()).unwrap();
             let served = spec(&read);

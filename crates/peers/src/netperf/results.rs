@@ -1,7 +1,7 @@
 //! Translates between netserver's counts and tallies.
 
 use model::tally::Count;
-use model::{DatagramTally, Direction, EndTally, FlowTally, SocketFacts, Spec};
+use model::{DatagramTally, Direction, EndTally, FlowTally, SocketFacts, Spec, TransportName};
 use peer_wire::netperf::{Counted, Cpu};
 
 /// The server's counts of all simultaneous tests as the far end's tally. Unreported counts are absent.
@@ -59,7 +59,7 @@ fn one_test(spec: &Spec, counted: &Counted) -> EndTally {
     tally.report(Count::CallsReceived, u64::from(counted.receives));
     tally.report(Count::SendingNs, if counted.bytes_sent > 0 { ns } else { 0 });
     tally.report(Count::ReceivingNs, if counted.bytes_received > 0 { ns } else { 0 });
-    if spec.transport == "udp" {
+    if spec.transport == TransportName::Udp {
         // The datagrams have no numbers, so the count follows from bytes and size.
         let sent = counted.bytes_sent / spec.reply_bytes();
         let received = counted.bytes_received / spec.block;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use engine::transport::{Link, foreign};
 use engine::{Leg, TrialPlan};
-use model::{EndOptions, Pattern, Role, Spec, Stop};
+use model::{EndOptions, Pattern, Role, Spec, Stop, TransportName};
 use peer_wire::Turn;
 use peer_wire::netperf::{Direction, Flags, PEER, Ready, Request, Server, ServerAction};
 
@@ -277,7 +277,7 @@ impl Session<'_, '_> {
             path: engine::PathTimes::default(),
             spec,
         };
-        let is_tcp = plan.spec.transport != "udp";
+        let is_tcp = plan.spec.transport != TransportName::Udp;
         let Ran { legs: mut ran, idle } = legs::run(&plan, vec![link], STEP, &mut |_| {}, &mut |signals, _| {
             if ended.load(Ordering::Relaxed) {
                 signals.stop();

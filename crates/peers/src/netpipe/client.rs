@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use engine::transport::foreign;
 use engine::{Leg, TrialPlan};
 use model::tally::Count;
-use model::{Direction, EndTally, Pattern, Program, Role, Spec, Stop};
+use model::{Direction, EndTally, Pattern, Program, Role, Spec, Stop, TransportName};
 use peer_wire::Turn;
 use peer_wire::netpipe::{Action, Exchange, Mode, Netpipe, PEER, Plan, Role as End};
 
@@ -28,7 +28,7 @@ const CLOSE_LIMIT: Duration = Duration::from_secs(1);
 pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
     let refuse = |what: &str, remedy: &str| Err(InteropError::unsupported(format!("{what} with netpipe"), remedy));
     spec.check().map_err(|error| InteropError::unsupported("this measurement", error.to_string()))?;
-    if spec.transport != "tcp" {
+    if spec.transport != TransportName::Tcp {
         return refuse(&format!("`transport {}`", spec.transport), "use TCP");
     }
     if !matches!(spec.pattern, Pattern::Pingpong | Pattern::Stream) || !spec.is_point() {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use engine::transport::at_port;
-use model::{Role, Spec};
+use model::{Role, Spec, TransportName};
 use peer_wire::nttcp::{FIRST_DATA_PORT, Local, LocalAction, Options, PEER, Statistics};
 use peer_wire::{SpeakError, Turn};
 
@@ -63,7 +63,7 @@ pub(super) fn measure(
     let peer_statistics = session.statistics(&moved)?;
     let near = session.near(&mut moved, &peer_statistics);
     let mut far = results::far(spec, &near, &peer_statistics);
-    moved.idle.shorten(&mut far, spec.transport == "udp");
+    moved.idle.shorten(&mut far, spec.transport == TransportName::Udp);
     Ok(Sides {
         far,
         near,
@@ -180,7 +180,7 @@ impl Session<'_> {
         let mut live = |report| observer.live(report);
         let mark_times = Arc::new(MarkTimes::default());
         let mut on_step = stop_at_end(mark_times.clone(), || !self.cancel.load(Ordering::SeqCst));
-        if self.spec.transport != "udp" {
+        if self.spec.transport != TransportName::Udp {
             return work.streams(vec![socket], &mut live, &mut on_step);
         }
         if plain::sends(self.spec, Role::Active) {
@@ -194,7 +194,7 @@ impl Session<'_> {
 
     /// Waits for the remote side's statistics; sends end marks again, because they may be lost.
     fn statistics(&mut self, moved: &Moved) -> Result<Statistics, InteropError> {
-        let marks = plain::sends(self.spec, Role::Active) && self.spec.transport == "udp";
+        let marks = plain::sends(self.spec, Role::Active) && self.spec.transport == TransportName::Udp;
         let mut left = if marks { END_MARKS - 1 } else { 0 };
         loop {
             if let Some(peer_statistics) = self.peer_statistics {

@@ -1,6 +1,6 @@
 //! Translates between a spec and nttcp's options.
 
-use model::{Direction, EndOptions, Observe, Pattern, Program, Spec, Stop};
+use model::{Direction, EndOptions, Observe, Pattern, Program, Spec, Stop, TransportName};
 use peer_wire::nttcp::{Options, SEPARATED_FORMAT};
 
 use crate::capabilities::{Capabilities, ONE_DIRECTION};
@@ -35,7 +35,7 @@ pub(super) fn options(spec: &Spec) -> Result<Options, InteropError> {
     if spec.direction == Direction::Both {
         return refuse("`both`", ONE_DIRECTION);
     }
-    let udp = spec.transport == "udp";
+    let udp = spec.transport == TransportName::Udp;
     let count = match spec.stop {
         Stop::Blocks(count) => count,
         Stop::Bytes(bytes) if bytes.is_multiple_of(spec.block) => bytes / spec.block,

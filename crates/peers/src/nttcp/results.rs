@@ -1,7 +1,7 @@
 //! Translates between an end's tally and nttcp's statistics.
 
 use model::tally::Count;
-use model::{DatagramTally, EndTally, FlowTally, Role, Spec, Spent};
+use model::{DatagramTally, EndTally, FlowTally, Role, Spec, Spent, TransportName};
 use peer_wire::nttcp::Statistics;
 
 use super::MARK_CALLS;
@@ -17,7 +17,7 @@ pub(super) fn ours(spec: &Spec, tally: &EndTally, role: Role, ns: u64) -> Statis
         bytes,
         buffer_bytes: spec.block,
         buffers: bytes / spec.block,
-        calls: if spec.transport == "udp" { calls + marks } else { calls },
+        calls: if spec.transport == TransportName::Udp { calls + marks } else { calls },
         real_s: ns as f64 / 1e9,
         cpu_s: tally.spent.as_ref().map_or(0.0, |spent| spent.process_ns as f64 / 1e9),
     }
@@ -25,7 +25,7 @@ pub(super) fn ours(spec: &Spec, tally: &EndTally, role: Role, ns: u64) -> Statis
 
 /// The remote side's statistics as the far end's tally, `near` is this end's. Unreported counts are absent.
 pub(super) fn far(spec: &Spec, near: &EndTally, reported: &Statistics) -> EndTally {
-    let (udp, sending) = (spec.transport == "udp", sends(spec, Role::Passive));
+    let (udp, sending) = (spec.transport == TransportName::Udp, sends(spec, Role::Passive));
     let ns = (reported.real_s * 1e9) as u64;
     let marks = if udp { MARK_CALLS[usize::from(!sending)] } else { 0 };
     let calls = reported.calls.saturating_sub(marks);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use engine::transport::at_port;
-use model::{Role, Spec};
+use model::{Role, Spec, TransportName};
 use peer_wire::Turn;
 use peer_wire::nuttcp::{Client, ClientAction, Mark, PEER, Report};
 
@@ -77,7 +77,7 @@ pub(super) fn measure(
     let mut near = moved.tally();
     near.cut_short |= cancel.load(Ordering::SeqCst);
     let mut far = results::far(spec, &near, &theirs);
-    moved.idle.shorten(&mut far, spec.transport == "udp");
+    moved.idle.shorten(&mut far, spec.transport == TransportName::Udp);
     if let (Some(datagrams), Some(sent), true) = (near.datagrams.as_mut(), far.datagrams, receives) {
         datagrams.missed = Some(sent.sent.saturating_sub(datagrams.received));
     }
@@ -95,7 +95,7 @@ impl DataListener {
     fn open(spec: &Spec, here: IpAddr, first: u16) -> Result<(Self, u16), InteropError> {
         let mut last = None;
         for port in (first..=u16::MAX).take(usize::from(PORTS)) {
-            let opened = match spec.transport == "udp" {
+            let opened = match spec.transport == TransportName::Udp {
                 true => plain::bind(here, [port], &spec.near).map(Self::Udp),
                 false => (0..spec.flows as u16)
                     .map(|flow| plain::listen(here, port.checked_add(flow), &spec.near))
@@ -208,7 +208,7 @@ impl Session<'_> {
         };
         let may_continue = || !cancel.load(Ordering::SeqCst) && server_lives();
         let mut on_step = stop_at_end(mark_times.clone(), may_continue);
-        if spec.transport != "udp" {
+        if spec.transport != TransportName::Udp {
             return work.streams(sockets, &mut live, &mut on_step);
         }
         let Some(socket) = sockets.pop() else { return Err(InteropError::Interrupted) };
@@ -223,7 +223,7 @@ impl Session<'_> {
 
     /// Waits for the server's report; sends end marks again, because they may be lost.
     fn report(&mut self, moved: &Moved) -> Result<Report, InteropError> {
-        let marks = plain::sends(self.spec, Role::Active) && self.spec.transport == "udp";
+        let marks = plain::sends(self.spec, Role::Active) && self.spec.transport == TransportName::Udp;
         let mut spare = (1..Mark::ENDS).filter(|_| marks);
         let mut next = spare.next();
         while !self.ended {

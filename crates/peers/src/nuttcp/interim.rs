@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use engine::transport::foreign;
-use model::{Interval, Spec};
+use model::{Interval, Spec, TransportName};
 use peer_wire::nuttcp::{Interim, Mark, count_sent, mark, sent_so_far};
 use rustix::net::SendFlags;
 
@@ -30,7 +30,7 @@ pub(super) struct InterimReports {
 
 impl InterimReports {
     pub(super) fn new(line: OwnedFd, spec: &Spec, parse: bool) -> Self {
-        let datagram = (spec.transport == "udp").then_some(spec.block);
+        let datagram = (spec.transport == TransportName::Udp).then_some(spec.block);
         Self { line, datagram, parse, interval_ns: spec.interval_ns, sent: Sent::default(), reported: 0 }
     }
 

@@ -1,6 +1,6 @@
 //! Translates between a spec and nuttcp's options.
 
-use model::{Direction, EndOptions, Observe, Pattern, Program, Spec, Stop};
+use model::{Direction, EndOptions, Observe, Pattern, Program, Spec, Stop, TransportName};
 use peer_wire::nuttcp::{MOST_WINDOW, NO_RATE, Options};
 
 use crate::capabilities::{Capabilities, ONE_DIRECTION};
@@ -60,7 +60,7 @@ pub(super) fn options(spec: &Spec, port: u16) -> Result<Options, InteropError> {
         port,
         client_transmits: spec.direction == Direction::Send,
         seconds,
-        udp: spec.transport == "udp",
+        udp: spec.transport == TransportName::Udp,
         nodelay: spec.far.nodelay == Some(true),
         ..Options::default()
     })

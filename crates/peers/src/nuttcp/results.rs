@@ -1,7 +1,7 @@
 //! Translates between an end's tally and nuttcp's report.
 
 use model::tally::Count;
-use model::{DatagramTally, EndTally, FlowTally, Role, Spec, Spent};
+use model::{DatagramTally, EndTally, FlowTally, Role, Spec, Spent, TransportName};
 use peer_wire::nuttcp::Report;
 
 use crate::plain::sends;
@@ -31,14 +31,14 @@ pub(super) fn ours(spec: &Spec, tally: &EndTally, ns: u64) -> Report {
             kernels.min(1.0) * spent.process_ns as f64 / 1e9
         }),
         calls: Some(calls),
-        retransmits: retransmits.filter(|_| transmitted && spec.transport != "udp"),
+        retransmits: retransmits.filter(|_| transmitted && spec.transport != TransportName::Udp),
         windows: None,
     }
 }
 
 /// The server's report as the far end's tally, `near` is this end's. Unreported counts are absent.
 pub(super) fn far(spec: &Spec, near: &EndTally, reported: &Report) -> EndTally {
-    let (udp, sending) = (spec.transport == "udp", sends(spec, Role::Passive));
+    let (udp, sending) = (spec.transport == TransportName::Udp, sends(spec, Role::Passive));
     let bytes = whole(spec, reported.bytes, if sending { near.bytes_received } else { near.bytes_sent });
     let ns = (reported.real_s * 1e9) as u64;
     let mut tally = EndTally::unreported();
@@ -77,7 +77,7 @@ fn whole(spec: &Spec, reported: f64, moved: u64) -> u64 {
     if (reported - moved as f64).abs() <= HALF_A_DIGIT {
         return moved;
     }
-    match spec.transport == "udp" {
+    match spec.transport == TransportName::Udp {
         true => (reported / spec.block as f64).round() as u64 * spec.block,
         false => reported.round() as u64,
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::transport::at_port;
-use model::{Live, Role, Spec};
+use model::{Live, Role, Spec, TransportName};
 use peer_wire::nuttcp::{Mark, Options, PEER, Report, Server, ServerAction, Windows};
 use peer_wire::{SpeakError, Turn};
 
@@ -165,7 +165,7 @@ impl Session<'_, '_> {
         };
         let mut on_step = stop_at_end(mark_times.clone(), self.client_session.may_continue());
         let transmits = plain::sends(spec, Role::Passive);
-        let datagrams = if spec.transport == "udp" { sockets.pop() } else { None };
+        let datagrams = if spec.transport == TransportName::Udp { sockets.pop() } else { None };
         let mut moved = match datagrams {
             None => work.streams(sockets, &mut live, &mut on_step)?,
             Some(socket) if transmits => {
@@ -184,7 +184,7 @@ impl Session<'_, '_> {
         let ns = match transmits {
             true => tally.sending_ns,
             // Its time runs from the start to the end of the connection.
-            false if spec.transport != "udp" => moved.legs.elapsed_ns + moved.idle.before_ns,
+            false if spec.transport != TransportName::Udp => moved.legs.elapsed_ns + moved.idle.before_ns,
             false => mark_times.span_ns().unwrap_or(tally.receiving_ns),
         };
         Ok((Report { windows, ..results::ours(spec, &tally, ns) }, moved.sockets))

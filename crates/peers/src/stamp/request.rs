@@ -1,6 +1,6 @@
 //! What a reflector can measure, and the options of ours.
 
-use model::{Direction, Pattern, Program, Spec};
+use model::{Direction, Pattern, Program, Spec, TransportName};
 use peer_wire::stamp::BASE_BYTES;
 
 use crate::InteropError;
@@ -13,7 +13,7 @@ const MOST_BYTES: u64 = 65_507;
 pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
     let refuse = |what: &str, remedy: &str| Err(InteropError::unsupported(format!("{what} with stamp"), remedy));
     spec.check().map_err(|error| InteropError::unsupported("this measurement", error.to_string()))?;
-    if spec.transport != "udp" || spec.pattern != Pattern::Rr || spec.is_point() {
+    if spec.transport != TransportName::Udp || spec.pattern != Pattern::Rr || spec.is_point() {
         return refuse(
             &format!("{} over {}", spec.pattern, spec.transport),
             "only round trips over UDP are supported: `thru rr HOST --speak stamp`",

@@ -127,7 +127,7 @@ impl Test<'_> {
             Some(address) => address.ip.is_ipv6(),
             None => self.options.host_is_ipv6 || self.options.ipv6,
         };
-        let theirs = |program| peers::protocol(program).default_block(spec.transport.as_str(), over_ipv6);
+        let theirs = |program| peers::protocol(program).default_block(&spec.transport, over_ipv6);
         let theirs = self.options.speak.and_then(theirs);
         let paced = || {
             self.limit()

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{NamedTransport, Pattern, ReceiveBy, SendBy, Spec, Strategy};
+use model::{NamedTransport, Pattern, ReceiveBy, SendBy, Spec, Strategy, TransportName};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::SocketFlags;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -147,7 +147,7 @@ impl Transport for Tcp {
 
 /// A stream socket for the spec's transport: MPTCP differs from TCP in the protocol number only.
 pub(crate) fn open(spec: &Spec, address: SocketAddr) -> io::Result<Socket> {
-    let protocol = (spec.transport == *model::transport::MPTCP.name).then_some(Protocol::MPTCP);
+    let protocol = (spec.transport == TransportName::Mptcp).then_some(Protocol::MPTCP);
     Socket::new(Domain::for_address(address), Type::STREAM, protocol)
 }
 

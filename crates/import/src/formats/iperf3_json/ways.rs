@@ -4,7 +4,7 @@
 //! time and losses. 3.7 to 3.9 write the sums of `--bidir` twice under one name, of which a reader of JSON keeps the last, so they are
 //! added up from the streams. A server's file has nothing from its client.
 
-use model::{Direction, Spec};
+use model::{Direction, Spec, TransportName};
 use serde_json::Value;
 
 use super::{count, float};
@@ -86,7 +86,7 @@ pub(super) fn ways(end: &Value, spec: &Spec, by_server: bool) -> Result<Vec<Way>
     let mut all: Vec<Way> = all
         .into_iter()
         .map(|way| match (way.received, end.get("sum")) {
-            (None, Some(sum)) if spec.transport == "udp" && !both => of_one_sum(way, sum, spec),
+            (None, Some(sum)) if spec.transport == TransportName::Udp && !both => of_one_sum(way, sum, spec),
             _ => Ok(way),
         })
         .collect::<Result<_, _>>()?;
@@ -135,7 +135,8 @@ impl Way {
 
     /// Refuses more bytes received than were sent. The ends of a warm-up may differ, and UDP may double a datagram.
     fn check_arrivals(&self, spec: &Spec) -> Result<(), String> {
-        let bytes = self.sent.zip(self.received).filter(|_| spec.transport == "tcp" && spec.warmup_ns == 0);
+        let bytes =
+            self.sent.zip(self.received).filter(|_| spec.transport == TransportName::Tcp && spec.warmup_ns == 0);
         match bytes.map(|(sent, received)| (sent.bytes, received.bytes)) {
             Some((sent, received)) if received as f64 > sent as f64 * (1.0 + ROUNDING) => {
                 Err(format!("{received} bytes received of {sent} sent"))
@@ -146,7 +147,7 @@ impl Way {
 
     /// Leaves out figures that cannot be: datagrams of no test, a jitter longer than the test, and a negative count of losses.
     fn leave_out(&mut self, end: &Value, spec: &Spec, both: bool) {
-        if spec.transport != "udp" {
+        if spec.transport != TransportName::Udp {
             return;
         }
         let seconds = self.received.or(self.sent).map_or(0.0, |sum| sum.ns as f64 / 1e9);

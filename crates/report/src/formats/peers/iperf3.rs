@@ -25,7 +25,7 @@ pub(super) const NEXT_ID: u32 = 2;
 
 fn text(test: &Test<'_>) -> Result<String, String> {
     let directions = test.directions()?;
-    let udp = test.spec().transport == "udp";
+    let udp = test.spec().transport == model::TransportName::Udp;
     let roles = if directions.len() > 1 { ["[TX-C]", "[RX-C]"] } else { ["", ""] };
     let role = |direction: &DirectionResult| if direction.outbound { roles[0] } else { roles[1] };
     let mut text = greeting(test);

@@ -4,7 +4,7 @@
 //! `streams` if the run has their readings. Keys of 3.21 that are known are there, too: `timemillisecs`, `fq_rate`, `fqrate`, `gso`, `gro`.
 
 use jiff::Timestamp;
-use model::{EndTally, ReceiveBy, Role, SendBy, Stop, Trial};
+use model::{EndTally, ReceiveBy, Role, SendBy, Stop, TransportName, Trial};
 use serde_json::{Map, Value, json};
 
 use super::iperf3::{FIRST_ID, NEXT_ID, shares};
@@ -29,7 +29,7 @@ fn document(test: &Test<'_>) -> Result<Value, String> {
 
 fn start(test: &Test<'_>) -> Value {
     let (spec, header) = (test.spec(), &test.run.header);
-    let udp = spec.transport == "udp";
+    let udp = spec.transport == TransportName::Udp;
     let flag = |holds: bool| u8::from(holds);
     // The trials joined end to end.
     let trials = test.trials.len() as u64;
@@ -183,7 +183,7 @@ fn interval(
     if let Some(tcp) = moved.tcp {
         object.insert("retransmits".into(), json!(tcp.retransmits));
     }
-    if test.spec().transport == "udp" && direction.outbound {
+    if test.spec().transport == TransportName::Udp && direction.outbound {
         object.insert("packets".into(), json!(moved.bytes.div_ceil(test.spec().mean_block())));
     }
     if let Some(arrivals) = moved.datagrams {
@@ -198,7 +198,7 @@ fn interval(
 }
 
 fn end(test: &Test<'_>, directions: &[DirectionResult]) -> Value {
-    let udp = test.spec().transport == "udp";
+    let udp = test.spec().transport == TransportName::Udp;
     let mut end = Map::new();
     let mut streams = Vec::new();
     let mut first = FIRST_ID;

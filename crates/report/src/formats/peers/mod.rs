@@ -13,7 +13,7 @@ mod rapid;
 mod series;
 mod test;
 
-use model::{Direction, Outcome, Run, RunKind, Spec};
+use model::{Direction, Outcome, Run, RunKind, Spec, TransportName};
 
 use super::Format;
 use crate::view::{Piece, stem};
@@ -83,11 +83,16 @@ pub(super) const RAPID: Format = Format {
 
 /// Accepts streams and transfers in one or both directions, over tcp or udp.
 fn bulk(_: RunKind, spec: &Spec) -> Result<(), String> {
-    match (spec.pattern, spec.transport.as_str()) {
-        (pattern, _) if !pattern.is_bulk() => Err(format!("the pattern {pattern}")),
-        (_, "tcp" | "mptcp" | "udp") => Ok(()),
-        (_, other) => Err(format!("the transport {}", labels::plain(other))),
+    match spec.pattern {
+        pattern if !pattern.is_bulk() => Err(format!("the pattern {pattern}")),
+        _ if is_tcp_or_udp(spec) => Ok(()),
+        _ => Err(format!("the transport {}", labels::plain(spec.transport.as_str()))),
     }
+}
+
+/// Whether other programs know a spec's transport.
+fn is_tcp_or_udp(spec: &Spec) -> bool {
+    matches!(spec.transport, TransportName::Tcp | TransportName::Mptcp | TransportName::Udp)
 }
 
 /// The same in one direction at a time.

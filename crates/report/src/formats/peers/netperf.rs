@@ -7,7 +7,7 @@
 
 use core::net::SocketAddr;
 
-use model::{Direction, EndOptions, Inventory, Pattern, RunKind, SendBy, SocketFacts, Spec};
+use model::{Direction, EndOptions, Inventory, Pattern, RunKind, SendBy, SocketFacts, Spec, TransportName};
 
 use super::quantity::seconds;
 use super::test::{DirectionResult, Test, ends};
@@ -29,7 +29,7 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
 
 /// Accepts what netperf has a test for.
 pub(super) fn takes(kind: RunKind, spec: &Spec) -> Result<(), String> {
-    if spec.pattern.is_transactions() && ["tcp", "mptcp", "udp"].contains(&spec.transport.as_str()) {
+    if spec.pattern.is_transactions() && super::is_tcp_or_udp(spec) {
         return Ok(());
     }
     super::one_way(kind, spec)
@@ -73,9 +73,9 @@ pub(super) struct CpuUse {
 impl Figures {
     pub(super) fn of(test: &Test<'_>) -> Result<Self, String> {
         let spec = test.spec();
-        let kind = match (spec.pattern, spec.transport.as_str()) {
+        let kind = match (spec.pattern, &spec.transport) {
             (Pattern::Rr | Pattern::Crr, _) => Kind::Transactions,
-            (_, "udp") => Kind::Datagrams,
+            (_, TransportName::Udp) => Kind::Datagrams,
             _ => Kind::Stream,
         };
         let value = test.outcome.estimate.as_ref().map_or_else(|| carried(test, kind), |estimate| estimate.value);
@@ -164,7 +164,8 @@ fn measured_cpu(test: &Test<'_>, kind: Kind, value: f64) -> Option<[CpuUse; 2]> 
 /// changed by the end of a trial; the old TCP_SENDFILE prints what it is then.
 fn first_buffers(test: &Test<'_>) -> [[i64; 2]; 2] {
     let (spec, header) = (test.spec(), &test.run.header);
-    let tcp = ["tcp", "mptcp"].contains(&spec.transport.as_str()) && spec.engine.send != SendBy::Sendfile;
+    let tcp =
+        matches!(spec.transport, TransportName::Tcp | TransportName::Mptcp) && spec.engine.send != SendBy::Sendfile;
     let of = |facts, end: &EndOptions, host: &Inventory| {
         let default = |name: &str| host.sysctl.get(name)?.split_whitespace().nth(1)?.parse().ok();
         let first = |name, requested: Option<u64>, size| match default(name).filter(|_| tcp && requested.is_none()) {
@@ -277,10 +278,10 @@ fn columns(kind: Kind, cpu: bool) -> &'static str {
 }
 
 fn name(kind: Kind, spec: &Spec) -> &'static str {
-    match (kind, spec.transport.as_str(), spec.pattern) {
+    match (kind, &spec.transport, spec.pattern) {
         (Kind::Stream, ..) => stream_name(spec),
         (Kind::Datagrams, ..) => "MIGRATED UDP STREAM",
-        (Kind::Transactions, "udp", _) => "MIGRATED UDP REQUEST/RESPONSE",
+        (Kind::Transactions, TransportName::Udp, _) => "MIGRATED UDP REQUEST/RESPONSE",
         (Kind::Transactions, _, Pattern::Crr) => "MIGRATED TCP Connect/Request/Response",
         (Kind::Transactions, ..) => "MIGRATED TCP REQUEST/RESPONSE",
     }

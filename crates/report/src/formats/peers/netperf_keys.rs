@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use model::{Direction, SocketFacts, Trial};
+use model::{Direction, SocketFacts, TransportName, Trial};
 
 use super::netperf::{Figures, Kind, title};
 use super::quantity::{rate, seconds};
@@ -61,7 +61,7 @@ fn interims(test: &Test<'_>, transactions: bool, reverse: bool) -> Vec<[u64; 4]>
 fn keys(test: &Test<'_>, figures: &Figures, unit: &str, throughput: f64) -> Vec<(&'static str, String)> {
     let spec = test.spec();
     let transactions = figures.kind == Kind::Transactions;
-    let udp = spec.transport == "udp";
+    let udp = spec.transport == TransportName::Udp;
     let direction = match (transactions, spec.direction) {
         (true, _) => "Send|Recv",
         (_, Direction::Reverse) => "Receive",

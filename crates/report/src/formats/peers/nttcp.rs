@@ -8,7 +8,7 @@
 use core::net::SocketAddr;
 use std::fmt::Write as _;
 
-use model::{EndTally, SocketFacts};
+use model::{EndTally, SocketFacts, TransportName};
 
 use super::quantity::seconds;
 use super::test::{Test, ends};
@@ -50,7 +50,7 @@ fn text(test: &Test<'_>) -> Result<String, String> {
         for (mark, at) in [('l', local), ('1', remote)] {
             let (end, what, (bytes, ns, calls)) = counted[at];
             let _ = writeln!(text, "nttcp-{mark}: {what} {bytes} bytes");
-            if test.spec().transport == "udp" && at == 1 {
+            if test.spec().transport == TransportName::Udp && at == 1 {
                 let _ = writeln!(text, "nttcp-{mark}: got EOF");
             }
             if mark == 'l' {
@@ -82,7 +82,7 @@ fn session_lines(
     let spec = test.spec();
     let mut text = String::new();
     let socket = end.flows.first().map(|flow| &flow.socket);
-    let udp = spec.transport == "udp";
+    let udp = spec.transport == TransportName::Udp;
     let from = socket.and_then(|socket| socket.peer.as_ref()?.parse::<SocketAddr>().ok());
     if let Some(from) = from.filter(|_| core::ptr::eq(end, receiver) && !udp) {
         let _ = writeln!(text, "nttcp-{mark}: accept from {}", from.ip().to_canonical());

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use model::{EndTally, RunKind, Spec, Trial};
+use model::{EndTally, RunKind, Spec, TransportName, Trial};
 
 use super::quantity::{rate, seconds};
 use super::test::{Test, ends};
@@ -20,7 +20,7 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
 /// Accepts TCP in one direction.
 pub(super) fn takes(kind: RunKind, spec: &Spec) -> Result<(), String> {
     super::one_way(kind, spec)?;
-    if spec.transport == "udp" { Err("the transport udp".into()) } else { Ok(()) }
+    if spec.transport == TransportName::Udp { Err("the transport udp".into()) } else { Ok(()) }
 }
 
 fn text(test: &Test<'_>) -> Result<String, String> {
