@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use crate::Program::{Iperf3, Netperf};
 use crate::TestKind::{Curve, Rr, Stream, Transfer};
 use crate::reader::{AtLeast, Field, OneOf, Whole, put, range};
-use crate::row::{Place, Row, Topic, WithPrograms};
+use crate::row::{Column, Place, Row, SpecValue, Topic, WithPrograms};
 use crate::values::{
     Address, BlockFlag, EngineFlag, PayloadFlag, RequestRate, SetFlag, above_zero, address, any, data_address,
     one_block, sending_rate,
 };
 use crate::{
-    BitRate, ByteSize, CaptureSpec, Direction, EndOptions, Io, Nanos, Observe, Program, Spec, Strategy, TestKind,
+    BitRate, ByteSize, CaptureSpec, Direction, EndOptions, Io, Mix, Nanos, Observe, Program, Spec, Strategy, TestKind,
 };
 
 /// Makes [`Options`] and the rows of a test. A line is the field that holds the option, the parser of its text, and its row.
@@ -78,7 +78,7 @@ options! {
         value: Some("TRANSPORT"),
         help: "What carries the bytes [default: tcp]",
         fixes_search: true,
-        ..CHECKED
+        columns: &[Column { name: "transport", value: |spec| Some(SpecValue::Name(spec.transport.to_string())) }], ..CHECKED
     };
     udp: bool = switch, Row { key: "udp", short: Some('u'), help: "Short for --transport udp", fixes_search: true, ..CHECKED };
     flows: Option<u32> = Whole(1..=Spec::MAX_FLOWS), Row {
@@ -88,7 +88,7 @@ options! {
         help: "Number of connections; with --both, in each direction [default: 1]",
         help_of: &[(Rr, "Number of connections [default: 1]")],
         fixes_search: true,
-        ..CHECKED
+        columns: &[Column { name: "flows", value: |spec| Some(SpecValue::Count(spec.flows.into())) }], ..CHECKED
     };
     threads: Option<u32> = Whole(1..=Spec::MAX_FLOWS), Row {
         key: "threads",
@@ -97,7 +97,7 @@ options! {
         help: "Measuring threads at each end. Flows that share a thread share an epoll set or an io_uring [default: one per flow, \
                at most 64]",
         fixes_search: true,
-        ..NEAR
+        columns: &[Column { name: "threads", value: |spec| spec.threads.map(|count| SpecValue::Count(count.into())) }], ..NEAR
     };
     processes: Option<u32> = Whole(1..=Spec::MAX_FLOWS), Row {
         key: "processes",
@@ -107,14 +107,14 @@ options! {
         help: "Worker processes at each end; the flows are divided among them",
         fixes_search: true,
         with_programs: agents(|spec| spec.processes > 1),
-        ..Row::BASE
+        columns: &[Column { name: "processes", value: |spec| Some(SpecValue::Count(spec.processes.into())) }], ..Row::BASE
     };
     reverse: bool = switch, Row {
         key: "reverse",
         short: Some('R'),
         help: "Return direction: the far host sends, this host receives",
         fixes_search: true,
-        ..CHECKED
+        columns: &[Column { name: "direction", value: |spec| named(spec.direction) }], ..CHECKED
     };
     both: bool = switch, Row {
         key: "both",
@@ -143,7 +143,7 @@ options! {
         topic: Topic::Calls,
         help: "How threads wait for sockets [default: auto]",
         fixes_search: true,
-        ..NEAR
+        columns: &[Column { name: "strategy", value: |spec| named(spec.strategy) }], ..NEAR
     };
     io: Option<Io> = OneOf(IO), Row {
         key: "io",
@@ -153,7 +153,7 @@ options! {
         topic: Topic::Calls,
         help: "System calls that move the bytes of a stream",
         fixes_search: true,
-        ..NEAR
+        columns: &[Column { name: "io", value: |spec| named(spec.io) }], ..NEAR
     };
     payload: Option<PayloadFlag> = any::<PayloadFlag>, Row {
         key: "payload",
@@ -164,7 +164,7 @@ options! {
         with_programs: agents(|spec| {
             spec.payload.is_some() && (!spec.is_stream() || spec.direction != Direction::Send)
         }),
-        ..Row::BASE
+        columns: &[Column { name: "payload", value: |spec| spec.payload.as_ref().map(|payload| SpecValue::Name(payload.to_string())) }], ..Row::BASE
     };
     observe: Option<Observe> = observe, Row {
         key: "observe",
@@ -208,7 +208,7 @@ options! {
         ..NEAR
     };
     ipv4: bool = switch, Row {
-        key: "ipv4", short: Some('4'), topic: Topic::Hosts, help: "Use IPv4 only", fixes_search: true, ..NEAR
+        key: "ipv4", short: Some('4'), topic: Topic::Hosts, help: "Use IPv4 only", fixes_search: true, columns: &[Column { name: "family", value: |spec| named(spec.family) }], ..NEAR
     };
     ipv6: bool = switch, Row {
         key: "ipv6", short: Some('6'), topic: Topic::Hosts, help: "Use IPv6 only", fixes_search: true, ..NEAR
@@ -227,7 +227,7 @@ options! {
         value: Some("SIZE"),
         help: "Bytes per send",
         tests: SENDING,
-        ..CHECKED
+        columns: &[Column { name: "block", value: |spec| Some(SpecValue::Count(spec.block)) }, Column { name: "mix", value: |spec| (!spec.mix.is_empty()).then(|| SpecValue::Name(Mix::of(&spec.mix).to_string())) }], ..CHECKED
     };
     request: Option<ByteSize> = one_block, Row {
         key: "block", value: Some("SIZE"), default: Some("1"), help: "Bytes of a request", tests: &[Rr], ..CHECKED
@@ -244,7 +244,7 @@ options! {
         value: Some("SIZE"),
         help: "Bytes of a response [default: the size of the request]",
         tests: &[Rr],
-        ..CHECKED
+        columns: &[Column { name: "reply", value: |spec| spec.reply.map(SpecValue::Count) }], ..CHECKED
     };
     first: Option<ByteSize> = above_zero::<ByteSize>, Row {
         key: "first",
@@ -286,7 +286,7 @@ options! {
                higher rate; the result says that it was used",
         tests: &[Rr],
         with_programs: agents(|spec| spec.overlap_close),
-        ..Row::BASE
+        columns: &[Column { name: "overlap_close", value: |spec| spec.overlap_close.then_some(SpecValue::Flag(true)) }], ..Row::BASE
     };
     anatomy: bool = switch, Row {
         key: "anatomy",
@@ -310,7 +310,7 @@ options! {
             (Curve, "Length of one trial of one size, at least 3 exchanges [default: computed from --budget]"),
         ],
         tests: TIMED,
-        ..CHECKED
+        columns: &[Column { name: "stop", value: |spec| Some(SpecValue::Name(spec.stop.name().to_owned())) }, Column { name: "stop_value", value: |spec| Some(SpecValue::Count(spec.stop.amount())) }], ..CHECKED
     };
     bytes: Option<ByteSize> = above_zero::<ByteSize>, Row {
         key: "bytes",
@@ -340,7 +340,7 @@ options! {
         help_of: &[(Rr, "Exclude this time at the start of each trial from the rate [default: 0s]")],
         tests: TRIAL,
         with_programs: WithPrograms::FarEnd { asks: |spec| spec.warmup_ns > 0, carried_by: &[Iperf3, Netperf] },
-        ..Row::BASE
+        columns: &[Column { name: "warmup_ns", value: |spec| Some(SpecValue::Count(spec.warmup_ns)) }], ..Row::BASE
     };
     stall: Option<Nanos> = AtLeast(Nanos(Spec::MIN_STALL_NS)), Row {
         key: "stall",
@@ -357,7 +357,7 @@ options! {
                this host and in a lab]",
         help_of: &[(Curve, "With --stream: limit the sending rate [default: no limit]")],
         tests: ONE_WAY,
-        ..CHECKED
+        columns: &[Column { name: "rate_bps", value: |spec| spec.rate_bps.map(SpecValue::Count) }], ..CHECKED
     };
     request_rate: Option<RequestRate> = any::<RequestRate>, Row {
         key: "rate",
@@ -453,7 +453,7 @@ options! {
         )],
         tests: ONE_WAY,
         with_programs: agents(|spec| spec.delayed_reads),
-        ..Row::BASE
+        columns: &[Column { name: "delayed_reads", value: |spec| spec.delayed_reads.then_some(SpecValue::Flag(true)) }], ..Row::BASE
     };
 
     cc_rules: Option<PathBuf> = file, Row {
@@ -505,6 +505,11 @@ options! {
         tests: SINGLE,
         ..NEAR
     };
+}
+
+/// The name that a value has in documents.
+fn named<T: serde::Serialize>(value: T) -> Option<SpecValue> {
+    serde_json::to_value(value).ok()?.as_str().map(|name| SpecValue::Name(name.to_owned()))
 }
 
 /// A switch, as TOML and JSON write it.

@@ -37,7 +37,7 @@ pub use option_error::OptionError;
 pub use pattern::Pattern;
 pub use payload::{Payload, PayloadKind};
 pub use program::Program;
-pub use row::{Needs, Place, Range, Row, Topic, WithPrograms};
+pub use row::{Column, Needs, Place, Range, Row, SpecValue, Topic, WithPrograms};
 pub use setting::{
     CellSettings, Change, HostSettings, JournalEntry, LINK_SETTING, Reverted, RunSettings, Setting, SettingNow,
 };

@@ -42,8 +42,30 @@ pub struct Row {
     pub own_listener: bool,
     /// What it becomes with another program at the far end.
     pub with_programs: WithPrograms,
+    /// The columns of tables of results that have its value.
+    pub columns: &'static [Column],
     /// Where its value is.
     pub place: Place,
+}
+
+/// A column of tables of results.
+#[derive(Debug, Clone, Copy)]
+pub struct Column {
+    /// Its name, which ends in the unit of its numbers unless these are counts or sizes of blocks in bytes.
+    pub name: &'static str,
+    /// What a spec has there.
+    pub value: fn(&Spec) -> Option<SpecValue>,
+}
+
+/// The value of an option in a spec.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SpecValue {
+    /// A count, or a number of bytes or nanoseconds.
+    Count(u64),
+    /// Whether it is so.
+    Flag(bool),
+    /// A name.
+    Name(String),
 }
 
 /// The range of a value, as it is written.
@@ -177,6 +199,7 @@ impl Row {
         needs: Needs::Any,
         own_listener: false,
         with_programs: WithPrograms::FarEnd { asks: |_| true, carried_by: &[] },
+        columns: &[],
         place: Place::Test { set: |_, _| Ok(()), is_given: |_| false },
     };
 

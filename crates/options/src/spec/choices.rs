@@ -65,6 +65,32 @@ pub enum Stop {
     AboutNs(u64),
 }
 
+impl Stop {
+    /// What it counts, with its unit.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::TimeNs(_) => "time-ns",
+            Self::Bytes(_) => "bytes",
+            Self::Blocks(_) => "blocks",
+            Self::Transactions(_) => "transactions",
+            Self::AboutNs(_) => "about-ns",
+        }
+    }
+
+    /// How many of these.
+    #[must_use]
+    pub const fn amount(&self) -> u64 {
+        match *self {
+            Self::TimeNs(amount)
+            | Self::Bytes(amount)
+            | Self::Blocks(amount)
+            | Self::Transactions(amount)
+            | Self::AboutNs(amount) => amount,
+        }
+    }
+}
+
 /// The system calls of a stream socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]

@@ -1,10 +1,10 @@
 //! The columns of a table of outcomes: of CSV and of workbooks.
 
-use model::{EndCost, EndOptions, Mix, OneWay, Outcome, Pass, Run, Spec, Stop, Summary};
+use model::{EndCost, EndOptions, Mix, OneWay, Outcome, Pass, Run, Spec, Summary};
 
 use super::table::level_names;
 use super::value::{Value, count, number, text};
-use crate::{figures, labels};
+use crate::labels;
 
 /// The outcomes of several runs as a table.
 pub(super) struct OutcomeRows<'a> {
@@ -20,7 +20,9 @@ impl<'a> OutcomeRows<'a> {
 
     /// The names of the columns. A name ends in the unit of its numbers, unless these are counts, names or sizes of blocks in bytes.
     pub(super) fn head(&self) -> Vec<String> {
-        let fixed = COLUMNS.iter().map(|(name, _)| (*name).to_owned());
+        let names = |columns: &'static [Column]| columns.iter().map(|(name, _)| (*name).to_owned());
+        let of_options = option_columns().map(|column| column.name.to_owned());
+        let fixed = names(MEASUREMENT).chain(of_options).chain(names(RESULTS));
         fixed.chain(end_names()).chain(self.levels.iter().map(|name| format!("level_{name}"))).collect()
     }
 
@@ -28,7 +30,9 @@ impl<'a> OutcomeRows<'a> {
     pub(super) fn rows(&self) -> impl Iterator<Item = (&'a Run, &'a Outcome, Vec<Option<Value>>)> {
         let outcomes = self.runs.iter().flat_map(|run| run.outcomes.iter().map(move |outcome| (run, outcome)));
         outcomes.map(|(run, outcome)| {
-            let fixed = COLUMNS.iter().map(|(_, value)| value(run, outcome));
+            let values = |columns: &'static [Column]| columns.iter().map(|(_, value)| value(run, outcome));
+            let of_options = option_columns().map(|column| (column.value)(&outcome.spec).map(Value::from));
+            let fixed = values(MEASUREMENT).chain(of_options).chain(values(RESULTS));
             let cell = model::Cell::find(&run.header.cells, outcome.cell);
             let level = |name: &String| cell.and_then(|cell| cell.levels.get(name)).and_then(text);
             (run, outcome, fixed.chain(end_values(&outcome.spec)).chain(self.levels.iter().map(level)).collect())
@@ -49,9 +53,9 @@ pub(super) fn all_levels(runs: &[Run]) -> Vec<String> {
 
 type Column = (&'static str, fn(&Run, &Outcome) -> Option<Value>);
 
-/// The columns before those of the ends' options. Null is an empty cell.
+/// The columns of a run and of what was measured. Null is an empty cell.
 #[rustfmt::skip]
-const COLUMNS: &[Column] = &[
+const MEASUREMENT: &[Column] = &[
     ("run", |run, _| text(&run.header.id)),
     ("name", |run, _| run.header.name.as_ref().and_then(text)),
     ("kind", |run, _| text(run.header.kind.name())),
@@ -60,26 +64,13 @@ const COLUMNS: &[Column] = &[
     ("near_host", |run, _| run.header.near.hostname.as_ref().and_then(text)),
     ("far_host", |run, _| run.header.far.hostname.as_ref().and_then(text)),
     ("cell", |_, o| count(o.cell)),
-    ("transport", |_, o| text(o.spec.transport.as_str())),
     ("pattern", |_, o| text(o.spec.pattern.name())),
-    ("block", |_, o| count(o.spec.block)),
-    ("mix", |_, o| mix(&o.spec)),
-    ("reply", |_, o| o.spec.reply.and_then(count)),
-    ("flows", |_, o| count(o.spec.flows)),
-    ("threads", |_, o| o.spec.threads.and_then(count)),
-    ("processes", |_, o| count(o.spec.processes)),
-    ("direction", |_, o| text(figures::direction(o.spec.direction))),
-    ("stop", |_, o| text(stop(&o.spec).0)),
-    ("stop_value", |_, o| count(stop(&o.spec).1)),
-    ("warmup_ns", |_, o| count(o.spec.warmup_ns)),
-    ("rate_bps", |_, o| o.spec.rate_bps.and_then(count)),
-    ("payload", |_, o| o.spec.payload.as_ref().and_then(|payload| text(payload.to_string()))),
-    ("io", |_, o| name_of(o.spec.io)),
-    ("strategy", |_, o| name_of(o.spec.strategy)),
-    ("delayed_reads", |_, o| o.spec.delayed_reads.then_some(Value::Flag(true))),
+];
+
+/// The columns of its results.
+#[rustfmt::skip]
+const RESULTS: &[Column] = &[
     ("delayed_read_count", |_, o| labels::delayed_reads(o).and_then(count)),
-    ("overlap_close", |_, o| o.spec.overlap_close.then_some(Value::Flag(true))),
-    ("family", |_, o| name_of(o.spec.family)),
     ("goodput_bps", |_, o| number(o.summary.goodput_bps)),
     ("sender_bps", |_, o| number(o.summary.sender_bps)),
     ("netpipe_bps", |_, o| number(o.summary.netpipe_bps)),
@@ -212,6 +203,11 @@ fn far(outcome: &Outcome, figure: fn(&EndCost) -> Option<f64>) -> Option<Value> 
     number(figure(outcome.summary.cost.as_ref()?.far.as_ref()?))
 }
 
+/// The columns of the options of a test.
+fn option_columns() -> impl Iterator<Item = &'static options::Column> {
+    options::rows().flat_map(|row| row.columns)
+}
+
 /// The names of the columns of both ends' options.
 fn end_names() -> impl Iterator<Item = String> {
     ["near", "far"].into_iter().flat_map(|end| EndOptions::FIELDS.iter().map(move |key| format!("{end}_{key}")))
@@ -228,18 +224,4 @@ fn end_values(spec: &Spec) -> impl Iterator<Item = Option<Value>> {
             other => other.as_u64().map_or_else(|| text(other.to_string()), count),
         })
     })
-}
-
-fn stop(spec: &Spec) -> (&'static str, u64) {
-    match spec.stop {
-        Stop::TimeNs(ns) => ("time-ns", ns),
-        Stop::Bytes(bytes) => ("bytes", bytes),
-        Stop::Blocks(blocks) => ("blocks", blocks),
-        Stop::Transactions(count) => ("transactions", count),
-        Stop::AboutNs(ns) => ("about-ns", ns),
-    }
-}
-
-fn name_of<T: serde::Serialize>(value: T) -> Option<Value> {
-    serde_json::to_value(value).ok()?.as_str().and_then(text)
 }

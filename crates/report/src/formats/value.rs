@@ -1,5 +1,7 @@
 //! A value of a table, with its type.
 
+use options::SpecValue;
+
 use crate::labels;
 
 /// A value of a table. What was not measured is no value.
@@ -26,6 +28,16 @@ impl Value {
             Self::Number(number) => number.to_string(),
             Self::Flag(is) => is.to_string(),
             Self::Time(unix_ns) => labels::when_rfc3339(unix_ns),
+        }
+    }
+}
+
+impl From<SpecValue> for Value {
+    fn from(value: SpecValue) -> Self {
+        match value {
+            SpecValue::Count(count) => Self::Count(count),
+            SpecValue::Flag(is) => Self::Flag(is),
+            SpecValue::Name(name) => Self::Text(name),
         }
     }
 }
