@@ -12,7 +12,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         let read = || session::plan::read("plan.toml", text.clone().into_owned(), &BTreeMap::new(), in_lab);
         // The cells of a plan are bounded, not its memory per byte: 100,000, each with a spec of its own of 3 kB.
         if let Ok(parsed) = bounded(bytes, 512 << 20, 256, read) {
-            assert_eq!(parsed.cells.len(), parsed.specs.len());
+            assert!(parsed.cells.len() <= 100_000);
         }
     }
 });

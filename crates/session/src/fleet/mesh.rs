@@ -454,7 +454,7 @@ mod tests {
         let one = Mesh { directions: Directions::One, patterns: vec!["stream".into()], ..mesh() };
         let parsed = planned(&one, &fleet(7));
         assert_eq!(parsed.cells.len(), 21);
-        let near = |name: &str| parsed.cells.iter().filter(|cell| cell.from.as_deref() == Some(name)).count();
+        let near = |name: &str| parsed.cells.iter().filter(|cell| cell.planned.from.as_deref() == Some(name)).count();
         assert!((0..7).all(|host| near(&format!("n{host}")) == 3));
     }
 
@@ -463,7 +463,7 @@ mod tests {
         let pairing = Pairing::Between { clients: "n[0-1]".into(), servers: "rack=r1".into() };
         let parsed = planned(&Mesh { pairing, patterns: vec!["rr".into()], ..mesh() }, &fleet(8));
         assert_eq!(parsed.cells.len(), 8);
-        assert!(parsed.cells.iter().all(|cell| ["n0", "n1"].contains(&cell.from.as_deref().unwrap())));
+        assert!(parsed.cells.iter().all(|cell| ["n0", "n1"].contains(&cell.planned.from.as_deref().unwrap())));
     }
 
     #[test]
@@ -471,7 +471,7 @@ mod tests {
         let parsed = planned(&Mesh { share: 0.2, patterns: vec!["rr".into()], ..mesh() }, &fleet(20));
         let rack = |name: &Option<String>| parsed.plan.labels[name.as_ref().unwrap()]["rack"].clone();
         let racks: BTreeSet<(String, String)> =
-            parsed.cells.iter().map(|cell| (rack(&cell.from), rack(&cell.to))).collect();
+            parsed.cells.iter().map(|cell| (rack(&cell.planned.from), rack(&cell.planned.to))).collect();
         assert_eq!(racks.len(), 25);
         assert!(parsed.cells.len() < 100, "{}", parsed.cells.len());
     }
@@ -485,15 +485,15 @@ mod tests {
         let incast = MeshTraffic { one: Some("n3".into()), ..traffic(TrafficKind::Incast) };
         let parsed = planned(&Mesh { traffic: Some(incast.clone()), ..mesh() }, &fleet(8));
         assert_eq!((parsed.cells.len(), parsed.rule.max_trials), (1 + 2 + 4 + 7, 5));
-        assert!(parsed.cells.iter().all(|cell| cell.to.as_deref() == Some("n3") && cell.together));
-        assert!(parsed.specs.iter().all(|spec| spec.pattern == Pattern::Stream));
+        assert!(parsed.cells.iter().all(|cell| cell.planned.to.as_deref() == Some("n3") && cell.planned.together));
+        assert!(parsed.specs().all(|spec| spec.pattern == Pattern::Stream));
         // The senders come from both racks in turn.
-        let two = parsed.cells.iter().filter(|cell| cell.levels["senders"] == "2");
-        assert_eq!(two.map(|cell| cell.levels["from"].as_str()).collect::<Vec<_>>(), ["n0", "n4"]);
+        let two = parsed.cells.iter().filter(|cell| cell.planned.levels["senders"] == "2");
+        assert_eq!(two.map(|cell| cell.planned.levels["from"].as_str()).collect::<Vec<_>>(), ["n0", "n4"]);
         let blocks = MeshTraffic { numbers: vec![7, 3], transfer: Some(ByteSize(1 << 18)), ..incast };
         let parsed = planned(&Mesh { traffic: Some(blocks), ..mesh() }, &fleet(8));
         assert_eq!((parsed.cells.len(), parsed.rule.max_trials), (10, 10));
-        assert!(parsed.specs.iter().all(|spec| spec.stop == model::Stop::Bytes(1 << 18)));
+        assert!(parsed.specs().all(|spec| spec.stop == model::Stop::Bytes(1 << 18)));
     }
 
     #[test]
@@ -501,9 +501,9 @@ mod tests {
         let drawn = |seed| {
             let permutations = MeshTraffic { draws: Some(2), ..traffic(TrafficKind::Permutation) };
             let parsed = planned(&Mesh { traffic: Some(permutations), seed, ..mesh() }, &fleet(6));
-            assert_eq!((parsed.cells.len(), parsed.cells.last().unwrap().combination), (12, 1));
+            assert_eq!((parsed.cells.len(), parsed.cells.last().unwrap().planned.combination), (12, 1));
             assert_eq!(parsed.plan.traffic.map(|traffic| traffic.seed), Some(seed));
-            parsed.cells.iter().map(|cell| cell.to.clone().unwrap()).collect::<Vec<_>>()
+            parsed.cells.iter().map(|cell| cell.planned.to.clone().unwrap()).collect::<Vec<_>>()
         };
         assert!(drawn(1) == drawn(1) && drawn(1) != drawn(2));
     }
@@ -512,7 +512,7 @@ mod tests {
     fn light_tests_have_a_rate_and_share_hosts() {
         let parsed = planned(&Mesh { light: Some(3), ..mesh() }, &fleet(6));
         assert_eq!(parsed.plan.light, Some(3));
-        assert!(parsed.specs.iter().all(|spec| spec.pattern == Pattern::Rr && spec.rate_bps.is_some()));
+        assert!(parsed.specs().all(|spec| spec.pattern == Pattern::Rr && spec.rate_bps.is_some()));
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), super::super::file::to_toml(&fleet(6)).unwrap()).unwrap();
         let streams = Mesh { light: Some(3), patterns: vec!["stream".into()], ..mesh() };

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use analysis::plan::PlannedCell;
-use model::{Design, Factor, FactorKind, Shared, Spec};
+use model::{Design, Factor, FactorKind};
 
 use super::groups::{Given, MAX_GROUPS, possible};
+use super::written::WrittenCell;
 use crate::Failure;
 use crate::source::{Located, Table};
 
@@ -63,13 +64,8 @@ impl GroupTables {
     }
 
     /// Gives the specs of each cell the start and the end of its group.
-    pub(super) fn time(
-        &self,
-        top: &Table<'_>,
-        cells: &[PlannedCell],
-        specs: &mut [Vec<Shared<Spec>>],
-    ) -> Result<(), Failure> {
-        for (cell, specs) in cells.iter().zip(specs) {
+    pub(super) fn time(&self, top: &Table<'_>, cells: &mut [WrittenCell]) -> Result<(), Failure> {
+        for WrittenCell { planned: cell, specs } in cells.iter_mut() {
             let Some((name, (given, at))) =
                 cell.levels.get(Factor::GROUP).and_then(|level| self.groups.get_key_value(level))
             else {
@@ -86,7 +82,7 @@ impl GroupTables {
             possible(spec).map_err(wrong)?;
         }
         let hosts = |host: fn(&PlannedCell) -> &Option<String>| {
-            let mut all: Vec<&Option<String>> = cells.iter().map(host).collect();
+            let mut all: Vec<&Option<String>> = cells.iter().map(|cell| host(&cell.planned)).collect();
             all.dedup();
             all.len()
         };

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use analysis::plan::PlannedCell;
-use model::{Direction, Factor, FactorKind, HostSettings, Nanos, Plan, Shared, Spec, Stop, Stopping};
+use model::{Direction, Factor, FactorKind, HostSettings, Nanos, Plan, Spec, Stop, Stopping};
 use options::values::any;
 use options::{Options, TestKind, is_key, row, rows_of, split, unknown};
 
-use crate::run::{Hosts, ParsedPlan};
+use crate::run::{Hosts, ParsedPlan, PlanCell};
 use crate::{Failure, safe_rate, specs};
 
 /// Most groups: each is a measuring process at both ends, and an agent has at most so many.
@@ -97,7 +97,7 @@ pub fn of_groups(common: &Options, groups: &[String], hosts: &Hosts, rule: Stopp
         return Err(Failure::usage(format!("{} groups are too many: use at most {MAX_GROUPS}", groups.len())));
     }
     let (mut names, mut sets) = (Vec::new(), BTreeMap::new());
-    let (mut cells, mut specs) = (Vec::new(), Vec::new());
+    let mut cells = Vec::new();
     for (number, text) in (1..).zip(groups) {
         let place = format!("group {number}");
         let given = read(text).map_err(|what| wrong(&place, &what))?;
@@ -108,7 +108,7 @@ pub fn of_groups(common: &Options, groups: &[String], hosts: &Hosts, rule: Stopp
         }
         let spec = spec_of(common, &given, hosts).map_err(|what| wrong(&place, &what))?;
         let levels: BTreeMap<String, String> = [(Factor::GROUP.to_owned(), name.clone())].into();
-        cells.push(PlannedCell {
+        let planned = PlannedCell {
             levels,
             fields: given.keys.iter().cloned().collect(),
             settings: spec.settings.clone(),
@@ -117,10 +117,10 @@ pub fn of_groups(common: &Options, groups: &[String], hosts: &Hosts, rule: Stopp
             plot: 0,
             combination: 0,
             together: true,
-        });
+        };
+        cells.push(PlanCell { planned, spec: spec.into() });
         sets.insert(name.clone(), shown(&given));
         names.push(name);
-        specs.push(spec);
     }
     let factor = Factor {
         name: Factor::GROUP.into(),
@@ -131,7 +131,7 @@ pub fn of_groups(common: &Options, groups: &[String], hosts: &Hosts, rule: Stopp
         together: true,
         ..Factor::default()
     };
-    let settings = specs.first().map_or_else(HostSettings::default, |spec| spec.settings.clone());
+    let settings = cells.first().map_or_else(HostSettings::default, |cell| cell.spec.settings.clone());
     let plan = Plan {
         factors: vec![factor],
         from: hosts.from.iter().cloned().collect(),
@@ -139,7 +139,7 @@ pub fn of_groups(common: &Options, groups: &[String], hosts: &Hosts, rule: Stopp
         settings,
         ..Plan::default()
     };
-    Ok(ParsedPlan { plan, name: None, fleet: None, rule, cells, specs: specs.into_iter().map(Shared::from).collect() })
+    Ok(ParsedPlan { plan, name: None, fleet: None, rule, cells })
 }
 
 fn wrong(place: &str, what: &str) -> Failure {
@@ -315,16 +315,22 @@ mod tests {
         let common = Options { warmup: Some(Nanos(500_000_000)), ..common() };
         let text = "flows=4, rate=100M,dscp=ef,block=1KiB,cc=bbr,start=2s,stop=8s,direction=reverse,sndbuf=1MiB,2MiB";
         let parsed = of(&common, &[text, "name=bulk,cc=cubic"]).unwrap_or_else(|error| panic!("{error}"));
-        let [first, second] = &parsed.specs[..] else { panic!("{:?}", parsed.specs) };
+        let specs: Vec<_> = parsed.specs().collect();
+        let [first, second] = specs[..] else { panic!("{specs:?}") };
         assert_eq!((first.flows, first.rate_bps, first.block), (4, Some(100_000_000), 1024));
         assert_eq!((first.near.cc.as_deref(), first.far.dscp), (Some("bbr"), Some(46)));
         assert_eq!((first.near.sndbuf, first.far.sndbuf), (Some(1 << 20), Some(2 << 20)));
         assert_eq!((first.direction, first.start_ns), (Direction::Reverse, Some(2_000_000_000)));
         assert_eq!(first.stop, Stop::TimeNs(6_000_000_000), "the warm-up is a part of it");
         assert_eq!((second.flows, second.stop, second.start_ns), (1, Stop::TimeNs(10_000_000_000), Some(0)));
-        let levels: Vec<&str> = parsed.cells.iter().map(|cell| cell.levels[Factor::GROUP].as_str()).collect();
+        let levels: Vec<&str> = parsed.cells.iter().map(|cell| cell.planned.levels[Factor::GROUP].as_str()).collect();
         assert_eq!(levels, ["1", "bulk"]);
-        assert!(parsed.cells.iter().all(|cell| cell.combination == 0 && cell.to.as_deref() == Some("127.0.0.1")));
+        assert!(
+            parsed
+                .cells
+                .iter()
+                .all(|cell| cell.planned.combination == 0 && cell.planned.to.as_deref() == Some("127.0.0.1"))
+        );
         assert!(parsed.plan.groups().is_some_and(|factor| factor.sets["1"]["start"] == "2.00 s"));
     }
 
@@ -332,11 +338,12 @@ mod tests {
     fn values_may_contain_commas() {
         let parsed =
             of(&common(), &["cc=fast:alpha=200,gamma=0.3,flows=2", "near.cc=cubic,far.cc=reno", "cc=cubic,reno"]);
-        let specs = parsed.unwrap_or_else(|error| panic!("{error}")).specs;
+        let parsed = parsed.unwrap_or_else(|error| panic!("{error}"));
+        let specs: Vec<_> = parsed.specs().collect();
         let of_ends = |spec: &Spec| [&spec.near, &spec.far].map(|end| end.cc.clone().unwrap_or_default());
-        assert_eq!((specs[0].flows, of_ends(&specs[0])), (2, ["fast:alpha=200,gamma=0.3"; 2].map(str::to_owned)));
-        assert_eq!(of_ends(&specs[1]), ["cubic", "reno"]);
-        assert_eq!(of_ends(&specs[2]), ["cubic", "reno"]);
+        assert_eq!((specs[0].flows, of_ends(specs[0])), (2, ["fast:alpha=200,gamma=0.3"; 2].map(str::to_owned)));
+        assert_eq!(of_ends(specs[1]), ["cubic", "reno"]);
+        assert_eq!(of_ends(specs[2]), ["cubic", "reno"]);
     }
 
     #[test]
@@ -344,7 +351,8 @@ mod tests {
         let mut common = Options { udp: true, ..common() };
         common.set("block", "imix").unwrap();
         let parsed = of(&common, &["block=imix:64*2,594,flows=2", "block=1KiB", "rate=1M"]);
-        let specs = parsed.unwrap_or_else(|error| panic!("{error}")).specs;
+        let parsed = parsed.unwrap_or_else(|error| panic!("{error}"));
+        let specs: Vec<_> = parsed.specs().collect();
         let words: Vec<String> = specs.iter().map(|spec| spec.block_words()).collect();
         assert_eq!((specs[0].flows, words), (2, vec!["imix:64*2,594".into(), "1 KiB".into(), "imix".into()]));
     }
@@ -353,7 +361,8 @@ mod tests {
     fn a_key_replaces_the_commands_option_of_another_name() {
         let common = Options { udp: true, reverse: true, ..common() };
         let parsed = of(&common, &["transport=tcp,direction=send", "both", "unpaced"]);
-        let specs = parsed.unwrap_or_else(|error| panic!("{error}")).specs;
+        let parsed = parsed.unwrap_or_else(|error| panic!("{error}"));
+        let specs: Vec<_> = parsed.specs().collect();
         assert_eq!((specs[0].transport.as_str(), specs[0].direction), ("tcp", Direction::Send));
         assert_eq!((specs[1].transport.as_str(), specs[1].direction), ("udp", Direction::Both));
         assert!(specs[1].paced_to_receiver && !specs[2].paced_to_receiver);

@@ -10,6 +10,7 @@ mod peer;
 mod read;
 mod single;
 mod traffic;
+mod written;
 
 pub use groups::{MAX_GROUPS, of_groups};
 pub use open::{open, topology};

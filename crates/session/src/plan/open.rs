@@ -33,5 +33,5 @@ pub fn open(path: &Path, vars: &[(String, String)], in_lab: bool) -> Result<Pars
 /// The topology has a mistake, or cannot have what a cell gives its links.
 pub fn topology(path: &Path, parsed: &ParsedPlan) -> Result<Option<Topology>, Failure> {
     let lab = parsed.plan.lab.as_ref();
-    lab.map(|lab| topology::of_plan(path, lab, &parsed.specs)).transpose()
+    lab.map(|lab| topology::of_plan(path, lab, parsed.specs())).transpose()
 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use analysis::plan::{MAX_CELLS, PlannedCell};
 use engine::transport::{scope_of, transport};
-use model::{ByteSize, Design, Factor, FactorKind, Nanos, Plan, Shared, Spec};
+use model::{ByteSize, Design, Factor, FactorKind, Nanos, Plan, Spec};
 use options::OptionError;
 use options::values::any;
 use ring::digest::{Context, SHA256};
@@ -14,9 +14,10 @@ use super::factors::{Origins, base, check_fields, check_sets, factors, levels_of
 use super::fields::CellFields;
 use super::group_tables::GroupTables;
 use super::keys::{fleet, hosts, lab, labels_of, pairs, require, retests, rule, schedule, settings};
+use super::written::WrittenCell;
 use super::{peer, traffic};
 use crate::fleet::Fleet;
-use crate::run::ParsedPlan;
+use crate::run::{ParsedPlan, PlanCell};
 use crate::source::{Source, Table};
 use crate::specs::{self, check_forwarded};
 use crate::{Failure, safe_rate};
@@ -118,14 +119,14 @@ pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>, in_lab: b
         Some(at) => top.wrong_at(at, what),
         None => top.wrong(what),
     };
-    let mut specs = specs(&source, &cell_fields, &origins, &planned, in_lab, &wrong_sizes)?;
+    let mut cells = with_specs(&source, &cell_fields, &origins, planned, in_lab, &wrong_sizes)?;
     if let Some(fleet) = &fleet {
-        data_addresses(fleet, &planned, &mut specs)?;
+        data_addresses(fleet, &mut cells)?;
     }
-    groups.time(&top, &planned, &mut specs)?;
-    traffic::check(&top, &plan, &planned, &specs)?;
-    let (cells, specs) = with_sizes(&mut plan, planned, specs).map_err(wrong_sizes)?;
-    Ok(ParsedPlan { name: top.value("name", options::values::name)?, fleet, plan, rule, cells, specs })
+    groups.time(&top, &mut cells)?;
+    traffic::check(&top, &plan, &cells)?;
+    let cells = with_sizes(&mut plan, cells).map_err(wrong_sizes)?;
+    Ok(ParsedPlan { name: top.value("name", options::values::name)?, fleet, plan, rule, cells })
 }
 
 /// The labels of a fleet's hosts.
@@ -135,12 +136,12 @@ fn labels(fleet: &Fleet) -> BTreeMap<String, BTreeMap<String, String>> {
 }
 
 /// Gives each end of a cell the data address that the fleet has for its host, unless the cell has one.
-fn data_addresses(fleet: &Fleet, cells: &[PlannedCell], specs: &mut [Vec<Shared<Spec>>]) -> Result<(), Failure> {
+fn data_addresses(fleet: &Fleet, cells: &mut [WrittenCell]) -> Result<(), Failure> {
     let mut known: BTreeMap<&str, Option<SocketAddr>> = BTreeMap::new();
     for host in &fleet.hosts {
         known.insert(&host.name, host.data_address()?);
     }
-    for (cell, specs) in cells.iter().zip(specs) {
+    for WrittenCell { planned: cell, specs } in cells {
         let of = |host: &Option<String>| host.as_deref().and_then(|host| known.get(host).copied().flatten());
         let given = [of(&cell.from), of(&cell.to)];
         for spec in specs.iter_mut().filter(|_| given.iter().any(Option::is_some)) {
@@ -159,28 +160,23 @@ fn data_addresses(fleet: &Fleet, cells: &[PlannedCell], specs: &mut [Vec<Shared<
 }
 
 /// Makes a cell for each size of a curve, with the size as a level. If a plan has a curve, all its cells have that level.
-fn with_sizes(
-    plan: &mut Plan,
-    planned: Vec<PlannedCell>,
-    specs: Vec<Vec<Shared<Spec>>>,
-) -> Result<(Vec<PlannedCell>, Vec<Shared<Spec>>), String> {
-    let curves = specs.iter().flatten().any(|spec| spec.is_point());
+fn with_sizes(plan: &mut Plan, written: Vec<WrittenCell>) -> Result<Vec<PlanCell>, String> {
+    let curves = written.iter().flat_map(|cell| &cell.specs).any(|spec| spec.is_point());
     if curves && plan.factors.iter().any(|factor| factor.name == Factor::SIZES) {
         return Err("the sizes of a curve are already a factor called block: write them in [base], as \
                     block = \"1KiB,64KiB\", or as `first` and `to`"
             .into());
     }
-    let total = specs.iter().map(Vec::len).sum::<usize>();
-    let (mut cells, mut flat, mut sizes) = (Vec::with_capacity(total), Vec::with_capacity(total), BTreeSet::new());
-    for (cell, specs) in planned.into_iter().zip(specs) {
+    let total = written.iter().map(|cell| cell.specs.len()).sum::<usize>();
+    let (mut cells, mut sizes) = (Vec::with_capacity(total), BTreeSet::new());
+    for WrittenCell { planned, specs } in written {
         for spec in specs {
-            let mut cell = cell.clone();
+            let mut planned = planned.clone();
             if curves {
                 sizes.insert(spec.block);
-                cell.levels.insert(Factor::SIZES.to_owned(), level_of(spec.block));
+                planned.levels.insert(Factor::SIZES.to_owned(), level_of(spec.block));
             }
-            cells.push(cell);
-            flat.push(spec);
+            cells.push(PlanCell { planned, spec });
         }
     }
     if curves {
@@ -188,7 +184,7 @@ fn with_sizes(
         let (name, key) = (Factor::SIZES.to_owned(), Factor::SIZES.to_owned());
         plan.factors.insert(0, Factor { name, key, kind: FactorKind::Sizes, levels, ..Factor::default() });
     }
-    Ok((cells, flat))
+    Ok(cells)
 }
 
 /// A size as a plan writes it.
@@ -206,18 +202,18 @@ fn digest(source: &Source) -> String {
     hex::encode(hash.finish())
 }
 
-/// The specs of the cells, several for a curve, checked as a command checks them.
-fn specs(
+/// The cells with their specs, several for a curve, checked as a command checks them.
+fn with_specs(
     source: &Source,
     fields: &CellFields,
     origins: &Origins<'_>,
-    cells: &[PlannedCell],
+    planned: Vec<PlannedCell>,
     in_lab: bool,
     wrong_sizes: &impl Fn(String) -> Failure,
-) -> Result<Vec<Vec<Shared<Spec>>>, Failure> {
-    let mut all: Vec<Vec<Shared<Spec>>> = Vec::with_capacity(cells.len());
+) -> Result<Vec<WrittenCell>, Failure> {
+    let mut all: Vec<WrittenCell> = Vec::with_capacity(planned.len());
     let mut total = 0;
-    for (at, cell) in cells.iter().enumerate() {
+    for (at, cell) in planned.into_iter().enumerate() {
         let levels: Vec<String> = cell.levels.iter().map(|(name, level)| format!("{name} {level}")).collect();
         let of = if levels.is_empty() { String::new() } else { format!(" ({})", levels.join(", ")) };
         let name = format!("cell {}{of}", at + 1);
@@ -227,12 +223,11 @@ fn specs(
             None => wrong(&error.to_string()),
         };
         // The cells of two pairs of hosts often have the same specs.
-        let known = at.checked_sub(1).filter(|before| {
-            let before = &cells[*before];
-            (&before.fields, &before.settings) == (&cell.fields, &cell.settings)
-        });
+        let known = all
+            .last()
+            .filter(|before| (&before.planned.fields, &before.planned.settings) == (&cell.fields, &cell.settings));
         let specs = match known {
-            Some(before) => all[before].clone(),
+            Some(before) => before.specs.clone(),
             None => {
                 let options = fields.options(&cell.fields).map_err(of_field)?;
                 let specs = specs::of(&options).map_err(of_field)?;
@@ -249,7 +244,7 @@ fn specs(
             }
         };
         if let Some(program) = specs.first().and_then(|spec| spec.speak) {
-            peer::check_hosts(program, cell).map_err(|what| wrong(&what))?;
+            peer::check_hosts(program, &cell).map_err(|what| wrong(&what))?;
         }
         if !cell.settings.links.is_empty() && !in_lab {
             let key = &cell.settings.links[0].key;
@@ -273,7 +268,7 @@ fn specs(
         if total > MAX_CELLS {
             return Err(wrong_sizes(format!("the plan has more than {MAX_CELLS} cells with the sizes of its curves")));
         }
-        all.push(specs);
+        all.push(WrittenCell { planned: cell, specs });
     }
     Ok(all)
 }

@@ -51,10 +51,10 @@ fn a_plan_becomes_cells_and_specs() {
     let read = plan(SIZES);
     assert_eq!((read.cells.len(), read.rule.min_trials, read.rule.max_trials), (4, 3, 9));
     assert_eq!((read.rule.target, read.rule.seed), (0.05, 7));
-    let last = &read.specs[3];
+    let last = &read.cells[3].spec;
     assert_eq!((last.block, last.near.sndbuf, last.far.sndbuf), (64 << 10, Some(128 << 10), None));
     assert_eq!((last.far.rcvbuf, last.stop), (Some(1 << 20), model::Stop::TimeNs(200_000_000)));
-    assert_eq!(read.cells[3].levels["socket size"], "128KiB");
+    assert_eq!(read.cells[3].planned.levels["socket size"], "128KiB");
     assert_eq!(read.plan.to, ["127.0.0.1"]);
 }
 
@@ -187,8 +187,8 @@ fn settings_of_interfaces_are_expensive_and_all_settings_reach_the_specs() {
         "to = \"a\"\n[settings.both]\n\"sysctl.net.ipv4.tcp_no_metrics_save\" = 1\n[[factor]]\nname = \"mtu\"\nsetting = \"dev.eth0.mtu\"\nend = \"far\"\nlevels = [1500, 9000]\n[[factor]]\nfield = \"flows\"\nlevels = [1, 2]\n",
     );
     assert!(read.plan.factors[0].expensive && !read.plan.factors[1].expensive);
-    assert_eq!(read.specs[0].settings.near.len(), 1);
-    let far: Vec<String> = read.specs[2].settings.far.iter().map(ToString::to_string).collect();
+    assert_eq!(read.cells[0].spec.settings.near.len(), 1);
+    let far: Vec<String> = read.cells[2].spec.settings.far.iter().map(ToString::to_string).collect();
     assert_eq!(far, ["sysctl.net.ipv4.tcp_no_metrics_save=1", "dev.eth0.mtu=9000"]);
 }
 
@@ -196,8 +196,8 @@ fn settings_of_interfaces_are_expensive_and_all_settings_reach_the_specs() {
 fn pairs_of_hosts_share_their_spec_unless_something_differs() {
     let text = "from = [\"a\", \"b\"]\nto = [\"c\", \"d\"]\n[[factor]]\nfield = \"flows\"\nlevels = [1, 2]\n";
     let read = plan(text);
-    assert!(read.specs[..4].iter().all(|spec| spec.is_same(&read.specs[0]) && spec.flows == 1));
-    assert!(read.specs[4..].iter().all(|spec| spec.is_same(&read.specs[4]) && spec.flows == 2));
+    assert!(read.specs().take(4).all(|spec| spec.is_same(&read.cells[0].spec) && spec.flows == 1));
+    assert!(read.specs().skip(4).all(|spec| spec.is_same(&read.cells[4].spec) && spec.flows == 2));
 }
 
 #[test]
@@ -208,27 +208,25 @@ fn a_curve_is_a_cell_for_each_size_and_the_sizes_are_its_first_factor() {
     let sizes = &read.plan.factors[0];
     assert_eq!((sizes.name.as_str(), sizes.kind), ("block", model::FactorKind::Sizes));
     assert_eq!((sizes.levels.as_slice(), read.cells.len()), (&["8B", "1KiB", "64KiB"].map(str::to_owned)[..], 12));
-    let blocks: Vec<u64> = read.specs[..4].iter().map(|spec| spec.block).collect();
-    assert_eq!((blocks, read.cells[1].levels["block"].as_str()), (vec![8, 1 << 10, 64 << 10, 8], "1KiB"));
-    let (slots, _) =
-        crate::run::slots(&read.plan, &read.cells, &read.specs).unwrap_or_else(|failure| panic!("{failure}"));
+    let blocks: Vec<u64> = read.specs().take(4).map(|spec| spec.block).collect();
+    assert_eq!((blocks, read.cells[1].planned.levels["block"].as_str()), (vec![8, 1 << 10, 64 << 10, 8], "1KiB"));
+    let (slots, _) = crate::run::slots(&read.plan, &read.cells).unwrap_or_else(|failure| panic!("{failure}"));
     assert_eq!(slots.iter().map(analysis::plan::Slot::cells).collect::<Vec<_>>(), [0..3, 3..6, 6..9, 9..12]);
     // Beside a curve every cell has its block as a level.
     let mixed = plan(
         "to = \"a\"\n[base]\nblock = \"4KiB\"\n[[factor]]\nfield = \"pattern\"\nlevels = [\"curve\", \"stream\"]\n",
     );
-    assert_eq!((mixed.cells.len(), mixed.cells[1].levels["block"].as_str()), (2, "4KiB"));
-    let (slots, _) =
-        crate::run::slots(&mixed.plan, &mixed.cells, &mixed.specs).unwrap_or_else(|failure| panic!("{failure}"));
+    assert_eq!((mixed.cells.len(), mixed.cells[1].planned.levels["block"].as_str()), (2, "4KiB"));
+    let (slots, _) = crate::run::slots(&mixed.plan, &mixed.cells).unwrap_or_else(|failure| panic!("{failure}"));
     assert_eq!(slots.len(), 2);
 }
 
 #[test]
 fn engine_auto_and_find_no_loss_are_fields() {
     let read = plan("to = \"a\"\n[base]\nengine = \"auto\"\n");
-    assert!(read.specs[0].engine.auto);
+    assert!(read.cells[0].spec.engine.auto);
     let read = plan("to = \"a\"\n[base]\ntransport = \"udp\"\nfind-no-loss = true\n");
-    assert!(read.specs[0].no_loss && read.specs[0].rate_bps.is_none());
+    assert!(read.cells[0].spec.no_loss && read.cells[0].spec.rate_bps.is_none());
 }
 
 #[test]
@@ -240,7 +238,7 @@ fn a_list_makes_its_fields_factors() {
         read.plan.factors.iter().map(|factor| factor.name.as_str()).collect::<Vec<_>>(),
         ["block", "near.sndbuf"]
     );
-    assert_eq!((read.specs[1].block, read.specs[1].near.sndbuf), (2_000, Some(128 << 10)));
+    assert_eq!((read.cells[1].spec.block, read.cells[1].spec.near.sndbuf), (2_000, Some(128 << 10)));
 }
 
 #[test]
@@ -248,7 +246,7 @@ fn two_patterns_share_a_base_and_each_takes_its_own() {
     let read = plan(
         "to = \"a\"\n[base]\nreply = \"4KiB\"\nrate = \"1Gbit\"\n[[factor]]\nfield = \"pattern\"\nlevels = [\"rr\", \"stream\"]\n",
     );
-    assert_eq!((read.specs[0].reply, read.specs[1].reply), (Some(4 << 10), None));
+    assert_eq!((read.cells[0].spec.reply, read.cells[1].spec.reply), (Some(4 << 10), None));
 }
 
 #[test]
@@ -328,9 +326,9 @@ fn a_factor_with_sets_changes_several_fields_at_once() {
                 [factor.sets.small]\nsndbuf = 65000\nfar.rcvbuf = 65000\n\
                 [factor.sets.large]\nsndbuf = \"1MiB\"\nnear.sysctl.net.ipv4.tcp_wmem = \"4096 65536 1048576\"\n";
     let read = plan(text);
-    assert_eq!((read.specs[0].near.sndbuf, read.specs[0].far.rcvbuf), (Some(65_000), Some(65_000)));
-    assert_eq!(read.specs[1].settings.near[0].to_string(), "sysctl.net.ipv4.tcp_wmem=4096 65536 1048576");
-    assert_eq!(read.cells[1].levels["socket"], "large");
+    assert_eq!((read.cells[0].spec.near.sndbuf, read.cells[0].spec.far.rcvbuf), (Some(65_000), Some(65_000)));
+    assert_eq!(read.cells[1].spec.settings.near[0].to_string(), "sysctl.net.ipv4.tcp_wmem=4096 65536 1048576");
+    assert_eq!(read.cells[1].planned.levels["socket"], "large");
     assert!(!read.plan.factors[0].expensive);
     let other = text.replace("\"small, large\"", "[\"smal\"]");
     assert!(
@@ -365,15 +363,14 @@ host = "c:5201"
 #[test]
 fn a_cell_may_have_another_programs_server_as_its_far_end() {
     let read = plan(SYSTEMS);
-    let ends: Vec<_> =
-        read.cells.iter().zip(&read.specs).map(|(cell, spec)| (cell.to.as_deref(), spec.speak)).collect();
+    let ends: Vec<_> = read.cells.iter().map(|cell| (cell.planned.to.as_deref(), cell.spec.speak)).collect();
     assert_eq!(ends, [(Some("b"), None), (Some("c:5201"), Some(model::Program::Iperf3))]);
     let preview = crate::Preview::of(&read, None, None).unwrap();
     assert_eq!(preview.programs, [["iperf3", "c:5201", "iperf3 -s"].map(str::to_owned)]);
     // A level for an agent, where the program is the factor.
     let levels = plan("to = \"b\"\n[[factor]]\nfield = \"speak\"\nlevels = [\"thru\", \"netperf\"]\n");
-    assert_eq!(levels.specs[0].speak, None);
-    assert_eq!(levels.specs[1].speak, Some(model::Program::Netperf));
+    assert_eq!(levels.cells[0].spec.speak, None);
+    assert_eq!(levels.cells[1].spec.speak, Some(model::Program::Netperf));
 }
 
 #[test]
@@ -432,7 +429,7 @@ fn a_lab_has_factors_of_its_own() {
     let elsewhere = plan(LINKS);
     assert_eq!((elsewhere.cells.len(), elsewhere.plan.factors.len()), (1, 0));
     let within = read("plan.toml", LINKS.into(), &BTreeMap::new(), true).unwrap();
-    let rates: Vec<String> = within.specs.iter().map(|spec| spec.settings.links[0].to_string()).collect();
+    let rates: Vec<String> = within.specs().map(|spec| spec.settings.links[0].to_string()).collect();
     assert_eq!(rates, ["link.rate=1Mbit", "link.rate=10Mbit"]);
     let said = wrong(&LINKS.replace("[[lab.factor]]", "[[factor]]"));
     assert!(said.contains("link.rate is a property of a lab's links: use --lab"), "{said}");
@@ -471,15 +468,15 @@ direction = "reverse"
         (read.cells.len(), read.plan.groups().map(|groups| groups.levels.clone())),
         (4, Some(vec!["bulk".into(), "2".into()]))
     );
-    let combinations: Vec<usize> = read.cells.iter().map(|cell| cell.combination).collect();
+    let combinations: Vec<usize> = read.cells.iter().map(|cell| cell.planned.combination).collect();
     assert_eq!(combinations, [0, 0, 1, 1], "a step for each congestion control");
-    let (slots, _) = crate::run::slots(&read.plan, &read.cells, &read.specs).unwrap();
+    let (slots, _) = crate::run::slots(&read.plan, &read.cells).unwrap();
     assert_eq!(analysis::plan::round(&slots, 1, None, 0), [[0, 1], [2, 3]]);
-    let (bulk, late) = (&read.specs[0], &read.specs[1]);
+    let (bulk, late) = (&read.cells[0].spec, &read.cells[1].spec);
     assert_eq!((bulk.flows, bulk.far.rcvbuf, bulk.start_ns), (4, Some(1 << 20), Some(0)));
     assert_eq!((late.flows, late.direction, late.start_ns), (1, model::Direction::Reverse, Some(1_000_000_000)));
     assert_eq!((late.stop, bulk.stop), (model::Stop::TimeNs(2_000_000_000), model::Stop::TimeNs(4_000_000_000)));
-    assert_eq!((late.near.cc.as_deref(), read.specs[3].near.cc.as_deref()), (Some("cubic"), Some("reno")));
+    assert_eq!((late.near.cc.as_deref(), read.cells[3].spec.near.cc.as_deref()), (Some("cubic"), Some("reno")));
 
     let with = |group: &str| wrong(&format!("to = [\"127.0.0.1\"]\n{group}"));
     assert!(with("[[group]]\nflow = 1\n").contains("has no 'flow'; did you mean 'flows'?"));
@@ -501,7 +498,7 @@ fn traffic_is_a_factor_beside_others_and_its_mistakes_are_named() {
     );
     let read = plan(&text);
     assert_eq!(read.cells.len(), 2 * (1 + 3));
-    let (slots, _) = crate::run::slots(&read.plan, &read.cells, &read.specs).unwrap();
+    let (slots, _) = crate::run::slots(&read.plan, &read.cells).unwrap();
     assert_eq!(analysis::plan::round(&slots, 1, None, 0), [vec![0], vec![1, 2, 3], vec![4], vec![5, 6, 7]]);
     assert_eq!(read.plan.factors[1].levels, ["1", "3"]);
 

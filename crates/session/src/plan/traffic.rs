@@ -1,9 +1,10 @@
 //! Simultaneous tests of many hosts: `[traffic]`, which hosts send at the same time, and `light`, how many tests share a host.
 
 use analysis::plan::{PlannedCell, doubling};
-use model::{Design, Direction, Factor, FactorKind, Plan, PlanTraffic, Shared, Spec, TrafficKind};
+use model::{Design, Direction, Factor, FactorKind, Plan, PlanTraffic, TrafficKind};
 
 use super::groups::{MAX_GROUPS, possible};
+use super::written::WrittenCell;
 use crate::Failure;
 use crate::source::Table;
 use options::values::whole;
@@ -105,17 +106,12 @@ fn numbers(table: &Table<'_>, key: &str, plan: &Plan, kind: TrafficKind) -> Resu
 }
 
 /// Checks that the cells can be measured at the same time as others of their hosts.
-pub(super) fn check(
-    top: &Table<'_>,
-    plan: &Plan,
-    cells: &[PlannedCell],
-    specs: &[Vec<Shared<Spec>>],
-) -> Result<(), Failure> {
+pub(super) fn check(top: &Table<'_>, plan: &Plan, cells: &[WrittenCell]) -> Result<(), Failure> {
     let wrong = |cell: &PlannedCell, what: &str| {
         let ends = [&cell.from, &cell.to].map(|host| host.as_deref().unwrap_or("this host"));
         top.wrong(format!("{} to {}: {what}", ends[0], ends[1]))
     };
-    for (cell, specs) in cells.iter().zip(specs) {
+    for WrittenCell { planned: cell, specs } in cells {
         for spec in specs {
             if plan.light.is_some() {
                 if spec.rate_bps.is_none() {

@@ -23,7 +23,7 @@ pub use self::earlier::Earlier;
 #[cfg(test)]
 pub(crate) use self::plan::slots;
 pub use self::preview::Preview;
-pub use self::request::{Hosts, ParsedPlan, Request, Resumed, Work};
+pub use self::request::{Hosts, ParsedPlan, PlanCell, Request, Resumed, Work};
 pub use self::screen::Screen;
 use self::sinks::Sinks;
 use crate::launch::{self, Offer};

@@ -12,7 +12,7 @@ use model::{Cell, Factor, FactorKind, Inventory, Plan, PlanEnd, Program, Run, Ru
 
 use super::foreign::Far;
 use super::header::header;
-use super::request::{ParsedPlan, Request, Resumed};
+use super::request::{ParsedPlan, PlanCell, Request, Resumed};
 use super::{Here, unless_interrupted};
 use crate::Failure;
 use crate::bus_runs::OnBus;
@@ -50,18 +50,14 @@ impl PlanHost {
 const AT_ONCE: usize = 200;
 
 /// The slots of the cells, one for all sizes of a curve, and the hosts by the numbers that the slots use.
-pub(crate) fn slots(
-    plan: &Plan,
-    cells: &[PlannedCell],
-    specs: &[Shared<Spec>],
-) -> Result<(Vec<Slot>, Vec<PlanHost>), Failure> {
+pub(crate) fn slots(plan: &Plan, cells: &[PlanCell]) -> Result<(Vec<Slot>, Vec<PlanHost>), Failure> {
     let mut numbers: BTreeMap<PlanHost, usize> = BTreeMap::new();
     let mut number = |host: PlanHost| {
         let next = numbers.len();
         *numbers.entry(host).or_insert(next)
     };
     let mut ends = Vec::with_capacity(cells.len());
-    for (cell, spec) in cells.iter().zip(specs) {
+    for PlanCell { planned: cell, spec } in cells {
         let named = |host: &Option<String>| host.clone().map(PlanHost::Remote);
         let transport = engine::transport::transport(spec.transport.as_str())?;
         ends.push(if let (Some(program), Some(host)) = (spec.speak, &cell.to) {
@@ -78,11 +74,11 @@ pub(crate) fn slots(
     let count = numbers.len();
     let mut things = BTreeMap::new();
     let mut slots: Vec<Slot> = Vec::new();
-    for (((cell, spec), (near, far)), id) in cells.iter().zip(specs).zip(ends).zip(0..) {
+    for ((PlanCell { planned: cell, spec }, (near, far)), id) in cells.iter().zip(ends).zip(0..) {
         // A number that no host has stands for "no far host".
         let far = far.unwrap_or(count + near);
         let of = |cell: &PlannedCell| (cell.combination, cell.from.clone(), cell.to.clone());
-        let one_curve = |slot: &&mut Slot| spec.is_point() && of(&cells[slot.cell as usize]) == of(cell);
+        let one_curve = |slot: &&mut Slot| spec.is_point() && of(&cells[slot.cell as usize].planned) == of(cell);
         match slots.last_mut().filter(one_curve) {
             Some(slot) => slot.sizes += 1,
             None => {
@@ -114,7 +110,7 @@ pub(super) async fn measure(
     resumed: Option<&Resumed>,
     here: &mut Here<'_>,
 ) -> Result<Option<ControlError>, Failure> {
-    let (slots, hosts) = slots(&parsed.plan, &parsed.cells, &parsed.specs)?;
+    let (slots, hosts) = slots(&parsed.plan, &parsed.cells)?;
     let (mut fleet, programs) =
         unless_interrupted(here.cancel.clone(), reach(request, parsed, (&slots, &hosts), here)).await?;
     let (header, trials, passes, retests) = match resumed {
@@ -124,7 +120,7 @@ pub(super) async fn measure(
             (header.clone(), trials.clone(), passes.clone(), retests.clone())
         }
         None => {
-            let mut specs = parsed.specs.clone();
+            let mut specs: Vec<_> = parsed.specs().cloned().collect();
             let status = |what: &str| here.sinks.status(what);
             coordinator::choose_engines(&mut fleet, &slots, &mut specs, &mut here.cancel.clone(), status).await?;
             let mut header = begin(request, parsed, specs, (&slots, &hosts), &fleet, &programs)?;
@@ -183,7 +179,7 @@ async fn reach(
     (slots, hosts): (&[Slot], &[PlanHost]),
     here: &mut Here<'_>,
 ) -> Result<(Fleet, BTreeMap<usize, String>), Failure> {
-    let family = parsed.specs.first().map(|spec| spec.family).unwrap_or_default();
+    let family = parsed.specs().next().map(|spec| spec.family).unwrap_or_default();
     let (shared, [local_near, local_far]) = (&here.access, &here.agents);
     let of_fleet = |name: &str| parsed.fleet.as_ref().and_then(|fleet| fleet.host(name));
     let mut members: Vec<Member> = Vec::with_capacity(hosts.len());
@@ -224,7 +220,7 @@ async fn reach(
             PlanHost::Program { program, host } => {
                 here.sinks.status(&format!("connecting to {host}"));
                 let slot = slots.iter().find(|slot| slot.far == number);
-                let spec = slot.and_then(|slot| parsed.specs.get(slot.cell as usize));
+                let spec = slot.map(|slot| parsed.spec(slot.cell));
                 let spec = spec.ok_or_else(|| Failure::other("a host without a cell"))?;
                 let (far, version) = Far::reach(*program, host, spec, &here.cancel).await?;
                 here.sinks.note(&format!("{host} answers as {version}"));
@@ -302,9 +298,9 @@ fn begin(
         let (before, rest) = specs.split_at_mut(at);
         rest[0].share(&before[at - 1]);
     }
-    let cells = parsed.cells.iter().zip(specs).zip(0..).map(|((planned, spec), id)| {
+    let cells = parsed.cells.iter().zip(specs).zip(0..).map(|((cell, spec), id)| {
         let slot = Slot::of_cell(slots, id).unwrap_or(first);
-        let mut levels = planned.levels.clone();
+        let mut levels = cell.planned.levels.clone();
         for factor in parsed.plan.factors.iter().filter(|factor| factor.kind == FactorKind::Observed) {
             levels.insert(factor.name.clone(), observed(factor, [inventory(slot.near), inventory(slot.far)]));
         }

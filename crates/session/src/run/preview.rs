@@ -124,12 +124,12 @@ impl Preview {
     /// # Errors
     /// A cell has a transport that this build does not have.
     pub fn of(parsed: &ParsedPlan, topology: Option<&Topology>, earlier: Option<&Earlier>) -> Result<Self, Failure> {
-        let (slots, hosts) = slots(&parsed.plan, &parsed.cells, &parsed.specs)?;
+        let (slots, hosts) = slots(&parsed.plan, &parsed.cells)?;
         let seed = (parsed.rule.order == Order::Random).then_some(parsed.rule.seed);
         let steps = round(&slots, parsed.plan.light.map_or(1, |tests| tests as usize), seed, 0);
         let slot_ns = |first: &u32| {
             let slot = Slot::of_cell(&slots, *first);
-            let path = Path::of(topology, &parsed.specs[*first as usize]);
+            let path = Path::of(topology, parsed.spec(*first));
             slot.map_or(0, |slot| trials_ns(parsed, slot, &path)) + extra_ns(parsed, *first, &path, earlier)
         };
         // The pairs of a step run at the same time.
@@ -137,14 +137,14 @@ impl Preview {
         let longest = slots.iter().map(|slot| slot_ns(&slot.cell) + PAUSE_NS).max().unwrap_or(0);
         let tests = 2 * MOST_SUSPECTS as u64 * MOST_COMPARISONS as u64;
         let retests_ns = parsed.plan.retests.map_or(0, |rounds| u64::from(rounds) * tests * longest);
-        let probed = |slot: &&Slot| parsed.specs[slot.cell as usize].engine.auto;
+        let probed = |slot: &&Slot| parsed.spec(slot.cell).engine.auto;
         Ok(Self {
             cells: slots.iter().map(|slot| shown(parsed, slot)).collect(),
             probed_methods: slots.iter().filter(probed).count(),
-            untimed: parsed.specs.iter().filter(|spec| Path::of(topology, spec).trial_ns(spec).is_none()).count(),
+            untimed: parsed.specs().filter(|spec| Path::of(topology, spec).trial_ns(spec).is_none()).count(),
             programs: hosts.iter().filter_map(program).collect(),
             drains: topology.is_none()
-                && parsed.specs.iter().any(|spec| {
+                && parsed.specs().any(|spec| {
                     drains(spec)
                         && spec.rate_bps.is_none()
                         && earlier.and_then(|earlier| earlier.extra_ns(spec)).is_none()
@@ -164,12 +164,12 @@ fn program(host: &PlanHost) -> Option<[String; 3]> {
 
 /// The length of a slot's trials, as far as it is known.
 fn trials_ns(parsed: &ParsedPlan, slot: &Slot, path: &Path) -> u64 {
-    slot.cells().filter_map(|cell| path.trial_ns(&parsed.specs[cell as usize])).sum()
+    slot.cells().filter_map(|cell| path.trial_ns(parsed.spec(cell))).sum()
 }
 
 /// The time around the trials of the slot that begins with the cell `first`.
 fn extra_ns(parsed: &ParsedPlan, first: u32, path: &Path, earlier: Option<&Earlier>) -> u64 {
-    let spec = &parsed.specs[first as usize];
+    let spec = parsed.spec(first);
     let preconditions = parsed.plan.require.as_ref().map_or(0, |_| PRECONDITIONS_NS);
     let warmup = parsed.plan.warmup_ns.filter(|_| !spec.is_point());
     let measured = earlier.filter(|_| !spec.is_point()).and_then(|earlier| earlier.extra_ns(spec));
@@ -180,11 +180,11 @@ fn extra_ns(parsed: &ParsedPlan, first: u32, path: &Path, earlier: Option<&Earli
 /// A cell by its number and its levels, or all sizes of a curve.
 fn shown(parsed: &ParsedPlan, slot: &Slot) -> (String, BTreeMap<String, String>) {
     let (first, last) = (slot.cell as usize, slot.cells().end as usize - 1);
-    let mut levels = parsed.cells[first].levels.clone();
+    let mut levels = parsed.cells[first].planned.levels.clone();
     if last == first {
         return (first.to_string(), levels);
     }
-    let size = |cell: usize| parsed.cells[cell].levels.get(Factor::SIZES).cloned().unwrap_or_default();
+    let size = |cell: usize| parsed.cells[cell].planned.levels.get(Factor::SIZES).cloned().unwrap_or_default();
     levels.insert(Factor::SIZES.to_owned(), format!("{} to {} ({} sizes)", size(first), size(last), slot.sizes));
     (format!("{first} to {last}"), levels)
 }

@@ -77,9 +77,28 @@ pub struct ParsedPlan {
     /// The stop rule.
     pub rule: Stopping,
     /// Its cells; the sizes of a curve are consecutive.
-    pub cells: Vec<PlannedCell>,
-    /// The specs of the cells, with their settings.
-    pub specs: Vec<Shared<Spec>>,
+    pub cells: Vec<PlanCell>,
+}
+
+/// A cell of a plan.
+#[derive(Debug, Clone)]
+pub struct PlanCell {
+    /// Its levels, its hosts and its place in the plan.
+    pub planned: PlannedCell,
+    /// Its spec, with its settings.
+    pub spec: Shared<Spec>,
+}
+
+impl ParsedPlan {
+    /// The specs of the cells.
+    pub fn specs(&self) -> impl Iterator<Item = &Shared<Spec>> {
+        self.cells.iter().map(|cell| &cell.spec)
+    }
+
+    /// The spec of a cell by its number.
+    pub(crate) fn spec(&self, cell: u32) -> &Shared<Spec> {
+        &self.cells[cell as usize].spec
+    }
 }
 
 /// The earlier part of a continued run.

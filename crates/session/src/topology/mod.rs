@@ -37,11 +37,15 @@ pub const READY: [Ready; 7] =
 ///
 /// # Errors
 /// As [`find`], and a property that a cell gives a link.
-pub fn of_plan(plan: &Path, lab: &PlanLab, specs: &[Shared<Spec>]) -> Result<Topology, Failure> {
+pub fn of_plan<'a>(
+    plan: &Path,
+    lab: &PlanLab,
+    specs: impl Iterator<Item = &'a Shared<Spec>>,
+) -> Result<Topology, Failure> {
     let beside = plan.parent().filter(|_| lab.topology.contains(['.', '/'])).map(|folder| folder.join(&lab.topology));
     let name = beside.map_or_else(|| lab.topology.clone(), |file| file.display().to_string());
     let topology = find(&name, &lab.vars)?;
-    let adjustable = topology.adjustable(specs.iter().map(|spec| spec.settings.links.as_slice()));
+    let adjustable = topology.adjustable(specs.map(|spec| spec.settings.links.as_slice()));
     adjustable.map_err(|error| Failure::usage(format!("{}: {error}", plan.display())))
 }
 

@@ -82,7 +82,7 @@ fn groups(args: &StreamArgs) -> Result<u8, Failure> {
     let options = args.options();
     let (hosts, rule) = (args.peer.hosts(&options), args.precision.rule(Some(BUDGET)));
     let parsed = plan::of_groups(&options, &args.group, &hosts, rule)?;
-    args.output.check(RunKind::Stream, parsed.specs.iter().map(|spec| &**spec))?;
+    args.output.check(RunKind::Stream, parsed.specs().map(|spec| &**spec))?;
     let work = Work::Plan { parsed: Box::new(parsed), resumed: None };
     Ok(conduct(&args.output.request(RunKind::Stream, hosts, work), &args.output, args.bulk.shape())?.1)
 }

@@ -68,7 +68,7 @@ fn by_plan(line: &str) -> Result<Vec<Spec>, String> {
         }
     }
     let plan = session::plan::read("plan.toml", text, &BTreeMap::new(), false);
-    plan.map(|plan| plan.specs.iter().map(|spec| Spec::clone(spec)).collect()).map_err(|failure| failure.to_string())
+    plan.map(|plan| plan.specs().map(|spec| Spec::clone(spec)).collect()).map_err(|failure| failure.to_string())
 }
 
 #[test]
