@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use model::{Factor, Spec};
 use options::{OptionError, Options, Row, TestKind, row, rows_of, split, unknown};
+use vec1::Vec1;
 
 use crate::{specs, values};
 
@@ -83,7 +84,7 @@ impl CellFields {
     }
 
     /// The spec of a cell, or of each size of a curve. A field that the cell's pattern does not have is ignored: it is another pattern's.
-    pub(super) fn specs(&self, fields: &BTreeMap<String, String>) -> Result<Vec<Spec>, OptionError> {
+    pub(super) fn specs(&self, fields: &BTreeMap<String, String>) -> Result<Vec1<Spec>, OptionError> {
         specs::of(&self.options(fields)?)
     }
 
@@ -140,7 +141,7 @@ mod tests {
     }
 
     fn one(flags: &CellFields, fields: &BTreeMap<String, String>) -> Result<Spec, String> {
-        flags.specs(fields).map(|mut specs| specs.remove(0)).map_err(|error| error.to_string())
+        flags.specs(fields).map(|specs| specs.split_off_first().0).map_err(|error| error.to_string())
     }
 
     #[test]

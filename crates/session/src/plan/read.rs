@@ -234,16 +234,16 @@ fn with_specs(
                 if !in_lab {
                     safe_rate::check(&options, cell.from.as_deref(), cell.to.as_deref()).map_err(of_field)?;
                 }
-                match specs.first().and_then(|spec| spec.speak) {
+                match specs.first().speak {
                     Some(program) => peer::check(program, &specs),
                     None => specs.iter().try_for_each(engine::pattern::check).map_err(|error| error.to_string()),
                 }
                 .map_err(|what| wrong(&what))?;
                 let with_settings = |spec: Spec| Spec { settings: cell.settings.clone(), ..spec }.into();
-                specs.into_iter().map(with_settings).collect()
+                specs.mapped(with_settings)
             }
         };
-        if let Some(program) = specs.first().and_then(|spec| spec.speak) {
+        if let Some(program) = specs.first().speak {
             peer::check_hosts(program, &cell).map_err(|what| wrong(&what))?;
         }
         if !cell.settings.links.is_empty() && !in_lab {
@@ -252,9 +252,7 @@ fn with_specs(
                 "{key} is a property of a lab's links: use --lab, or write the factor as [[lab.factor]] to omit it elsewhere"
             )));
         }
-        let Some(spec) = specs.first() else {
-            return Err(wrong("this curve has no size: check `first`, `to` and `block`"));
-        };
+        let spec = specs.first();
         let transport = engine::transport::transport(spec.transport.as_str())?;
         if transport.launcher().is_some() {
             return Err(wrong(&format!("a plan cannot measure {}: its launcher starts both ends", spec.transport)));

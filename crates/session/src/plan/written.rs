@@ -2,11 +2,12 @@
 
 use analysis::plan::PlannedCell;
 use model::{Shared, Spec};
+use vec1::Vec1;
 
 /// A cell as it is written, with its spec, or those of all sizes of a curve.
 pub(super) struct WrittenCell {
     /// The cell.
     pub(super) planned: PlannedCell,
-    /// Its specs, at least one.
-    pub(super) specs: Vec<Shared<Spec>>,
+    /// Its specs.
+    pub(super) specs: Vec1<Shared<Spec>>,
 }

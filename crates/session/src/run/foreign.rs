@@ -85,10 +85,10 @@ pub(super) async fn measure(
         None if rule.max_trials == 1 && program.may_serve_once() => {
             // A pilot trial would be the one test of such a server. The run begins when this trial moves data, so
             // that a refusal is known before.
-            far.first = Some(far.begin_first(&specs[0], &mut here.cancel.clone()).await?);
+            far.first = Some(far.begin_first(specs.first(), &mut here.cancel.clone()).await?);
             program.name().to_owned()
         }
-        None => far.pilot_trial(&specs[0], &here.cancel).await?,
+        None => far.pilot_trial(specs.first(), &here.cancel).await?,
     };
     let begun = header(request, &near, &near)?;
     let specs = timed(specs, rule, schedule);

@@ -61,7 +61,7 @@ struct Here<'s> {
 /// A spec that this build, its transport or the other program does not have; hosts that a launcher does not take.
 pub fn check(request: &Request) -> Result<(), Failure> {
     let Work::Measurement { specs, schedule, login, .. } = &request.work else { return Ok(()) };
-    match specs[0].speak {
+    match specs.first().speak {
         Some(program) => foreign::check(program, specs, schedule, login.is_some(), &request.hosts)?,
         None => specs.iter().try_for_each(engine::pattern::check)?,
     }
@@ -84,7 +84,9 @@ pub fn is_launched(request: &Request) -> Result<bool, Failure> {
 /// What starts the ends of a measurement, if agents do not.
 fn launcher(request: &Request) -> Result<Option<Launcher>, Failure> {
     match &request.work {
-        Work::Measurement { specs, .. } => Ok(engine::transport::transport(specs[0].transport.as_str())?.launcher()),
+        Work::Measurement { specs, .. } => {
+            Ok(engine::transport::transport(specs.first().transport.as_str())?.launcher())
+        }
         Work::Plan { .. } => Ok(None),
     }
 }
@@ -100,7 +102,7 @@ pub fn conduct(request: &Request, screen: &mut dyn Screen) -> Result<Finished, F
         let mut here = Here::open(request, screen)?;
         let failed = match &request.work {
             Work::Plan { parsed, resumed } => plan::measure(request, parsed, resumed.as_deref(), &mut here).await?,
-            Work::Measurement { specs, rule, schedule, login } => match specs[0].speak {
+            Work::Measurement { specs, rule, schedule, login } => match specs.first().speak {
                 Some(program) => {
                     let program = peers::protocol(program);
                     foreign::measure(request, (specs, rule, schedule), program, login.clone(), &mut here).await?

@@ -4,6 +4,7 @@ use control::ControlError;
 use control::agent::Agent;
 use control::coordinator::{self, Cancel, End, Pair, RunRequest, Schedule, Target};
 use model::{Cell, Family, Goal, RunHeader, Spec, Stopping};
+use vec1::Vec1;
 
 use super::header::header;
 use super::request::Request;
@@ -13,7 +14,7 @@ use crate::Failure;
 use crate::launch::Offer;
 
 /// The cells of a measurement, its stop rule and its schedule.
-pub(super) type Cells<'a> = (&'a [Spec], &'a Stopping, &'a Schedule);
+pub(super) type Cells<'a> = (&'a Vec1<Spec>, &'a Stopping, &'a Schedule);
 
 /// Measures. The error of a run that has begun is returned as a value.
 pub(super) async fn measure(
@@ -21,7 +22,7 @@ pub(super) async fn measure(
     cells: Cells<'_>,
     here: &mut Here<'_>,
 ) -> Result<Option<ControlError>, Failure> {
-    let mut pair = unless_interrupted(here.cancel.clone(), reach(request, &cells.0[0], here)).await?;
+    let mut pair = unless_interrupted(here.cancel.clone(), reach(request, cells.0.first(), here)).await?;
     let measured = apply_and_measure(request, cells, &mut pair, &mut here.sinks, here.cancel.clone()).await;
     // Settings of the run are restored in any case, while the ends are still connected.
     for line in pair.put_back().await {

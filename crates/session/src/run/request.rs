@@ -7,6 +7,7 @@ use analysis::plan::PlannedCell;
 use control::coordinator::Schedule;
 use model::{Family, Pass, Plan, Retest, RunHeader, RunKind, Shared, Spec, Stopping, Trial};
 use peers::Login;
+use vec1::Vec1;
 
 use crate::fleet::Fleet;
 
@@ -47,8 +48,8 @@ pub struct Hosts {
 pub enum Work {
     /// Cells of one transport between two ends.
     Measurement {
-        /// The cells, at least one; all of one transport.
-        specs: Vec<Spec>,
+        /// The cells; all of one transport.
+        specs: Vec1<Spec>,
         /// The stop rule.
         rule: Stopping,
         /// The schedule of the cells.

@@ -7,6 +7,7 @@ use model::{
 };
 use options::values::{BlockFlag, NO_LIMIT, PayloadFlag, SetFlag};
 use options::{OptionError, Options, TestKind};
+use vec1::{Vec1, vec1};
 
 use super::{check, ends, sizes};
 use crate::values;
@@ -31,7 +32,7 @@ const RESPONSIVENESS_UNSENT: u32 = 128 << 10;
 ///
 /// # Errors
 /// Options that cannot be combined, with each other or with the transport, values that this host does not have, and a missing amount.
-pub fn of(options: &Options) -> Result<Vec<Spec>, OptionError> {
+pub fn of(options: &Options) -> Result<Vec1<Spec>, OptionError> {
     check::check(options)?;
     let transport = engine::transport::transport(options.transport())
         .map_err(|error| OptionError::of_value("transport", options.transport(), error.to_string()))?;
@@ -52,10 +53,10 @@ pub fn of(options: &Options) -> Result<Vec<Spec>, OptionError> {
 /// # Errors
 /// As [`of`], and for a curve, which has many specs.
 pub fn one(options: &Options) -> Result<Spec, OptionError> {
-    let mut specs = of(options)?;
-    match (specs.pop(), specs.is_empty()) {
-        (Some(spec), true) => Ok(spec),
-        _ => Err(OptionError::of_key("pattern", "a curve is several measurements: measure one size")),
+    let (spec, others) = of(options)?.split_off_first();
+    match others.is_empty() && options.test != TestKind::Curve {
+        true => Ok(spec),
+        false => Err(OptionError::of_key("pattern", "a curve is several measurements: measure one size")),
     }
 }
 
@@ -66,7 +67,7 @@ struct Test<'a> {
 }
 
 impl Test<'_> {
-    fn stream(&self) -> Result<Vec<Spec>, OptionError> {
+    fn stream(&self) -> Result<Vec1<Spec>, OptionError> {
         let mut spec = self.sending(Pattern::Stream)?;
         spec.stop = match (self.options.bytes, self.options.count) {
             (Some(bytes), _) => Stop::Bytes(bytes.0),
@@ -95,7 +96,7 @@ impl Test<'_> {
         spec.no_loss = self.options.find_no_loss;
         spec.probe = self.options.probe.or(self.options.responsiveness.then_some(RESPONSIVENESS_PROBES));
         spec.paced_to_receiver &= !self.options.find_no_loss;
-        Ok(vec![spec])
+        Ok(vec1![spec])
     }
 
     /// Whether a stream's goodput is to be that of settled connections: a congestion window grows on its transport, it is measured by
@@ -111,13 +112,13 @@ impl Test<'_> {
         grows && wanted && matches!(spec.stop, Stop::TimeNs(_))
     }
 
-    fn transfer(&self) -> Result<Vec<Spec>, OptionError> {
+    fn transfer(&self) -> Result<Vec1<Spec>, OptionError> {
         let mut spec = self.sending(Pattern::Transfer)?;
         spec.stop = match self.options.bytes {
             Some(bytes) => Stop::Bytes(bytes.0),
             None => Stop::Blocks(self.options.count.unwrap_or(0)),
         };
-        Ok(vec![spec])
+        Ok(vec1![spec])
     }
 
     /// What a stream and a transfer have in common.
@@ -178,7 +179,7 @@ impl Test<'_> {
         Ok(mix.steps(over_ipv6))
     }
 
-    fn rr(&self) -> Result<Vec<Spec>, OptionError> {
+    fn rr(&self) -> Result<Vec1<Spec>, OptionError> {
         let mut spec = self.base(if self.options.connect { Pattern::Crr } else { Pattern::Rr })?;
         spec.block = self.options.request.map_or(1, |block| block.0);
         spec.reply = self.options.reply.map(|size| size.0);
@@ -194,10 +195,10 @@ impl Test<'_> {
         spec.rate_bps = self.options.request_rate.map(|rate| rate.bits_per_second(spec.block));
         spec.warmup_ns = self.options.warmup.map_or(spec.warmup_ns, |time| time.0);
         spec.capture = self.captured();
-        Ok(vec![spec])
+        Ok(vec1![spec])
     }
 
-    fn curve(&self) -> Result<Vec<Spec>, OptionError> {
+    fn curve(&self) -> Result<Vec1<Spec>, OptionError> {
         let mut base = self.base(if self.options.stream { Pattern::Stream } else { Pattern::Pingpong })?;
         // As NetPIPE does, for streams too: Nagle's algorithm would delay the last segment of each leg until an ACK.
         base.near.nodelay.get_or_insert(true);

@@ -3,12 +3,13 @@
 use engine::transport::Transport;
 use model::{Direction, NetpipeSizes, Spec, Stop};
 use options::{OptionError, Options};
+use vec1::Vec1;
 
 /// Length of a single pass over a size without `time`, ns. A coordinator computes a better one from its budget.
 const PASS_NS: u64 = 10_000_000;
 
 /// A spec for each size that the transport can carry, ascending.
-pub(super) fn specs(options: &Options, base: &Spec, transport: &dyn Transport) -> Result<Vec<Spec>, OptionError> {
+pub(super) fn specs(options: &Options, base: &Spec, transport: &dyn Transport) -> Result<Vec1<Spec>, OptionError> {
     let capabilities = transport.capabilities();
     let wrong = |key, what: String| Err(OptionError::of_key(key, what));
     let first = options.first.map_or(NetpipeSizes::DEFAULT.first, |first| first.0);
@@ -34,5 +35,10 @@ pub(super) fn specs(options: &Options, base: &Spec, transport: &dyn Transport) -
     blocks.sort_unstable();
     blocks.dedup();
     let stop = Stop::AboutNs(options.time.map_or(PASS_NS, |time| time.0));
-    Ok(blocks.into_iter().map(|block| Spec { block, interval_ns: 0, stop, ..base.clone() }).collect())
+    let specs: Vec<Spec> =
+        blocks.into_iter().map(|block| Spec { block, interval_ns: 0, stop, ..base.clone() }).collect();
+    Vec1::try_from_vec(specs).map_err(|_| {
+        let (name, most) = (transport.name(), capabilities.max_block);
+        OptionError::of_key("first", format!("the largest block of {name} is {most} bytes: use a smaller `first`"))
+    })
 }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use options::{OptionError, Options, TestKind};
 
 use super::*;
+use vec1::Vec1;
 
 /// Lines of flags with their specs: the blocks, and what differs from a stream over tcp.
 const SPECS: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/specs.json"));
@@ -26,7 +27,7 @@ fn by_keys(line: &str) -> Result<Vec<Spec>, OptionError> {
     let (pattern, keys) = keys(line);
     let mut options = Options::new(pattern);
     keys.iter().try_for_each(|(key, value)| options.set(key, value))?;
-    of(&options)
+    of(&options).map(Vec1::into_vec)
 }
 
 fn by_json(line: &str) -> Result<Vec<Spec>, OptionError> {
@@ -34,7 +35,7 @@ fn by_json(line: &str) -> Result<Vec<Spec>, OptionError> {
     let mut object: Map<String, Value> =
         keys.into_iter().map(|(key, value)| (key.to_owned(), Value::from(value))).collect();
     object.insert(TestKind::KEY.to_owned(), pattern.name().into());
-    of(&Options::from_json(&object)?)
+    of(&Options::from_json(&object)?).map(Vec1::into_vec)
 }
 
 /// Each line of the table with its specs.
@@ -86,7 +87,7 @@ fn a_value_of_one_end_replaces_that_of_both() {
     for (key, value) in [("sndbuf", "64KiB"), ("far.sndbuf", "1MiB"), ("near.cc", "fast:alpha=200,gamma=0.3")] {
         options.set(key, value).unwrap_or_else(|error| panic!("{error}"));
     }
-    let spec = of(&options).unwrap().remove(0);
+    let spec = of(&options).unwrap().split_off_first().0;
     assert_eq!((spec.near.sndbuf, spec.far.sndbuf), (Some(64 << 10), Some(1 << 20)));
     assert_eq!((spec.near.cc.as_deref(), spec.far.cc), (Some("fast:alpha=200,gamma=0.3"), None));
 }
@@ -111,7 +112,7 @@ fn true_and_false_are_on_and_off() {
     for (key, value) in [("nodelay", "true,false"), ("far.cork", "true"), ("observe", "false"), ("spin", "on")] {
         options.set(key, value).unwrap_or_else(|error| panic!("{error}"));
     }
-    let spec = of(&options).unwrap().remove(0);
+    let spec = of(&options).unwrap().split_off_first().0;
     assert_eq!((spec.near.nodelay, spec.far.nodelay), (Some(true), Some(false)));
     assert_eq!((spec.near.cork, spec.far.cork), (None, Some(true)));
     assert_eq!((spec.observe, spec.strategy), (model::Observe::Off, model::Strategy::Spin));
@@ -125,7 +126,7 @@ fn a_json_object_has_values_of_ends_and_scalars_only() {
     };
     let json =
         r#"{"pattern": "rr", "far.cc": "bbr", "block": 64, "near": {"sndbuf": "1MiB"}, "cc": "cubic", "spin": true}"#;
-    let spec = specs(json).unwrap_or_else(|error| panic!("{error}")).remove(0);
+    let spec = specs(json).unwrap_or_else(|error| panic!("{error}")).split_off_first().0;
     assert_eq!((spec.pattern, spec.block, spec.near.sndbuf), (Pattern::Rr, 64, Some(1 << 20)));
     assert_eq!((spec.near.cc.as_deref(), spec.far.cc.as_deref()), (Some("cubic"), Some("bbr")));
     for (json, said) in [

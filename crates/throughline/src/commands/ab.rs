@@ -9,6 +9,7 @@ use options::Options;
 use options::values::{SetFlag, above_zero, whole};
 use session::paired::LEAST_PAIRS;
 use session::{Failure, Work, paired, safe_rate, specs};
+use vec1::vec1;
 
 use crate::flags::{self, Given, OfBothSides, Output, Peer};
 use crate::measure::measure;
@@ -99,9 +100,9 @@ fn compare(args: &AbArgs) -> Result<u8, Failure> {
     };
     let a = side("a", args.a.as_ref(), args.a_file.as_ref())?;
     let b = side("b", args.b.as_ref(), args.b_file.as_ref())?;
-    let specs = paired::sides([a.0, b.0], &args.common()?)?;
+    let [a_spec, b_spec] = paired::sides([a.0, b.0], &args.common()?)?;
     let work = Work::Measurement {
-        specs: specs.into(),
+        specs: vec1![a_spec, b_spec],
         rule: paired::rule(args.tolerance.0, args.pairs, args.budget, args.seed)?,
         schedule: Schedule::Paired(PairedPlan {
             gap_ns: args.gap.0,

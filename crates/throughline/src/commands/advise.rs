@@ -8,6 +8,7 @@ use model::{ByteSize, Goal, Nanos, Pattern, Ratio, RunKind, Spec};
 use options::values::{BlockFlag, above_zero, at_least, one_block, whole};
 use options::{Options, TestKind};
 use session::{Failure, Work, files, searching};
+use vec1::vec1;
 
 use crate::flags::{self, Given, OfSearch, Output, Peer, ShortFor};
 use crate::measure::measure_run;
@@ -87,7 +88,7 @@ pub fn run(args: &AdviseArgs) -> Result<u8, Failure> {
     let sysctl = args.write_sysctl.as_deref().map(searching::sysctl_files);
     sysctl.iter().flatten().try_for_each(|path| files::check_writable(path))?;
     let work = Work::Measurement {
-        specs: vec![spec],
+        specs: vec1![spec],
         rule: searching::rule(args.least.0, args.budget, args.seed)?,
         schedule: Schedule::Advise(args.plan(goal)),
         login: None,

@@ -5,6 +5,7 @@ use control::coordinator::{Schedule, Unfixed};
 use model::RunKind;
 use options::Options;
 use session::{Failure, Work, specs};
+use vec1::vec1;
 
 use super::stream::BUDGET;
 use crate::flags::{Given, OfRr, Output, Peer, Precision, ShortFor};
@@ -40,7 +41,7 @@ impl RrArgs {
 pub fn run(args: &RrArgs) -> Result<u8, Failure> {
     let options = args.options();
     let work = Work::Measurement {
-        specs: vec![specs::one(&options)?],
+        specs: vec1![specs::one(&options)?],
         rule: args.precision.rule(Some(BUDGET)),
         schedule: Schedule::Single(Unfixed::default()),
         login: None,

@@ -5,6 +5,7 @@ use control::coordinator::{Schedule, Unfixed};
 use model::{Nanos, RunKind, Spec};
 use options::Options;
 use session::{Failure, Work, plan};
+use vec1::vec1;
 
 use crate::flags::{Bulk, Given, LoginFlags, OfStream, Output, Peer, Precision, ShortFor, bulk};
 use crate::measure::{conduct, measure};
@@ -65,7 +66,7 @@ pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
     }
     let options = args.options();
     let work = Work::Measurement {
-        specs: vec![args.safe_spec()?],
+        specs: vec1![args.safe_spec()?],
         rule: args.precision.rule(Some(if options.find_no_loss { SEARCH_BUDGET } else { BUDGET })),
         schedule: Schedule::Single(Unfixed {
             own_time: options.time.is_none(),

@@ -5,6 +5,7 @@ use control::coordinator::{Schedule, Unfixed};
 use model::RunKind;
 use options::Options;
 use session::{Failure, Work};
+use vec1::vec1;
 
 use crate::flags::{Bulk, Given, OfTransfer, Output, Peer, Precision, ShortFor, bulk};
 use crate::measure::measure;
@@ -44,7 +45,7 @@ pub fn run(args: &TransferArgs) -> Result<u8, Failure> {
     let precision = Precision { trials: args.precision.trials.or(Some(1)), ..args.precision.clone() };
     let options = args.options();
     let work = Work::Measurement {
-        specs: vec![bulk::started_safely(options.clone(), &args.peer)?],
+        specs: vec1![bulk::started_safely(options.clone(), &args.peer)?],
         rule: precision.rule(None),
         schedule: Schedule::Single(Unfixed::default()),
         login: None,

@@ -45,10 +45,10 @@ fn by_flags(line: &str) -> Result<Vec<Spec>, String> {
     let words = ["thru"].into_iter().chain(line.split_whitespace());
     let matches = crate::args::command().try_get_matches_from(words).map_err(|error| usage::sentence(&error))?;
     match CommandLine::from_arg_matches(&matches).unwrap().command {
-        Command::Stream(args) => specs::of(&args.options()),
-        Command::Rr(args) => specs::of(&args.options()),
-        Command::Transfer(args) => specs::of(&args.options()),
-        Command::Curve(args) => specs::of(&args.options()),
+        Command::Stream(args) => specs::of(&args.options()).map(vec1::Vec1::into_vec),
+        Command::Rr(args) => specs::of(&args.options()).map(vec1::Vec1::into_vec),
+        Command::Transfer(args) => specs::of(&args.options()).map(vec1::Vec1::into_vec),
+        Command::Curve(args) => specs::of(&args.options()).map(vec1::Vec1::into_vec),
         other => panic!("{other:?}"),
     }
     .map_err(|failure| {
