@@ -9,7 +9,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     bounded(bytes, 2 << 20, 2_048, || {
         let _ = session::plan::read_spec("spec.toml", text.into_owned());
         if let Ok(serde_json::Value::Object(object)) = serde_json::from_slice(bytes)
-            && let Ok(options) = options::Options::from_json(&object)
+            && let Ok(options) = options::TestOptions::from_json(&object)
         {
             let _ = session::specs::of(&options);
         }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::Program::{Iperf3, Netperf};
 use crate::TestKind::{Curve, Rr, Stream, Transfer};
 use crate::reader::{AtLeast, Field, OneOf, Whole, put, range};
-use crate::row::{Column, Place, Row, SpecValue, Topic, WithPrograms};
+use crate::row::{Column, OptionRow, SpecValue, Topic, ValuePlace, WithPrograms};
 use crate::values::{
     Address, BlockFlag, EngineFlag, PayloadFlag, RequestRate, SetFlag, above_zero, address, any, data_address,
     one_block, sending_rate,
@@ -14,13 +14,13 @@ use crate::{
     BitRate, ByteSize, CaptureSpec, Direction, EndOptions, Io, Mix, Nanos, Observe, Program, Spec, Strategy, TestKind,
 };
 
-/// Makes [`Options`] and the rows of a test. A line is the field that holds the option, the parser of its text, and its row.
+/// Makes [`TestOptions`] and the rows of a test. A line is the field that holds the option, the parser of its text, and its row.
 macro_rules! options {
     ($($field:ident: $type:ty = $reader:expr, $row:expr;)*) => {
         /// The options that a test was given. `None`, `false` and an empty list are what was not given.
         #[derive(Debug, Clone, Default)]
         #[allow(missing_docs, clippy::struct_excessive_bools, reason = "the help of its row describes a field")]
-        pub struct Options {
+        pub struct TestOptions {
             /// What is measured.
             pub test: TestKind,
             /// Whether HOST leads to an IPv6 address. Without `data` this decides the default block of datagrams.
@@ -33,9 +33,9 @@ macro_rules! options {
         }
 
         /// A row for each.
-        pub(crate) const TEST_ROWS: &[Row] = &[$(Row {
+        pub(crate) const TEST_ROWS: &[OptionRow] = &[$(OptionRow {
             range: || range(&$reader),
-            place: Place::Test {
+            place: ValuePlace::Test {
                 set: |options, text| put(&mut options.$field, &$reader, text),
                 is_given: |options| options.$field.is_set(),
             },
@@ -51,9 +51,9 @@ const SENDING: &[TestKind] = &[Stream, Transfer];
 const ONE_WAY: &[TestKind] = &[Stream, Transfer, Curve];
 
 /// What only this end does, whatever is at the far end.
-const NEAR: Row = Row { with_programs: WithPrograms::NearEnd, ..Row::BASE };
+const NEAR: OptionRow = OptionRow { with_programs: WithPrograms::NearEnd, ..OptionRow::BASE };
 /// What the code of each program checks.
-const CHECKED: Row = Row { with_programs: WithPrograms::OwnCheck, ..Row::BASE };
+const CHECKED: OptionRow = OptionRow { with_programs: WithPrograms::OwnCheck, ..OptionRow::BASE };
 /// What no other program does.
 const fn agents(asks: fn(&Spec) -> bool) -> WithPrograms {
     WithPrograms::FarEnd { asks, carried_by: &[] }
@@ -73,33 +73,36 @@ const OBSERVE: &[(&str, Observe)] =
     &[("off", Observe::Off), ("counters", Observe::Counters), ("series", Observe::Series)];
 
 options! {
-    transport: Option<String> = any::<String>, Row {
+    transport: Option<String> = any::<String>, OptionRow {
         key: "transport",
         value: Some("TRANSPORT"),
         help: "What carries the bytes [default: tcp]",
         fixes_search: true,
-        columns: &[Column { name: "transport", value: |spec| Some(SpecValue::Name(spec.transport.to_string())) }], ..CHECKED
+        columns: &[Column { name: "transport", value: |spec| Some(SpecValue::Name(spec.transport.to_string())) }],
+        ..CHECKED
     };
-    udp: bool = switch, Row { key: "udp", short: Some('u'), help: "Short for --transport udp", fixes_search: true, ..CHECKED };
-    flows: Option<u32> = Whole(1..=Spec::MAX_FLOWS), Row {
+    udp: bool = switch, OptionRow { key: "udp", short: Some('u'), help: "Short for --transport udp", fixes_search: true, ..CHECKED };
+    flows: Option<u32> = Whole(1..=Spec::MAX_FLOWS), OptionRow {
         key: "flows",
         short: Some('P'),
         value: Some("N"),
         help: "Number of connections; with --both, in each direction [default: 1]",
         help_of: &[(Rr, "Number of connections [default: 1]")],
         fixes_search: true,
-        columns: &[Column { name: "flows", value: |spec| Some(SpecValue::Count(spec.flows.into())) }], ..CHECKED
+        columns: &[Column { name: "flows", value: |spec| Some(SpecValue::Count(spec.flows.into())) }],
+        ..CHECKED
     };
-    threads: Option<u32> = Whole(1..=Spec::MAX_FLOWS), Row {
+    threads: Option<u32> = Whole(1..=Spec::MAX_FLOWS), OptionRow {
         key: "threads",
         value: Some("N"),
         topic: Topic::Calls,
         help: "Measuring threads at each end. Flows that share a thread share an epoll set or an io_uring [default: one per flow, \
                at most 64]",
         fixes_search: true,
-        columns: &[Column { name: "threads", value: |spec| spec.threads.map(|count| SpecValue::Count(count.into())) }], ..NEAR
+        columns: &[Column { name: "threads", value: |spec| spec.threads.map(|count| SpecValue::Count(count.into())) }],
+        ..NEAR
     };
-    processes: Option<u32> = Whole(1..=Spec::MAX_FLOWS), Row {
+    processes: Option<u32> = Whole(1..=Spec::MAX_FLOWS), OptionRow {
         key: "processes",
         value: Some("N"),
         default: Some("1"),
@@ -107,16 +110,18 @@ options! {
         help: "Worker processes at each end; the flows are divided among them",
         fixes_search: true,
         with_programs: agents(|spec| spec.processes > 1),
-        columns: &[Column { name: "processes", value: |spec| Some(SpecValue::Count(spec.processes.into())) }], ..Row::BASE
+        columns: &[Column { name: "processes", value: |spec| Some(SpecValue::Count(spec.processes.into())) }],
+        ..OptionRow::BASE
     };
-    reverse: bool = switch, Row {
+    reverse: bool = switch, OptionRow {
         key: "reverse",
         short: Some('R'),
         help: "Return direction: the far host sends, this host receives",
         fixes_search: true,
-        columns: &[Column { name: "direction", value: |spec| named(spec.direction) }], ..CHECKED
+        columns: &[Column { name: "direction", value: |spec| named(spec.direction) }],
+        ..CHECKED
     };
-    both: bool = switch, Row {
+    both: bool = switch, OptionRow {
         key: "both",
         alias: Some("bidir"),
         help: "Both directions at the same time",
@@ -124,14 +129,14 @@ options! {
         fixes_search: true,
         ..CHECKED
     };
-    spin: bool = switch, Row {
+    spin: bool = switch, OptionRow {
         key: "spin",
         topic: Topic::Calls,
         help: "Busy-wait instead of sleeping. Lowest latency; uses one core per thread at each end",
         fixes_search: true,
         ..NEAR
     };
-    wait: Option<Strategy> = OneOf(WAIT), Row {
+    wait: Option<Strategy> = OneOf(WAIT), OptionRow {
         key: "wait",
         value: Some("WAIT"),
         choices: &[
@@ -143,9 +148,10 @@ options! {
         topic: Topic::Calls,
         help: "How threads wait for sockets [default: auto]",
         fixes_search: true,
-        columns: &[Column { name: "strategy", value: |spec| named(spec.strategy) }], ..NEAR
+        columns: &[Column { name: "strategy", value: |spec| named(spec.strategy) }],
+        ..NEAR
     };
-    io: Option<Io> = OneOf(IO), Row {
+    io: Option<Io> = OneOf(IO), OptionRow {
         key: "io",
         value: Some("IO"),
         choices: &[("send-recv", "send and recv"), ("read-write", "write and read")],
@@ -153,9 +159,10 @@ options! {
         topic: Topic::Calls,
         help: "System calls that move the bytes of a stream",
         fixes_search: true,
-        columns: &[Column { name: "io", value: |spec| named(spec.io) }], ..NEAR
+        columns: &[Column { name: "io", value: |spec| named(spec.io) }],
+        ..NEAR
     };
-    payload: Option<PayloadFlag> = any::<PayloadFlag>, Row {
+    payload: Option<PayloadFlag> = any::<PayloadFlag>, OptionRow {
         key: "payload",
         value: Some("KIND|FILE"),
         help: "What the bytes are: random, zeros, pattern (0 to 255), or a file of at most 64 KiB, which is repeated [default: \
@@ -164,9 +171,13 @@ options! {
         with_programs: agents(|spec| {
             spec.payload.is_some() && (!spec.is_stream() || spec.direction != Direction::Send)
         }),
-        columns: &[Column { name: "payload", value: |spec| spec.payload.as_ref().map(|payload| SpecValue::Name(payload.to_string())) }], ..Row::BASE
+        columns: &[Column {
+            name: "payload",
+            value: |spec| spec.payload.as_ref().map(|payload| SpecValue::Name(payload.to_string())),
+        }],
+        ..OptionRow::BASE
     };
-    observe: Option<Observe> = observe, Row {
+    observe: Option<Observe> = observe, OptionRow {
         key: "observe",
         value: Some("OBSERVE"),
         choices: &[
@@ -179,7 +190,7 @@ options! {
         fixes_search: true,
         ..NEAR
     };
-    observe_interval: Option<Nanos> = AtLeast(Nanos(Spec::MIN_OBSERVE_INTERVAL_NS)), Row {
+    observe_interval: Option<Nanos> = AtLeast(Nanos(Spec::MIN_OBSERVE_INTERVAL_NS)), OptionRow {
         key: "observe-interval",
         value: Some("TIME"),
         default: Some("100ms"),
@@ -189,7 +200,7 @@ options! {
         ..NEAR
     };
 
-    data: Option<Address> = data_address, Row {
+    data: Option<Address> = data_address, OptionRow {
         key: "data",
         value: Some("ADDR[:PORT]"),
         topic: Topic::Hosts,
@@ -197,9 +208,9 @@ options! {
                forwarded",
         fixes_search: true,
         with_programs: agents(|spec| spec.far.data_addr.is_some() || spec.far.data_at.is_some()),
-        ..Row::BASE
+        ..OptionRow::BASE
     };
-    data_from: Option<Address> = address, Row {
+    data_from: Option<Address> = address, OptionRow {
         key: "data-from",
         value: Some("ADDR"),
         topic: Topic::Hosts,
@@ -207,13 +218,19 @@ options! {
         fixes_search: true,
         ..NEAR
     };
-    ipv4: bool = switch, Row {
-        key: "ipv4", short: Some('4'), topic: Topic::Hosts, help: "Use IPv4 only", fixes_search: true, columns: &[Column { name: "family", value: |spec| named(spec.family) }], ..NEAR
+    ipv4: bool = switch, OptionRow {
+        key: "ipv4",
+        short: Some('4'),
+        topic: Topic::Hosts,
+        help: "Use IPv4 only",
+        fixes_search: true,
+        columns: &[Column { name: "family", value: |spec| named(spec.family) }],
+        ..NEAR
     };
-    ipv6: bool = switch, Row {
+    ipv6: bool = switch, OptionRow {
         key: "ipv6", short: Some('6'), topic: Topic::Hosts, help: "Use IPv6 only", fixes_search: true, ..NEAR
     };
-    speak: Option<Program> = Program::read, Row {
+    speak: Option<Program> = Program::read, OptionRow {
         key: "speak",
         value: Some("PROGRAM"),
         topic: Topic::Hosts,
@@ -221,32 +238,40 @@ options! {
         ..CHECKED
     };
 
-    block: Option<BlockFlag> = any::<BlockFlag>, Row {
+    block: Option<BlockFlag> = any::<BlockFlag>, OptionRow {
         key: "block",
         short: Some('l'),
         value: Some("SIZE"),
         help: "Bytes per send",
         tests: SENDING,
-        columns: &[Column { name: "block", value: |spec| Some(SpecValue::Count(spec.block)) }, Column { name: "mix", value: |spec| (!spec.mix.is_empty()).then(|| SpecValue::Name(Mix::of(&spec.mix).to_string())) }], ..CHECKED
+        columns: &[
+            Column { name: "block", value: |spec| Some(SpecValue::Count(spec.block)) },
+            Column {
+                name: "mix",
+                value: |spec| (!spec.mix.is_empty()).then(|| SpecValue::Name(Mix::of(&spec.mix).to_string())),
+            },
+        ],
+        ..CHECKED
     };
-    request: Option<ByteSize> = one_block, Row {
+    request: Option<ByteSize> = one_block, OptionRow {
         key: "block", value: Some("SIZE"), default: Some("1"), help: "Bytes of a request", tests: &[Rr], ..CHECKED
     };
-    sizes: Option<Vec<ByteSize>> = sizes, Row {
+    sizes: Option<Vec<ByteSize>> = sizes, OptionRow {
         key: "block",
         value: Some("SIZE,..."),
         help: "List of sizes, separated by commas, instead of NetPIPE's",
         tests: &[Curve],
         ..CHECKED
     };
-    reply: Option<ByteSize> = above_zero::<ByteSize>, Row {
+    reply: Option<ByteSize> = above_zero::<ByteSize>, OptionRow {
         key: "reply",
         value: Some("SIZE"),
         help: "Bytes of a response [default: the size of the request]",
         tests: &[Rr],
-        columns: &[Column { name: "reply", value: |spec| spec.reply.map(SpecValue::Count) }], ..CHECKED
+        columns: &[Column { name: "reply", value: |spec| spec.reply.map(SpecValue::Count) }],
+        ..CHECKED
     };
-    first: Option<ByteSize> = above_zero::<ByteSize>, Row {
+    first: Option<ByteSize> = above_zero::<ByteSize>, OptionRow {
         key: "first",
         short: Some('l'),
         value: Some("SIZE"),
@@ -254,49 +279,50 @@ options! {
         tests: &[Curve],
         ..CHECKED
     };
-    to: Option<ByteSize> = above_zero::<ByteSize>, Row {
+    to: Option<ByteSize> = above_zero::<ByteSize>, OptionRow {
         key: "to",
         value: Some("SIZE"),
         help: "Largest block [default: 8MiB, or the transport's maximum]",
         tests: &[Curve],
         ..CHECKED
     };
-    perturbation: Option<u64> = Whole(0..=Spec::MAX_BLOCK), Row {
+    perturbation: Option<u64> = Whole(0..=Spec::MAX_BLOCK), OptionRow {
         key: "perturbation",
         value: Some("BYTES"),
         help: "Also measure each size plus and minus this many bytes; 0 for none [default: 3]",
         tests: &[Curve],
         ..CHECKED
     };
-    stream: bool = switch, Row {
+    stream: bool = switch, OptionRow {
         key: "stream",
         help: "Send blocks in one direction (NetPIPE -s) instead of round trips",
         tests: &[Curve],
         ..CHECKED
     };
-    connect: bool = switch, Row {
+    connect: bool = switch, OptionRow {
         key: "connect",
         help: "Open a new connection for each transaction (CRR): connect, request, response, close",
         tests: &[Rr],
         ..CHECKED
     };
-    overlap_close: bool = switch, Row {
+    overlap_close: bool = switch, OptionRow {
         key: "overlap-close",
         help: "With --connect: close a connection after the next one has sent its request, not before the next one opens. Gives a \
                higher rate; the result says that it was used",
         tests: &[Rr],
         with_programs: agents(|spec| spec.overlap_close),
-        columns: &[Column { name: "overlap_close", value: |spec| spec.overlap_close.then_some(SpecValue::Flag(true)) }], ..Row::BASE
+        columns: &[Column { name: "overlap_close", value: |spec| spec.overlap_close.then_some(SpecValue::Flag(true)) }],
+        ..OptionRow::BASE
     };
-    anatomy: bool = switch, Row {
+    anatomy: bool = switch, OptionRow {
         key: "anatomy",
         help: "Divide round trips into their parts by the kernel's time stamps: sending, network, waking up and receiving, at \
                each end. Stamps a part of the round trips; the figures of the others stay as they are",
         tests: &[Rr],
         with_programs: agents(|spec| spec.anatomy),
-        ..Row::BASE
+        ..OptionRow::BASE
     };
-    time: Option<Nanos> = above_zero::<Nanos>, Row {
+    time: Option<Nanos> = above_zero::<Nanos>, OptionRow {
         key: "time",
         short: Some('t'),
         value: Some("TIME"),
@@ -310,9 +336,13 @@ options! {
             (Curve, "Length of one trial of one size, at least 3 exchanges [default: computed from --budget]"),
         ],
         tests: TIMED,
-        columns: &[Column { name: "stop", value: |spec| Some(SpecValue::Name(spec.stop.name().to_owned())) }, Column { name: "stop_value", value: |spec| Some(SpecValue::Count(spec.stop.amount())) }], ..CHECKED
+        columns: &[
+            Column { name: "stop", value: |spec| Some(SpecValue::Name(spec.stop.name().to_owned())) },
+            Column { name: "stop_value", value: |spec| Some(SpecValue::Count(spec.stop.amount())) },
+        ],
+        ..CHECKED
     };
-    bytes: Option<ByteSize> = above_zero::<ByteSize>, Row {
+    bytes: Option<ByteSize> = above_zero::<ByteSize>, OptionRow {
         key: "bytes",
         short: Some('n'),
         value: Some("SIZE"),
@@ -321,7 +351,7 @@ options! {
         tests: SENDING,
         ..CHECKED
     };
-    count: Option<u64> = Whole(1..=u64::MAX), Row {
+    count: Option<u64> = Whole(1..=u64::MAX), OptionRow {
         key: "count",
         value: Some("N"),
         help: "End a trial after this many blocks instead of --time",
@@ -332,7 +362,7 @@ options! {
         tests: SINGLE,
         ..CHECKED
     };
-    warmup: Option<Nanos> = any::<Nanos>, Row {
+    warmup: Option<Nanos> = any::<Nanos>, OptionRow {
         key: "warmup",
         value: Some("TIME"),
         help: "Exclude this time at the start of each trial from the rates, in place of the start-up that is found in the trial \
@@ -340,9 +370,10 @@ options! {
         help_of: &[(Rr, "Exclude this time at the start of each trial from the rate [default: 0s]")],
         tests: TRIAL,
         with_programs: WithPrograms::FarEnd { asks: |spec| spec.warmup_ns > 0, carried_by: &[Iperf3, Netperf] },
-        columns: &[Column { name: "warmup_ns", value: |spec| Some(SpecValue::Count(spec.warmup_ns)) }], ..Row::BASE
+        columns: &[Column { name: "warmup_ns", value: |spec| Some(SpecValue::Count(spec.warmup_ns)) }],
+        ..OptionRow::BASE
     };
-    stall: Option<Nanos> = AtLeast(Nanos(Spec::MIN_STALL_NS)), Row {
+    stall: Option<Nanos> = AtLeast(Nanos(Spec::MIN_STALL_NS)), OptionRow {
         key: "stall",
         value: Some("TIME"),
         default: Some("3s"),
@@ -350,16 +381,17 @@ options! {
         help: "End a trial in which no byte moves for this long, and mark it stalled",
         ..NEAR
     };
-    rate: Option<BitRate> = sending_rate, Row {
+    rate: Option<BitRate> = sending_rate, OptionRow {
         key: "rate",
         value: Some("RATE"),
         help: "Limit the sending rate, over all flows of a direction; max sets no limit [default: max; for udp 1Mbit, but max to \
                this host and in a lab]",
         help_of: &[(Curve, "With --stream: limit the sending rate [default: no limit]")],
         tests: ONE_WAY,
-        columns: &[Column { name: "rate_bps", value: |spec| spec.rate_bps.map(SpecValue::Count) }], ..CHECKED
+        columns: &[Column { name: "rate_bps", value: |spec| spec.rate_bps.map(SpecValue::Count) }],
+        ..CHECKED
     };
-    request_rate: Option<RequestRate> = any::<RequestRate>, Row {
+    request_rate: Option<RequestRate> = any::<RequestRate>, OptionRow {
         key: "rate",
         value: Some("RATE"),
         help: "Send requests at a fixed rate without waiting for responses (open loop): 1000/s is requests per second, 1Mbit is a \
@@ -367,7 +399,7 @@ options! {
         tests: &[Rr],
         ..CHECKED
     };
-    burst: Option<ByteSize> = above_zero::<ByteSize>, Row {
+    burst: Option<ByteSize> = above_zero::<ByteSize>, OptionRow {
         key: "burst",
         value: Some("SIZE"),
         help: "With --rate: the largest burst that makes up for a delay, sent at once [default: the bytes of 100 ms, not at once \
@@ -375,7 +407,7 @@ options! {
         tests: SENDING,
         ..NEAR
     };
-    unpaced: bool = switch, Row {
+    unpaced: bool = switch, OptionRow {
         key: "unpaced",
         help: "On udp without --rate: send as fast as this host can. Without this flag, the sender limits itself to the free \
                space of the receiver's socket, so that losses are those of the path",
@@ -386,23 +418,23 @@ options! {
         tests: ONE_WAY,
         ..CHECKED
     };
-    drain: Option<BitRate> = above_zero::<BitRate>, Row {
+    drain: Option<BitRate> = above_zero::<BitRate>, OptionRow {
         key: "drain",
         value: Some("RATE"),
         help: "Limit the rate at which the receiver reads, over all flows of a direction: a slow application [default: no limit]",
         tests: &[Stream],
         with_programs: agents(|spec| spec.far.drain_bps.is_some()),
-        ..Row::BASE
+        ..OptionRow::BASE
     };
-    find_no_loss: bool = switch, Row {
+    find_no_loss: bool = switch, OptionRow {
         key: "find-no-loss",
         help: "On datagrams: search for the highest rate without loss, as RFC 2544 does. Each trial is a search of 8 steps of \
                --time each",
         tests: &[Stream],
         with_programs: agents(|spec| spec.no_loss),
-        ..Row::BASE
+        ..OptionRow::BASE
     };
-    probe: Option<u32> = Whole(1..=Spec::MAX_PROBES), Row {
+    probe: Option<u32> = Whole(1..=Spec::MAX_PROBES), OptionRow {
         key: "probe",
         value: Some("N"),
         implied: Some("100"),
@@ -410,17 +442,17 @@ options! {
                without N]. Reports latency without load and under load, bufferbloat, and responsiveness (RPM)",
         tests: &[Stream],
         with_programs: agents(|spec| spec.probe.is_some() && !spec.responsiveness),
-        ..Row::BASE
+        ..OptionRow::BASE
     };
-    responsiveness: bool = switch, Row {
+    responsiveness: bool = switch, OptionRow {
         key: "responsiveness",
         help: "Measure responsiveness under working conditions (RPM, draft-ietf-ippm-responsiveness): one flow more each second, \
                up to 16 (--flows), and 100 requests per second (--probe), each on a new connection",
         tests: &[Stream],
         with_programs: agents(|spec| spec.responsiveness),
-        ..Row::BASE
+        ..OptionRow::BASE
     };
-    interval: Option<Nanos> = AtLeast(Nanos(Spec::MIN_INTERVAL_NS)), Row {
+    interval: Option<Nanos> = AtLeast(Nanos(Spec::MIN_INTERVAL_NS)), OptionRow {
         key: "interval",
         short: Some('i'),
         value: Some("TIME"),
@@ -429,7 +461,7 @@ options! {
         tests: SENDING,
         ..NEAR
     };
-    engine: Option<EngineFlag> = any::<EngineFlag>, Row {
+    engine: Option<EngineFlag> = any::<EngineFlag>, OptionRow {
         key: "engine",
         value: Some("SEND[,RECEIVE]"),
         default: Some("copy"),
@@ -440,7 +472,7 @@ options! {
         tests: SENDING,
         ..CHECKED
     };
-    delayed_reads: bool = switch, Row {
+    delayed_reads: bool = switch, OptionRow {
         key: "delayed-reads",
         topic: Topic::Calls,
         help: "Let a blocking receiver sleep 50 µs between its reads where that raises the goodput, to save sender wake-ups: on \
@@ -453,10 +485,11 @@ options! {
         )],
         tests: ONE_WAY,
         with_programs: agents(|spec| spec.delayed_reads),
-        columns: &[Column { name: "delayed_reads", value: |spec| spec.delayed_reads.then_some(SpecValue::Flag(true)) }], ..Row::BASE
+        columns: &[Column { name: "delayed_reads", value: |spec| spec.delayed_reads.then_some(SpecValue::Flag(true)) }],
+        ..OptionRow::BASE
     };
 
-    cc_rules: Option<PathBuf> = file, Row {
+    cc_rules: Option<PathBuf> = file, OptionRow {
         key: "cc-rules",
         value: Some("FILE"),
         topic: Topic::Sockets,
@@ -465,9 +498,9 @@ options! {
         is_file: true,
         with_programs: agents(|spec| !spec.far.cc_rules.is_empty()),
         note: "one file for both ends ([stacks](stacks.md))",
-        ..Row::BASE
+        ..OptionRow::BASE
     };
-    set: Vec<SetFlag> = any::<SetFlag>, Row {
+    set: Vec<SetFlag> = any::<SetFlag>, OptionRow {
         key: "set",
         value: Some("[near:|far:]KEY=VALUE"),
         topic: Topic::Settings,
@@ -475,9 +508,9 @@ options! {
                on one. May be repeated; `thru tune --help` lists the keys. A far host needs `thru serve --allow-tuning`",
         fixes_search: true,
         with_programs: agents(|spec| !spec.settings.is_empty()),
-        ..Row::BASE
+        ..OptionRow::BASE
     };
-    capture: Option<PathBuf> = file, Row {
+    capture: Option<PathBuf> = file, OptionRow {
         key: "capture",
         value: Some("DIR"),
         implied: Some("."),
@@ -486,9 +519,9 @@ options! {
                if its agent runs with --allow-capture",
         tests: SINGLE,
         with_programs: agents(|spec| spec.capture.is_some()),
-        ..Row::BASE
+        ..OptionRow::BASE
     };
-    snaplen: Option<u32> = Whole(CaptureSpec::SNAPLEN_MIN..=CaptureSpec::SNAPLEN_MAX), Row {
+    snaplen: Option<u32> = Whole(CaptureSpec::SNAPLEN_MIN..=CaptureSpec::SNAPLEN_MAX), OptionRow {
         key: "snaplen",
         value: Some("N"),
         topic: Topic::Capture,
@@ -496,7 +529,7 @@ options! {
         tests: SINGLE,
         ..NEAR
     };
-    fetch: Option<ByteSize> = any::<ByteSize>, Row {
+    fetch: Option<ByteSize> = any::<ByteSize>, OptionRow {
         key: "fetch",
         value: Some("SIZE"),
         topic: Topic::Capture,

@@ -30,21 +30,21 @@ pub use capture::CaptureSpec;
 pub use end_options::{Ecn, EndOptions};
 pub use engine::{Engine, ReceiveBy, SendBy};
 pub use error::ValueError;
-pub use given::Options;
+pub use given::TestOptions;
 pub use mix::{Mix, MixStep, SizeCount};
 pub use observe::Observe;
 pub use option_error::OptionError;
 pub use pattern::Pattern;
 pub use payload::{Payload, PayloadKind};
 pub use program::Program;
-pub use row::{Column, Needs, Place, Range, Row, SpecValue, Topic, WithPrograms};
+pub use row::{Column, Needs, OptionRow, Range, SpecValue, Topic, ValuePlace, WithPrograms};
 pub use setting::{
     CellSettings, Change, HostSettings, JournalEntry, LINK_SETTING, Reverted, RunSettings, Setting, SettingNow,
 };
 pub use sizes::NetpipeSizes;
 pub use spec::{Direction, Family, Io, Role, Spec, Stop, Strategy};
 pub use stack_rule::StackRule;
-pub use table::{End, end_rows, is_key, row, rows, rows_of, split, uncarried};
+pub use table::{end_rows, is_key, row, rows, rows_of, split, uncarried};
 pub use test_kind::TestKind;
 pub use transport::{Framing, IpProtocol, NamedTransport, TransportFacts, TransportName};
 pub use units::{BitRate, ByteSize, Nanos, Ratio};

@@ -1,11 +1,11 @@
 //! A row of the table of options: all that is known of an option.
 
-use crate::{EndOptions, Options, Program, Spec, TestKind, TransportFacts};
+use crate::{EndOptions, Program, Spec, TestKind, TestOptions, TransportFacts};
 
 /// An option of a measurement. Flags, the keys of plans and groups, the form of the page, columns, the tables of the manual and what is
 /// refused all follow from its row.
 #[derive(Debug, Clone, Copy)]
-pub struct Row {
+pub struct OptionRow {
     /// Its name: the long flag and the key.
     pub key: &'static str,
     /// The short flag.
@@ -45,7 +45,7 @@ pub struct Row {
     /// The columns of tables of results that have its value.
     pub columns: &'static [Column],
     /// Where its value is.
-    pub place: Place,
+    pub place: ValuePlace,
 }
 
 /// A column of tables of results.
@@ -79,13 +79,13 @@ pub struct Range {
 
 /// Where the value of an option is.
 #[derive(Debug, Clone, Copy)]
-pub enum Place {
+pub enum ValuePlace {
     /// The test has it.
     Test {
         /// Parses it.
-        set: fn(&mut Options, &str) -> Result<(), String>,
+        set: fn(&mut TestOptions, &str) -> Result<(), String>,
         /// Whether it was given.
-        is_given: fn(&Options) -> bool,
+        is_given: fn(&TestOptions) -> bool,
     },
     /// Each end has its own.
     End {
@@ -109,7 +109,7 @@ pub enum Topic {
     Precision,
     /// The hosts' counters.
     Activity,
-    /// Options of sockets and threads.
+    /// TestOptions of sockets and threads.
     Sockets,
     /// Settings of the hosts.
     Settings,
@@ -178,8 +178,8 @@ pub enum WithPrograms {
     AtFarEnd(&'static [Program]),
 }
 
-impl Row {
-    /// What most rows have in common.
+impl OptionRow {
+    /// What most rows have in common. Other programs refuse a measurement with a row that does not say what becomes of it.
     pub(crate) const BASE: Self = Self {
         key: "",
         short: None,
@@ -200,7 +200,7 @@ impl Row {
         own_listener: false,
         with_programs: WithPrograms::FarEnd { asks: |_| true, carried_by: &[] },
         columns: &[],
-        place: Place::Test { set: |_, _| Ok(()), is_given: |_| false },
+        place: ValuePlace::Test { set: |_, _| Ok(()), is_given: |_| false },
     };
 
     /// Whether a test has it.
@@ -212,7 +212,7 @@ impl Row {
     /// Whether it takes a value for each end.
     #[must_use]
     pub const fn is_per_end(&self) -> bool {
-        matches!(self.place, Place::End { .. })
+        matches!(self.place, ValuePlace::End { .. })
     }
 
     /// Its help for a test.
@@ -224,15 +224,15 @@ impl Row {
     /// Whether an end has it, of an option that each end has.
     #[must_use]
     pub fn is_set(&self, end: &EndOptions) -> bool {
-        matches!(self.place, Place::End { is_set, .. } if is_set(end))
+        matches!(self.place, ValuePlace::End { is_set, .. } if is_set(end))
     }
 
     /// Whether it was given.
     #[must_use]
-    pub fn is_given(&self, options: &Options) -> bool {
+    pub fn is_given(&self, options: &TestOptions) -> bool {
         match self.place {
-            Place::Test { is_given, .. } => is_given(options),
-            Place::End { is_set, .. } => is_set(&options.near) || is_set(&options.far),
+            ValuePlace::Test { is_given, .. } => is_given(options),
+            ValuePlace::End { is_set, .. } => is_set(&options.near) || is_set(&options.far),
         }
     }
 
@@ -242,7 +242,7 @@ impl Row {
             (WithPrograms::FarEnd { asks, carried_by }, _) if !carried_by.contains(&program) && asks(spec) => {
                 Some(format!("`{}`", self.key))
             }
-            (WithPrograms::AtFarEnd(carried_by), Place::End { is_set, .. })
+            (WithPrograms::AtFarEnd(carried_by), ValuePlace::End { is_set, .. })
                 if !carried_by.contains(&program) && is_set(&spec.far) =>
             {
                 Some(format!("`{}` at the far end", self.key))

@@ -4,38 +4,29 @@ use serde_json::{Map, Value};
 
 use crate::end_options::END_ROWS;
 use crate::given::TEST_ROWS;
-use crate::row::Place;
+use crate::row::ValuePlace;
 use crate::unknown::unknown;
 use crate::values::ends;
-use crate::{EndOptions, Family, OptionError, Options, Program, Row, Spec, TestKind};
-
-/// An end of the measurement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// The end that the command runs at.
-    Near,
-    /// The other end.
-    Far,
-}
+use crate::{EndOptions, Family, OptionError, OptionRow, Program, Role, Spec, TestKind, TestOptions};
 
 /// Every row.
-pub fn rows() -> impl Iterator<Item = &'static Row> {
+pub fn rows() -> impl Iterator<Item = &'static OptionRow> {
     TEST_ROWS.iter().chain(END_ROWS)
 }
 
 /// The rows of a test.
-pub fn rows_of(test: TestKind) -> impl Iterator<Item = &'static Row> {
+pub fn rows_of(test: TestKind) -> impl Iterator<Item = &'static OptionRow> {
     rows().filter(move |row| row.is_of(test))
 }
 
 /// The rows of the options that each end has.
-pub fn end_rows() -> impl Iterator<Item = &'static Row> {
+pub fn end_rows() -> impl Iterator<Item = &'static OptionRow> {
     END_ROWS.iter()
 }
 
 /// The row that a test has for `key`.
 #[must_use]
-pub fn row(key: &str, test: TestKind) -> Option<&'static Row> {
+pub fn row(key: &str, test: TestKind) -> Option<&'static OptionRow> {
     rows_of(test).find(|row| row.key == key)
 }
 
@@ -53,15 +44,15 @@ pub fn uncarried(spec: &Spec, program: Program) -> Option<String> {
 
 /// The end and the name in a key such as `near.sndbuf`.
 #[must_use]
-pub fn split(key: &str) -> (Option<End>, &str) {
+pub fn split(key: &str) -> (Option<Role>, &str) {
     match key.split_once('.') {
-        Some(("near", name)) => (Some(End::Near), name),
-        Some(("far", name)) => (Some(End::Far), name),
+        Some(("near", name)) => (Some(Role::Active), name),
+        Some(("far", name)) => (Some(Role::Passive), name),
         _ => (None, key),
     }
 }
 
-impl Options {
+impl TestOptions {
     /// None.
     #[must_use]
     pub fn new(test: TestKind) -> Self {
@@ -84,16 +75,16 @@ impl Options {
         })
     }
 
-    fn put(&mut self, row: &Row, end: Option<End>, value: &str) -> Result<(), Wrong> {
+    fn put(&mut self, row: &OptionRow, end: Option<Role>, value: &str) -> Result<(), Wrong> {
         match (row.place, end) {
-            (Place::Test { .. }, Some(end)) => Err(Wrong::End(end)),
-            (Place::Test { set, .. }, None) => set(self, value).map_err(Wrong::Value),
-            (Place::End { set, .. }, end) => self.put_at_ends(set, end, value).map_err(Wrong::Value),
+            (ValuePlace::Test { .. }, Some(end)) => Err(Wrong::End(end)),
+            (ValuePlace::Test { set, .. }, None) => set(self, value).map_err(Wrong::Value),
+            (ValuePlace::End { set, .. }, end) => self.put_at_ends(set, end, value).map_err(Wrong::Value),
         }
     }
 
     /// Sets an option of one end, or of both: `V`, or `LOCAL,REMOTE`, of which one may be missing.
-    fn put_at_ends(&mut self, set: SetAtEnd, end: Option<End>, value: &str) -> Result<(), String> {
+    fn put_at_ends(&mut self, set: SetAtEnd, end: Option<Role>, value: &str) -> Result<(), String> {
         let given = |text: &str| Some(text.trim()).filter(|text| !text.is_empty()).map(str::to_owned);
         let (near, far) = match (end, ends(value)) {
             (None, Some((near, far))) => (given(near), given(far)),
@@ -106,10 +97,10 @@ impl Options {
             }
             _ => {}
         }
-        if end != Some(End::Far) {
+        if end != Some(Role::Passive) {
             set(&mut self.near, near.as_deref())?;
         }
-        if end != Some(End::Near) {
+        if end != Some(Role::Active) {
             set(&mut self.far, far.as_deref())?;
         }
         Ok(())
@@ -161,16 +152,16 @@ type SetAtEnd = fn(&mut EndOptions, Option<&str>) -> Result<(), String>;
 /// Why an option was not set.
 enum Wrong {
     /// It has one value for both ends.
-    End(End),
+    End(Role),
     /// It does not take the value.
     Value(String),
 }
 
 /// The error for an end of an option that has one value for both.
-fn for_both(name: &str, end: End) -> String {
+fn for_both(name: &str, end: Role) -> String {
     let end = match end {
-        End::Near => "near",
-        End::Far => "far",
+        Role::Active => "near",
+        Role::Passive => "far",
     };
     format!("'{name}' applies to both ends: omit the {end}. prefix")
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use analysis::outcome::Headline;
 use model::{Family, Nanos, Spec, Stopping};
-use options::{OptionError, Options};
+use options::{OptionError, TestOptions};
 use serde_json::{Map, Value};
 
 use crate::failure::Failure;
@@ -100,7 +100,7 @@ fn of_json(name: &str, text: &str) -> Result<Spec, Failure> {
         return serde_json::from_str(text).map_err(not_a_spec);
     }
     let wrong = |error: OptionError| Failure::usage(format!("{name}: {error}"));
-    let specs = Options::from_json(&object).and_then(|options| specs::of(&options)).map_err(wrong)?;
+    let specs = TestOptions::from_json(&object).and_then(|options| specs::of(&options)).map_err(wrong)?;
     match <[Spec; 1]>::try_from(specs) {
         Ok([spec]) if !spec.is_point() => Ok(spec),
         _ => {

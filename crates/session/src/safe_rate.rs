@@ -2,7 +2,7 @@
 
 use control::coordinator::leads_to_loopback;
 use model::BitRate;
-use options::{OptionError, Options, TestKind};
+use options::{OptionError, TestKind, TestOptions};
 
 use crate::running_lab::LAB_VARIABLE;
 
@@ -11,7 +11,7 @@ pub const SAFE_RATE: BitRate = BitRate(1_000_000);
 
 /// Whether a test sends datagrams in bulk without a rate.
 #[must_use]
-pub fn lacks_rate(options: &Options) -> bool {
+pub fn lacks_rate(options: &TestOptions) -> bool {
     let given = options.rate.is_some() || options.unpaced || options.find_no_loss || options.responsiveness;
     let datagrams = engine::transport::transport(options.transport())
         .is_ok_and(|transport| transport.overruns() && transport.facts().has_datagrams());
@@ -28,7 +28,7 @@ pub fn stays_here(from: Option<&str>, to: Option<&str>) -> bool {
 ///
 /// # Errors
 /// They lack it.
-pub fn check(options: &Options, from: Option<&str>, to: Option<&str>) -> Result<(), OptionError> {
+pub fn check(options: &TestOptions, from: Option<&str>, to: Option<&str>) -> Result<(), OptionError> {
     if lacks_rate(options) && !stays_here(from, to) {
         let what = "datagrams without a rate could fill the path: give `rate`, or `rate max`";
         return Err(OptionError::of_key("rate", what.to_owned()));
@@ -42,17 +42,17 @@ mod tests {
 
     #[test]
     fn datagrams_that_leave_the_host_need_a_rate() {
-        let udp = Options { udp: true, ..Options::new(TestKind::Stream) };
+        let udp = TestOptions { udp: true, ..TestOptions::new(TestKind::Stream) };
         let error = check(&udp, None, Some("192.0.2.1")).unwrap_err().to_string();
         assert!(error.contains("give `rate`, or `rate max`"), "{error}");
         assert!(check(&udp, Some("192.0.2.2"), Some("127.0.0.1")).is_err(), "another host's loopback");
         assert!(check(&udp, None, Some("127.0.0.1")).is_ok() && check(&udp, None, None).is_ok());
         for free in [
-            Options::new(TestKind::Stream),
-            Options { udp: true, ..Options::new(TestKind::Rr) },
-            Options { rate: Some(BitRate(5_000_000)), ..udp.clone() },
-            Options { unpaced: true, ..udp.clone() },
-            Options { find_no_loss: true, ..udp.clone() },
+            TestOptions::new(TestKind::Stream),
+            TestOptions { udp: true, ..TestOptions::new(TestKind::Rr) },
+            TestOptions { rate: Some(BitRate(5_000_000)), ..udp.clone() },
+            TestOptions { unpaced: true, ..udp.clone() },
+            TestOptions { find_no_loss: true, ..udp.clone() },
         ] {
             assert!(check(&free, None, Some("192.0.2.1")).is_ok(), "{free:?}");
         }

@@ -10,7 +10,7 @@ use model::{Goal, Nanos, Spec, Stopping};
 use crate::failure::Failure;
 use crate::setup::clock_seed;
 use crate::specs;
-use options::Options;
+use options::TestOptions;
 
 /// The name of a class of host settings, or `all`.
 ///
@@ -36,7 +36,7 @@ pub fn classes(list: &[String]) -> BTreeSet<String> {
 ///
 /// # Errors
 /// A search does not take it.
-pub fn spec(options: &Options, goal: Goal) -> Result<Spec, Failure> {
+pub fn spec(options: &TestOptions, goal: Goal) -> Result<Spec, Failure> {
     let transport = options.transport();
     if !is_searched(engine::transport::transport(transport)?) {
         let searched = engine::transport::names(is_searched);

@@ -12,7 +12,7 @@ mod precision;
 
 use std::path::PathBuf;
 
-use ::options::{Options, Topic};
+use ::options::{TestOptions, Topic};
 use clap::Args;
 use session::values;
 
@@ -67,12 +67,12 @@ pub struct ShortFor {
 
 /// Checks the value of a buffer.
 fn buffer(text: &str) -> Result<String, String> {
-    Options::default().set("sndbuf", text).map(|()| text.to_owned()).map_err(|error| error.what)
+    TestOptions::default().set("sndbuf", text).map(|()| text.to_owned()).map_err(|error| error.what)
 }
 
 impl Peer {
     /// The hosts of a run with these options.
-    pub fn hosts(&self, options: &Options) -> session::Hosts {
+    pub fn hosts(&self, options: &TestOptions) -> session::Hosts {
         session::Hosts {
             host: self.host().cloned(),
             from: self.from.clone(),
@@ -87,14 +87,14 @@ impl Peer {
     }
 
     /// Whether HOST leads to an IPv6 address.
-    pub fn is_ipv6(&self, options: &Options) -> bool {
+    pub fn is_ipv6(&self, options: &TestOptions) -> bool {
         self.host().is_some_and(|host| control::coordinator::leads_to_ipv6(host, options.family()))
     }
 }
 
 impl ShortFor {
     /// Adds what they are short for.
-    pub fn add_to(&self, options: &mut Options) {
+    pub fn add_to(&self, options: &mut TestOptions) {
         let Some(window) = &self.window else { return };
         for key in ["sndbuf", "rcvbuf"] {
             // It has been checked.

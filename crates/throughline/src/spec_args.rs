@@ -2,7 +2,7 @@
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
-use options::{Options, TestKind, row};
+use options::{TestKind, TestOptions, row};
 
 use crate::commands::{rr, stream, transfer};
 use crate::usage;
@@ -43,7 +43,7 @@ pub enum SpecError {
 #[derive(Debug)]
 pub struct Worded {
     /// What it measures.
-    pub options: Options,
+    pub options: TestOptions,
     /// Whether it leaves the length of a trial open.
     pub own_time: bool,
 }

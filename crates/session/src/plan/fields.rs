@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use model::{Factor, Spec};
-use options::{OptionError, Options, Row, TestKind, row, rows_of, split, unknown};
+use options::{OptionError, OptionRow, TestKind, TestOptions, row, rows_of, split, unknown};
 use vec1::Vec1;
 
 use crate::{specs, values};
@@ -78,7 +78,7 @@ impl CellFields {
             return wrong(unknown(name, &known, &format!("thru {}", patterns.join("/"))));
         }
         for pattern in &self.patterns {
-            self.set(&mut Options::new(*pattern), key, value)?;
+            self.set(&mut TestOptions::new(*pattern), key, value)?;
         }
         Ok(())
     }
@@ -89,9 +89,9 @@ impl CellFields {
     }
 
     /// The same before its defaults.
-    pub(super) fn options(&self, fields: &BTreeMap<String, String>) -> Result<Options, OptionError> {
+    pub(super) fn options(&self, fields: &BTreeMap<String, String>) -> Result<TestOptions, OptionError> {
         let pattern = fields.get(TestKind::KEY).map_or(Ok(TestKind::default()), |name| TestKind::read(name));
-        let mut options = Options::new(pattern.map_err(|what| OptionError::of_key(TestKind::KEY, what))?);
+        let mut options = TestOptions::new(pattern.map_err(|what| OptionError::of_key(TestKind::KEY, what))?);
         // The value of an end replaces the one for both.
         let (of_ends, of_both): (Vec<_>, Vec<_>) = fields.iter().partition(|(key, _)| split(key).0.is_some());
         for (key, value) in of_both.into_iter().chain(of_ends) {
@@ -101,7 +101,7 @@ impl CellFields {
     }
 
     /// Sets a field, if the test has it.
-    fn set(&self, options: &mut Options, key: &str, value: &str) -> Result<(), OptionError> {
+    fn set(&self, options: &mut TestOptions, key: &str, value: &str) -> Result<(), OptionError> {
         if key == SPEAK && value == AGENT {
             return Ok(());
         }
@@ -114,7 +114,7 @@ impl CellFields {
     }
 }
 
-fn is_elsewhere(row: &Row) -> bool {
+fn is_elsewhere(row: &OptionRow) -> bool {
     ELSEWHERE.iter().any(|(other, _)| *other == row.key)
 }
 

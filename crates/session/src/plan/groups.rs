@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use analysis::plan::PlannedCell;
 use model::{Direction, Factor, FactorKind, HostSettings, Nanos, Plan, Spec, Stop, Stopping};
 use options::values::any;
-use options::{Options, TestKind, is_key, row, rows_of, split, unknown};
+use options::{TestKind, TestOptions, is_key, row, rows_of, split, unknown};
 
 use crate::run::{Hosts, ParsedPlan, PlanCell};
 use crate::{Failure, safe_rate, specs};
@@ -17,7 +17,7 @@ pub const MAX_GROUPS: usize = 64;
 const MAX_NAME: usize = 32;
 /// The keys of a group that are no options of a measurement.
 const OWN: [&str; 4] = ["name", "direction", "start", "stop"];
-/// Options that all groups share, or that simultaneous tests cannot have, each with the reason or the remedy.
+/// TestOptions that all groups share, or that simultaneous tests cannot have, each with the reason or the remedy.
 const COMMON: [(&str, &str); 7] = [
     ("time", "write `stop`, the end of the group"),
     ("set", "the settings of a host apply to all groups: give it to the command"),
@@ -92,7 +92,12 @@ impl Given {
 ///
 /// # Errors
 /// A mistake, with the group and the key; a measurement that cannot have groups.
-pub fn of_groups(common: &Options, groups: &[String], hosts: &Hosts, rule: Stopping) -> Result<ParsedPlan, Failure> {
+pub fn of_groups(
+    common: &TestOptions,
+    groups: &[String],
+    hosts: &Hosts,
+    rule: Stopping,
+) -> Result<ParsedPlan, Failure> {
     if groups.len() > MAX_GROUPS {
         return Err(Failure::usage(format!("{} groups are too many: use at most {MAX_GROUPS}", groups.len())));
     }
@@ -208,7 +213,7 @@ fn name(text: &str) -> Result<String, String> {
 }
 
 /// The spec of a group.
-fn spec_of(common: &Options, given: &Given, hosts: &Hosts) -> Result<Spec, String> {
+fn spec_of(common: &TestOptions, given: &Given, hosts: &Hosts) -> Result<Spec, String> {
     let mut options = common.clone();
     for (key, value) in &given.keys {
         replace(&mut options, key);
@@ -231,7 +236,7 @@ fn spec_of(common: &Options, given: &Given, hosts: &Hosts) -> Result<Spec, Strin
 }
 
 /// Removes options of the command that a group's key replaces under another name.
-fn replace(options: &mut Options, key: &str) {
+fn replace(options: &mut TestOptions, key: &str) {
     match key {
         "udp" => options.transport = None,
         "transport" => options.udp = false,
@@ -300,11 +305,11 @@ pub(super) fn possible(spec: &Spec) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    fn common() -> Options {
-        Options { time: Some(Nanos(10_000_000_000)), flows: Some(1), ..Options::new(TestKind::Stream) }
+    fn common() -> TestOptions {
+        TestOptions { time: Some(Nanos(10_000_000_000)), flows: Some(1), ..TestOptions::new(TestKind::Stream) }
     }
 
-    fn of(common: &Options, groups: &[&str]) -> Result<ParsedPlan, String> {
+    fn of(common: &TestOptions, groups: &[&str]) -> Result<ParsedPlan, String> {
         let hosts = Hosts { host: Some("127.0.0.1".into()), ..Hosts::default() };
         let groups: Vec<String> = groups.iter().map(ToString::to_string).collect();
         of_groups(common, &groups, &hosts, Stopping::default()).map_err(|failure| failure.to_string())
@@ -312,7 +317,7 @@ mod tests {
 
     #[test]
     fn a_group_has_its_keys_and_the_commands_options_otherwise() {
-        let common = Options { warmup: Some(Nanos(500_000_000)), ..common() };
+        let common = TestOptions { warmup: Some(Nanos(500_000_000)), ..common() };
         let text = "flows=4, rate=100M,dscp=ef,block=1KiB,cc=bbr,start=2s,stop=8s,direction=reverse,sndbuf=1MiB,2MiB";
         let parsed = of(&common, &[text, "name=bulk,cc=cubic"]).unwrap_or_else(|error| panic!("{error}"));
         let specs: Vec<_> = parsed.specs().collect();
@@ -348,7 +353,7 @@ mod tests {
 
     #[test]
     fn a_group_may_have_a_mix_of_sizes_or_one_size_in_its_place() {
-        let mut common = Options { udp: true, ..common() };
+        let mut common = TestOptions { udp: true, ..common() };
         common.set("block", "imix").unwrap();
         let parsed = of(&common, &["block=imix:64*2,594,flows=2", "block=1KiB", "rate=1M"]);
         let parsed = parsed.unwrap_or_else(|error| panic!("{error}"));
@@ -359,7 +364,7 @@ mod tests {
 
     #[test]
     fn a_key_replaces_the_commands_option_of_another_name() {
-        let common = Options { udp: true, reverse: true, ..common() };
+        let common = TestOptions { udp: true, reverse: true, ..common() };
         let parsed = of(&common, &["transport=tcp,direction=send", "both", "unpaced"]);
         let parsed = parsed.unwrap_or_else(|error| panic!("{error}"));
         let specs: Vec<_> = parsed.specs().collect();

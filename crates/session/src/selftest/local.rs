@@ -7,7 +7,7 @@ use super::claims::trial;
 use super::within::measure;
 use crate::Failure;
 use crate::serving::LoopbackAgent;
-use options::{Options, TestKind};
+use options::{TestKind, TestOptions};
 
 /// Largest cost of a clock read, ns. A clock that costs more needs a system call, not the vDSO.
 const CLOCK_ALLOWED_NS: f64 = 500.0;
@@ -33,7 +33,7 @@ impl CheckRunner<'_> {
         let note = format!("the minimum through shared memory; over loopback TCP it is {:.1} µs", tcp / 1e3);
         self.keep(Check::judge(Claim::Loop, "one round trip", [memory, 0.0, tcp * LOOP_SHARE], "ns", note));
         self.report("bytes over loopback");
-        let stream = measure(&Options { time: HALF_SECOND, ..Options::new(TestKind::Stream) }, target, exit)?;
+        let stream = measure(&TestOptions { time: HALF_SECOND, ..TestOptions::new(TestKind::Stream) }, target, exit)?;
         self.keep(both_ends("tcp over loopback", trial(&stream)));
         self.attempt(&mut |_| {
             let run = measure(&paced(), target, exit)?;
@@ -46,23 +46,23 @@ impl CheckRunner<'_> {
 const HALF_SECOND: Option<Nanos> = Some(Nanos(500_000_000));
 
 /// Round trips of one byte.
-fn round_trips(transport: &str, spin: bool) -> Options {
-    Options {
+fn round_trips(transport: &str, spin: bool) -> TestOptions {
+    TestOptions {
         transport: Some(transport.into()),
         request: Some(ByteSize(1)),
         spin,
         time: HALF_SECOND,
-        ..Options::new(TestKind::Rr)
+        ..TestOptions::new(TestKind::Rr)
     }
 }
 
 /// Datagrams at a rate.
-fn paced() -> Options {
-    Options {
+fn paced() -> TestOptions {
+    TestOptions {
         udp: true,
         rate: Some(BitRate(PACED_BPS)),
         time: Some(Nanos(2_000_000_000)),
-        ..Options::new(TestKind::Stream)
+        ..TestOptions::new(TestKind::Stream)
     }
 }
 

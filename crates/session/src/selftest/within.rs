@@ -3,7 +3,7 @@
 use control::ControlError;
 use control::coordinator::{Schedule, Unfixed};
 use model::{Event, EventSink, Run, SinkError, Stopping};
-use options::Options;
+use options::TestOptions;
 
 use crate::{Failure, Finished, Hosts, Request, Screen, Work, specs};
 
@@ -11,13 +11,13 @@ use crate::{Failure, Finished, Hosts, Request, Screen, Work, specs};
 ///
 /// # Errors
 /// What keeps the run from beginning, or ended it before its time, which includes a signal.
-pub(super) fn measure(options: &Options, host: Option<&str>, exit: fn() -> !) -> Result<Run, Failure> {
+pub(super) fn measure(options: &TestOptions, host: Option<&str>, exit: fn() -> !) -> Result<Run, Failure> {
     let request = request(options, host, exit)?;
     crate::check(&request)?;
     ended(crate::conduct(&request, &mut Silent)?)
 }
 
-fn request(options: &Options, host: Option<&str>, exit: fn() -> !) -> Result<Request, Failure> {
+fn request(options: &TestOptions, host: Option<&str>, exit: fn() -> !) -> Result<Request, Failure> {
     let kind = options.test.into();
     let work = Work::Measurement {
         specs: specs::of(options)?,
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_request_is_one_trial_that_is_not_stored() {
-        let options = Options { request: Some(ByteSize(7)), ..Options::new(TestKind::Rr) };
+        let options = TestOptions { request: Some(ByteSize(7)), ..TestOptions::new(TestKind::Rr) };
         let request = request(&options, Some("127.0.0.1:9"), exit).unwrap_or_else(|failure| panic!("{failure}"));
         let Work::Measurement { specs, rule, .. } = &request.work else { panic!("a measurement") };
         assert_eq!((specs.len(), specs[0].pattern, specs[0].block), (1, Pattern::Rr, 7));
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_measured_is_refused() {
-        let options = Options { transport: Some("pigeon".into()), ..Options::new(TestKind::Rr) };
+        let options = TestOptions { transport: Some("pigeon".into()), ..TestOptions::new(TestKind::Rr) };
         assert!(measure(&options, None, exit).is_err_and(|failure| failure.to_string().contains("pigeon")));
     }
 

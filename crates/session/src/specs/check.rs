@@ -1,10 +1,10 @@
-//! Options that exclude or need each other.
+//! TestOptions that exclude or need each other.
 
 use options::values::NO_LIMIT;
-use options::{OptionError, Options, TestKind};
+use options::{OptionError, TestKind, TestOptions};
 
 /// Refuses options that exclude each other, and those without the option that they need.
-pub(super) fn check(options: &Options) -> Result<(), OptionError> {
+pub(super) fn check(options: &TestOptions) -> Result<(), OptionError> {
     let curve = options.test == TestKind::Curve;
     let listed = options.sizes.is_some();
     let exclude = [
@@ -53,7 +53,7 @@ pub(super) fn check(options: &Options) -> Result<(), OptionError> {
 }
 
 /// Refuses `both` where a flow goes in both directions anyway, or in one only.
-fn both(options: &Options) -> Result<(), OptionError> {
+fn both(options: &TestOptions) -> Result<(), OptionError> {
     let what = match options.test {
         TestKind::Rr => "rr does not support `both`: a curve with `both` sends blocks in both directions at once",
         TestKind::Curve if options.stream => {

@@ -6,7 +6,7 @@ use model::{
     Stop, Strategy,
 };
 use options::values::{BlockFlag, NO_LIMIT, PayloadFlag, SetFlag};
-use options::{OptionError, Options, TestKind};
+use options::{OptionError, TestKind, TestOptions};
 use vec1::{Vec1, vec1};
 
 use super::{check, ends, sizes};
@@ -31,8 +31,8 @@ const RESPONSIVENESS_UNSENT: u32 = 128 << 10;
 /// The spec of a test, or one for each size of a curve, with the defaults of the test.
 ///
 /// # Errors
-/// Options that cannot be combined, with each other or with the transport, values that this host does not have, and a missing amount.
-pub fn of(options: &Options) -> Result<Vec1<Spec>, OptionError> {
+/// TestOptions that cannot be combined, with each other or with the transport, values that this host does not have, and a missing amount.
+pub fn of(options: &TestOptions) -> Result<Vec1<Spec>, OptionError> {
     check::check(options)?;
     let transport = engine::transport::transport(options.transport())
         .map_err(|error| OptionError::of_value("transport", options.transport(), error.to_string()))?;
@@ -52,7 +52,7 @@ pub fn of(options: &Options) -> Result<Vec1<Spec>, OptionError> {
 ///
 /// # Errors
 /// As [`of`], and for a curve, which has many specs.
-pub fn one(options: &Options) -> Result<Spec, OptionError> {
+pub fn one(options: &TestOptions) -> Result<Spec, OptionError> {
     let (spec, others) = of(options)?.split_off_first();
     match others.is_empty() && options.test != TestKind::Curve {
         true => Ok(spec),
@@ -62,7 +62,7 @@ pub fn one(options: &Options) -> Result<Spec, OptionError> {
 
 /// A test: its options and the transport that they name.
 struct Test<'a> {
-    options: &'a Options,
+    options: &'a TestOptions,
     transport: &'a dyn Transport,
 }
 

@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 use engine::transport::{Transport, scope_of};
 use model::{EndOptions, Spec};
 use options::values::Address;
-use options::{OptionError, Options};
+use options::{OptionError, TestOptions};
 
 use crate::values;
 
 /// Refuses options without effect on a transport.
-pub(super) fn check(options: &Options, transport: &dyn Transport) -> Result<(), OptionError> {
+pub(super) fn check(options: &TestOptions, transport: &dyn Transport) -> Result<(), OptionError> {
     let mut rows = options::rows_of(options.test);
     let without_effect = rows.find(|row| !row.needs.are_met(transport.facts()) && row.is_given(options));
     let Some(row) = without_effect else { return Ok(()) };
@@ -44,7 +44,7 @@ pub(crate) fn check_forwarded(spec: &Spec, transport: &dyn Transport) -> Result<
 ///
 /// # Errors
 /// A stack that does not take its parameters, a file of rules that cannot be read, or an interface that this host does not have.
-pub(super) fn apply(options: &Options, near: &mut EndOptions, far: &mut EndOptions) -> Result<(), OptionError> {
+pub(super) fn apply(options: &TestOptions, near: &mut EndOptions, far: &mut EndOptions) -> Result<(), OptionError> {
     (*near, *far) = (options.near.clone(), options.far.clone());
     for name in [&near.cc, &far.cc].into_iter().flatten() {
         stacks::Request::parse(name).map_err(|error| OptionError::of_value("cc", name, error.to_string()))?;

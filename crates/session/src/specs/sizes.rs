@@ -2,14 +2,14 @@
 
 use engine::transport::Transport;
 use model::{Direction, NetpipeSizes, Spec, Stop};
-use options::{OptionError, Options};
+use options::{OptionError, TestOptions};
 use vec1::Vec1;
 
 /// Length of a single pass over a size without `time`, ns. A coordinator computes a better one from its budget.
 const PASS_NS: u64 = 10_000_000;
 
 /// A spec for each size that the transport can carry, ascending.
-pub(super) fn specs(options: &Options, base: &Spec, transport: &dyn Transport) -> Result<Vec1<Spec>, OptionError> {
+pub(super) fn specs(options: &TestOptions, base: &Spec, transport: &dyn Transport) -> Result<Vec1<Spec>, OptionError> {
     let capabilities = transport.capabilities();
     let wrong = |key, what: String| Err(OptionError::of_key(key, what));
     let first = options.first.map_or(NetpipeSizes::DEFAULT.first, |first| first.0);

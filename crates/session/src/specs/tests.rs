@@ -3,7 +3,7 @@
 use model::{Pattern, Spec};
 use serde_json::{Map, Value};
 
-use options::{OptionError, Options, TestKind};
+use options::{OptionError, TestKind, TestOptions};
 
 use super::*;
 use vec1::Vec1;
@@ -25,7 +25,7 @@ fn keys(line: &str) -> (TestKind, Vec<(&str, &str)>) {
 
 fn by_keys(line: &str) -> Result<Vec<Spec>, OptionError> {
     let (pattern, keys) = keys(line);
-    let mut options = Options::new(pattern);
+    let mut options = TestOptions::new(pattern);
     keys.iter().try_for_each(|(key, value)| options.set(key, value))?;
     of(&options).map(Vec1::into_vec)
 }
@@ -35,7 +35,7 @@ fn by_json(line: &str) -> Result<Vec<Spec>, OptionError> {
     let mut object: Map<String, Value> =
         keys.into_iter().map(|(key, value)| (key.to_owned(), Value::from(value))).collect();
     object.insert(TestKind::KEY.to_owned(), pattern.name().into());
-    of(&Options::from_json(&object)?).map(Vec1::into_vec)
+    of(&TestOptions::from_json(&object)?).map(Vec1::into_vec)
 }
 
 /// Each line of the table with its specs.
@@ -83,7 +83,7 @@ fn what_cannot_be_combined_is_refused_by_its_key() {
 
 #[test]
 fn a_value_of_one_end_replaces_that_of_both() {
-    let mut options = Options::new(TestKind::Rr);
+    let mut options = TestOptions::new(TestKind::Rr);
     for (key, value) in [("sndbuf", "64KiB"), ("far.sndbuf", "1MiB"), ("near.cc", "fast:alpha=200,gamma=0.3")] {
         options.set(key, value).unwrap_or_else(|error| panic!("{error}"));
     }
@@ -94,7 +94,7 @@ fn a_value_of_one_end_replaces_that_of_both() {
 
 #[test]
 fn a_wrong_key_or_value_is_named() {
-    let set = |key: &str, value: &str| Options::new(TestKind::Rr).set(key, value).unwrap_err().to_string();
+    let set = |key: &str, value: &str| TestOptions::new(TestKind::Rr).set(key, value).unwrap_err().to_string();
     assert_eq!(set("sndbufs", "1"), "thru rr has no 'sndbufs'; did you mean 'sndbuf'?");
     assert!(set("probe", "1").starts_with("thru rr has no 'probe'; "), "{}", set("probe", "1"));
     assert_eq!(set("near.block", "1"), "'block' applies to both ends: omit the near. prefix");
@@ -102,13 +102,13 @@ fn a_wrong_key_or_value_is_named() {
     assert_eq!(set("far.mss", " "), "far.mss: '' has no value: write one, or omit the key");
     assert_eq!(set("reverse", "7"), "reverse: '7' is not true or false");
     assert_eq!(set("wait", "x"), "wait: 'x' is not one of auto, blocking, epoll, uring");
-    let wrong = Options::new(TestKind::Stream).set("rate", "0").unwrap_err();
+    let wrong = TestOptions::new(TestKind::Stream).set("rate", "0").unwrap_err();
     assert_eq!(wrong, OptionError::of_value("rate", "0", "'0' must be more than 0".into()));
 }
 
 #[test]
 fn true_and_false_are_on_and_off() {
-    let mut options = Options::new(TestKind::Stream);
+    let mut options = TestOptions::new(TestKind::Stream);
     for (key, value) in [("nodelay", "true,false"), ("far.cork", "true"), ("observe", "false"), ("spin", "on")] {
         options.set(key, value).unwrap_or_else(|error| panic!("{error}"));
     }
@@ -122,7 +122,7 @@ fn true_and_false_are_on_and_off() {
 fn a_json_object_has_values_of_ends_and_scalars_only() {
     let specs = |json: &str| {
         let object: Map<String, Value> = serde_json::from_str(json).unwrap();
-        Options::from_json(&object).and_then(|options| of(&options))
+        TestOptions::from_json(&object).and_then(|options| of(&options))
     };
     let json =
         r#"{"pattern": "rr", "far.cc": "bbr", "block": 64, "near": {"sndbuf": "1MiB"}, "cc": "cubic", "spin": true}"#;

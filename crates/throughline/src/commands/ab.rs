@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use control::coordinator::{PairedPlan, Schedule, Unfixed};
 use model::{Nanos, Ratio, RunKind, Spec};
-use options::Options;
+use options::TestOptions;
 use options::values::{SetFlag, above_zero, whole};
 use session::paired::LEAST_PAIRS;
 use session::{Failure, Work, paired, safe_rate, specs};
@@ -117,7 +117,7 @@ fn compare(args: &AbArgs) -> Result<u8, Failure> {
 impl AbArgs {
     /// A spec with the addresses and the settings of both sides.
     fn common(&self) -> Result<Spec, Failure> {
-        Ok(specs::one(&Options { set: self.set.clone(), ..self.shared.options.clone() })?)
+        Ok(specs::one(&TestOptions { set: self.set.clone(), ..self.shared.options.clone() })?)
     }
 }
 

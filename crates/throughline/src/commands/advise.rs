@@ -6,7 +6,7 @@ use clap::Args;
 use control::coordinator::{AdvisePlan, Schedule};
 use model::{ByteSize, Goal, Nanos, Pattern, Ratio, RunKind, Spec};
 use options::values::{BlockFlag, above_zero, at_least, one_block, whole};
-use options::{Options, TestKind};
+use options::{TestKind, TestOptions};
 use session::{Failure, Work, files, searching};
 use vec1::vec1;
 
@@ -105,7 +105,7 @@ pub fn run(args: &AdviseArgs) -> Result<u8, Failure> {
 
 impl AdviseArgs {
     /// The options that the flags give.
-    fn options(&self, goal: Goal) -> Options {
+    fn options(&self, goal: Goal) -> TestOptions {
         let mut options = self.given.options.clone();
         options.time = Some(self.time.unwrap_or(PILOT));
         options.stall = Some(self.stall);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use control::coordinator::{CurvePlan, Schedule};
 use model::{Nanos, RunKind};
-use options::Options;
+use options::TestOptions;
 use options::values::above_zero;
 use session::{Failure, Work, specs};
 
@@ -73,7 +73,7 @@ enum SizeOrder {
 
 impl CurveArgs {
     /// The options that the flags give.
-    pub fn options(&self) -> Options {
+    pub fn options(&self) -> TestOptions {
         let mut options = self.given.options.clone();
         self.short_for.add_to(&mut options);
         options
@@ -84,7 +84,7 @@ impl CurveArgs {
 pub fn run(args: &CurveArgs) -> Result<u8, Failure> {
     // The plan has the length of the legs.
     let options = args.options();
-    let specs = specs::of(&Options { time: None, ..options.clone() })?;
+    let specs = specs::of(&TestOptions { time: None, ..options.clone() })?;
     let mut rule = args.precision.rule(Some(BUDGET));
     if args.precision.trials.is_none() {
         rule.min_trials = MIN_PASSES;

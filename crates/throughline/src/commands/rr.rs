@@ -3,7 +3,7 @@
 use clap::Args;
 use control::coordinator::{Schedule, Unfixed};
 use model::RunKind;
-use options::Options;
+use options::TestOptions;
 use session::{Failure, Work, specs};
 use vec1::vec1;
 
@@ -30,7 +30,7 @@ pub struct RrArgs {
 
 impl RrArgs {
     /// The options that the flags give.
-    pub fn options(&self) -> Options {
+    pub fn options(&self) -> TestOptions {
         let mut options = self.given.options.clone();
         self.short_for.add_to(&mut options);
         options

@@ -3,7 +3,7 @@
 use clap::Args;
 use control::coordinator::{Schedule, Unfixed};
 use model::{Nanos, RunKind, Spec};
-use options::Options;
+use options::TestOptions;
 use session::{Failure, Work, plan};
 use vec1::vec1;
 
@@ -44,7 +44,7 @@ pub struct StreamArgs {
 
 impl StreamArgs {
     /// The options that the flags give.
-    pub fn options(&self) -> Options {
+    pub fn options(&self) -> TestOptions {
         let mut options = self.given.options.clone();
         self.short_for.add_to(&mut options);
         self.bulk.add_to(&mut options);

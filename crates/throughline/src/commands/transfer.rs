@@ -3,7 +3,7 @@
 use clap::Args;
 use control::coordinator::{Schedule, Unfixed};
 use model::RunKind;
-use options::Options;
+use options::TestOptions;
 use session::{Failure, Work};
 use vec1::vec1;
 
@@ -30,7 +30,7 @@ pub struct TransferArgs {
 
 impl TransferArgs {
     /// The options that the flags give.
-    pub fn options(&self) -> Options {
+    pub fn options(&self) -> TestOptions {
         let mut options = self.given.options.clone();
         self.short_for.add_to(&mut options);
         self.bulk.add_to(&mut options);

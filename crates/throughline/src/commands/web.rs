@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Args, Command};
-use options::{Payload, Row, TestKind, row};
+use options::{OptionRow, Payload, TestKind, row};
 use session::Failure;
 use web::{Field, Form};
 
@@ -80,7 +80,7 @@ fn is_offered(arg: &Arg) -> bool {
 }
 
 /// A field of a form, with the range of the option that has this row.
-fn field(arg: &Arg, row: Option<&Row>) -> Field {
+fn field(arg: &Arg, row: Option<&OptionRow>) -> Field {
     let takes = arg.get_action().takes_values();
     let (least, most) = row.and_then(|row| (row.range)()).map_or((None, None), |range| (Some(range.least), range.most));
     let name = arg.get_value_names().and_then(|names| names.first()).map(ToString::to_string);

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use model::{BitRate, Spec};
-use options::Options;
+use options::TestOptions;
 use options::values::{BlockFlag, sending_rate};
 use session::safe_rate::{SAFE_RATE, lacks_rate, stays_here};
 use session::{Failure, specs};
@@ -24,7 +24,7 @@ pub struct Bulk {
 
 impl Bulk {
     /// Adds the rate of all flows of a direction.
-    pub fn add_to(&self, options: &mut Options) {
+    pub fn add_to(&self, options: &mut TestOptions) {
         if let Some(rate) = self.rate_of_flow {
             options.rate = Some(BitRate(rate.0.saturating_mul(options.flows.unwrap_or(1).into())));
         }
@@ -40,7 +40,7 @@ impl Bulk {
 ///
 /// # Errors
 /// As [`specs::one`].
-pub fn started_safely(mut options: Options, peer: &Peer) -> Result<Spec, Failure> {
+pub fn started_safely(mut options: TestOptions, peer: &Peer) -> Result<Spec, Failure> {
     let asks = lacks_rate(&options) && !stays_here(peer.from.as_deref(), peer.host().map(String::as_str));
     let safe = asks.then_some(SAFE_RATE);
     options.rate = safe.or(options.rate);
@@ -54,7 +54,7 @@ pub fn started_safely(mut options: Options, peer: &Peer) -> Result<Spec, Failure
 }
 
 /// Whether the size of datagrams depends on the IP version.
-pub fn sizes_by_family(options: &Options) -> bool {
+pub fn sizes_by_family(options: &TestOptions) -> bool {
     !matches!(options.block, Some(BlockFlag::One(_)))
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use ::options::{Needs, Range, Row, TestKind, Topic, WithPrograms, rows};
+use ::options::{Needs, OptionRow, Range, TestKind, Topic, WithPrograms, rows};
 use clap::Arg;
 
 /// The lines around a table: the first has its name.
@@ -34,14 +34,14 @@ fn table(name: &str) -> String {
 
 const LOAD_HEAD: &str = "| flag | of | what it does | values | with other programs |";
 
-fn socket(row: &Row) -> String {
+fn socket(row: &OptionRow) -> String {
     let note = [if row.own_listener { "separate port" } else { "" }.to_owned(), range(row), row.note.to_owned()];
     let note: Vec<&str> = note.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
     let what = as_markdown(row.help);
     format!("| {} | {what} | {} | {} | {} |", flag(row), transports(row.needs), programs(row), note.join("; "))
 }
 
-fn other(row: &Row) -> String {
+fn other(row: &OptionRow) -> String {
     let tests: Vec<&str> = row.tests.iter().map(|test| test.name()).collect();
     let tests = if row.tests.len() == TestKind::ALL.len() { "all".to_owned() } else { tests.join(", ") };
     // The help that the command prints, which may list what a registry has.
@@ -52,7 +52,7 @@ fn other(row: &Row) -> String {
 }
 
 /// The flag as it is written, with its short form.
-fn flag(row: &Row) -> String {
+fn flag(row: &OptionRow) -> String {
     let value = match (row.value, row.implied) {
         (None, _) => String::new(),
         (Some(value), None) => format!(" {value}"),
@@ -62,7 +62,7 @@ fn flag(row: &Row) -> String {
     format!("{short}`--{}{}`", row.key, value.replace('|', "\\|"))
 }
 
-fn help(row: &Row) -> String {
+fn help(row: &OptionRow) -> String {
     let of_test = |test: &TestKind| {
         let command = crate::args::command();
         let arg = command.find_subcommand(test.name())?.get_arguments().find(|arg| arg.get_id() == row.key)?.clone();
@@ -89,7 +89,7 @@ fn default(arg: &Arg) -> String {
     value.filter(|_| arg.get_action().takes_values()).map_or_else(String::new, |value| format!(" [default: {value}]"))
 }
 
-fn range(row: &Row) -> String {
+fn range(row: &OptionRow) -> String {
     match (row.range)() {
         None => String::new(),
         Some(Range { least, most: None }) => format!("{least} or more"),
@@ -106,7 +106,7 @@ fn transports(needs: Needs) -> String {
 }
 
 /// What becomes of an option with another program at the far end.
-fn programs(row: &Row) -> String {
+fn programs(row: &OptionRow) -> String {
     let names = |programs: &[model::Program]| match programs {
         [] => "none".to_owned(),
         some => some.iter().map(|program| program.name()).collect::<Vec<_>>().join(", "),

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use clap::builder::ValueParser;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches, ValueHint};
-use options::{Options, Row, TestKind, Topic, rows, rows_of};
+use options::{OptionRow, TestKind, TestOptions, Topic, rows, rows_of};
 
 use crate::registries;
 
@@ -15,7 +15,7 @@ pub trait Selection {
     const TEST: TestKind;
 
     /// Their rows.
-    fn rows() -> impl Iterator<Item = &'static Row> {
+    fn rows() -> impl Iterator<Item = &'static OptionRow> {
         rows_of(Self::TEST)
     }
 }
@@ -58,7 +58,7 @@ impl Selection for OfCurve {
 impl Selection for OfSearch {
     const TEST: TestKind = TestKind::Stream;
 
-    fn rows() -> impl Iterator<Item = &'static Row> {
+    fn rows() -> impl Iterator<Item = &'static OptionRow> {
         rows().filter(|row| row.fixes_search)
     }
 }
@@ -66,7 +66,7 @@ impl Selection for OfSearch {
 impl Selection for OfBothSides {
     const TEST: TestKind = TestKind::Stream;
 
-    fn rows() -> impl Iterator<Item = &'static Row> {
+    fn rows() -> impl Iterator<Item = &'static OptionRow> {
         rows().filter(|row| row.topic == Topic::Hosts && row.fixes_search)
     }
 }
@@ -75,7 +75,7 @@ impl Selection for OfBothSides {
 #[derive(Debug, Clone)]
 pub struct Given<S> {
     /// The options.
-    pub options: Options,
+    pub options: TestOptions,
     selection: PhantomData<S>,
 }
 
@@ -92,7 +92,7 @@ impl<S: Selection> clap::Args for Given<S> {
 
 impl<S: Selection> FromArgMatches for Given<S> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let mut given = Self { options: Options::new(S::TEST), selection: PhantomData };
+        let mut given = Self { options: TestOptions::new(S::TEST), selection: PhantomData };
         given.update_from_arg_matches(matches)?;
         Ok(given)
     }
@@ -113,7 +113,7 @@ impl<S: Selection> FromArgMatches for Given<S> {
 }
 
 /// The flag of an option, with the help and the values of a test.
-fn arg(row: &'static Row, test: TestKind) -> Arg {
+fn arg(row: &'static OptionRow, test: TestKind) -> Arg {
     let help = help(row, test);
     let mut arg = Arg::new(row.key).long(row.key).help_heading(row.topic.heading()).hide(help.is_empty()).help(help);
     if let Some(short) = row.short {
@@ -140,7 +140,7 @@ fn arg(row: &'static Row, test: TestKind) -> Arg {
 }
 
 /// Help of an option; that of some lists what registries have.
-fn help(row: &Row, test: TestKind) -> String {
+fn help(row: &OptionRow, test: TestKind) -> String {
     match (row.key, test) {
         ("block", TestKind::Stream | TestKind::Transfer) => registries::block_help(),
         ("speak", _) => registries::speak_help(test.name()),
@@ -149,14 +149,14 @@ fn help(row: &Row, test: TestKind) -> String {
 }
 
 /// Checks a value, which stays text.
-fn parser(row: &'static Row, test: TestKind) -> ValueParser {
+fn parser(row: &'static OptionRow, test: TestKind) -> ValueParser {
     if row.key == "transport" {
         return registries::transports().into();
     }
     if !row.choices.is_empty() {
         return registries::one_of(row.choices).into();
     }
-    ValueParser::from(move |text: &str| match Options::new(test).set(row.key, text) {
+    ValueParser::from(move |text: &str| match TestOptions::new(test).set(row.key, text) {
         Ok(()) => Ok(text.to_owned()),
         Err(error) => Err(error.what),
     })
