@@ -154,7 +154,7 @@ pub enum ControlError {
     },
     /// A trial with another program at the far end failed.
     #[error("{0}")]
-    Foreign(String),
+    Program(String),
     /// The links of the lab could not be changed.
     #[error("cannot change the lab's links: {0}")]
     Links(String),

@@ -5,7 +5,7 @@ use thiserror::Error;
 /// A session that cannot continue: the program, the step and the error.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{peer}, {step}: {what}")]
-pub struct SpeakError {
+pub struct WireError {
     /// The peer's program, by the name of its [`crate::Peer`].
     pub peer: &'static str,
     /// The step of the session, as "while reading the parameters".

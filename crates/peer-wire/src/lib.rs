@@ -4,7 +4,7 @@
 //!
 //! Every state machine follows three rules. It never keeps more than a message's limit and allocates only for
 //! data that has arrived, not for an announced length. Bytes that arrive out of turn are an error. An error
-//! names the peer's program and the step ([`SpeakError`]), and after it the state machine accepts nothing.
+//! names the peer's program and the step ([`WireError`]), and after it the state machine accepts nothing.
 
 mod error;
 mod framing;
@@ -18,6 +18,6 @@ mod peer;
 pub mod stamp;
 mod turn;
 
-pub use error::SpeakError;
+pub use error::WireError;
 pub use peer::Peer;
 pub use turn::Turn;

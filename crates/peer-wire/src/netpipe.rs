@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 pub use schedule::{Exchange, Mode, Plan};
 
 use crate::framing::Fixed;
-use crate::{Peer, SpeakError, Turn};
+use crate::{Peer, Turn, WireError};
 
 /// NetPIPE and the port of its server.
 pub const PEER: Peer = Peer { name: "netpipe", port: 5002 };
@@ -168,7 +168,7 @@ impl Netpipe {
     ///
     /// # Errors
     /// The peer's invalid message.
-    pub fn receive(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+    pub fn receive(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), WireError> {
         while !input.is_empty() && !matches!(self.steps.front(), Some(Step::WarmUp | Step::Trial | Step::Reconnect)) {
             if let Err(what) = self.take(input, turn) {
                 let error = self.error(what);
@@ -232,7 +232,7 @@ impl Netpipe {
     ///
     /// # Errors
     /// Where no exchange was requested.
-    pub fn exchanged(&mut self, elapsed_s: f64, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+    pub fn exchanged(&mut self, elapsed_s: f64, turn: &mut Turn<Action>) -> Result<(), WireError> {
         match self.steps.front() {
             Some(Step::WarmUp) => self.last_s = elapsed_s / f64::from(2 * WARM_UP),
             Some(Step::Trial) => {
@@ -249,7 +249,7 @@ impl Netpipe {
     ///
     /// # Errors
     /// Where none was requested.
-    pub fn reconnected(&mut self, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+    pub fn reconnected(&mut self, turn: &mut Turn<Action>) -> Result<(), WireError> {
         if self.steps.front() != Some(&Step::Reconnect) {
             return Err(self.error("no new connection was due".into()));
         }
@@ -261,7 +261,7 @@ impl Netpipe {
     ///
     /// # Errors
     /// Where the session is not complete.
-    pub fn ended(&self) -> Result<(), SpeakError> {
+    pub fn ended(&self) -> Result<(), WireError> {
         match self.steps.front() {
             _ if self.done => Ok(()),
             Some(Step::Reconnect) => Ok(()),
@@ -358,7 +358,7 @@ impl Netpipe {
         turn.actions.push(Action::Done);
     }
 
-    fn error(&self, what: String) -> SpeakError {
+    fn error(&self, what: String) -> WireError {
         let step = match self.steps.front() {
             _ if self.done => "at the end",
             Some(Step::Sync | Step::SyncOrQuit) => "while waiting for SyncMe",
@@ -369,7 +369,7 @@ impl Netpipe {
             Some(Step::Reconnect) => "while a new connection was made",
             Some(Step::Point | Step::Failed) | None => "after an error",
         };
-        SpeakError { peer: PEER.name, step, what }
+        WireError { peer: PEER.name, step, what }
     }
 }
 

@@ -1,7 +1,7 @@
 //! STAMP (RFC 8762) and TWAMP Light (RFC 5357, appendix I), unauthenticated: datagrams that a reflector sends back with its own
 //! times in them. There is no control connection; both ends are configured.
 
-use crate::{Peer, SpeakError};
+use crate::{Peer, WireError};
 
 /// STAMP and its port, which is UDP's.
 pub const PEER: Peer = Peer { name: "stamp", port: 862 };
@@ -134,8 +134,8 @@ pub struct Trip {
     pub reflector_ns: i64,
 }
 
-fn error(step: &'static str, what: impl Into<String>) -> SpeakError {
-    SpeakError { peer: PEER.name, step, what: what.into() }
+fn error(step: &'static str, what: impl Into<String>) -> WireError {
+    WireError { peer: PEER.name, step, what: what.into() }
 }
 
 fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
@@ -162,7 +162,7 @@ impl Request {
     ///
     /// # Errors
     /// Where `into` is shorter than [`BASE_BYTES`].
-    pub fn write(&self, into: &mut [u8]) -> Result<(), SpeakError> {
+    pub fn write(&self, into: &mut [u8]) -> Result<(), WireError> {
         let have = into.len();
         let base = into.get_mut(..BASE_BYTES).ok_or_else(|| {
             error("while writing a request", format!("{have} bytes are too few; {BASE_BYTES} are needed"))
@@ -180,7 +180,7 @@ impl Request {
     ///
     /// # Errors
     /// Where it is too short.
-    pub fn read(datagram: &[u8]) -> Result<Self, SpeakError> {
+    pub fn read(datagram: &[u8]) -> Result<Self, WireError> {
         let step = "while reading a request";
         if datagram.len() < SHORTEST_BYTES {
             return Err(error(step, format!("{} bytes; {SHORTEST_BYTES} are the least", datagram.len())));
@@ -222,7 +222,7 @@ impl Reply {
     ///
     /// # Errors
     /// Where there is no room for a reply, which takes [`SHORTEST_REPLY_BYTES`].
-    pub fn write(&self, datagram: &mut [u8]) -> Result<(), SpeakError> {
+    pub fn write(&self, datagram: &mut [u8]) -> Result<(), WireError> {
         let have = datagram.len();
         if have < SHORTEST_REPLY_BYTES {
             let what = format!("{have} bytes are too few; {SHORTEST_REPLY_BYTES} are needed");
@@ -246,7 +246,7 @@ impl Reply {
     ///
     /// # Errors
     /// Where it ends before the request's error estimate, or its timestamps are not in NTP format.
-    pub fn read(datagram: &[u8]) -> Result<Self, SpeakError> {
+    pub fn read(datagram: &[u8]) -> Result<Self, WireError> {
         let step = "while reading a reply";
         if datagram.len() < LEAST_REPLY_BYTES {
             return Err(error(step, format!("{} bytes; {LEAST_REPLY_BYTES} are the least", datagram.len())));

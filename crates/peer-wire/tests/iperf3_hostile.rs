@@ -7,7 +7,7 @@ use peer_wire::iperf3::{
     Client, ClientAction, Cookie, Fault, Omitted, Parameters, Protocol, Results, Server, ServerAction, StreamHello,
     StreamResult, stream_ids,
 };
-use peer_wire::{SpeakError, Turn};
+use peer_wire::{Turn, WireError};
 use proptest::prelude::*;
 
 fn results(streams: u32) -> Results {
@@ -53,7 +53,7 @@ fn server_session(parameters: &Parameters) -> Vec<u8> {
 }
 
 /// Our server with a simple driver, over the given pieces and then the end of the connection.
-fn serve<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Result<(), SpeakError>, Turn<ServerAction>) {
+fn serve<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Result<(), WireError>, Turn<ServerAction>) {
     let mut turn = Turn::default();
     let mut server = Server::open(&mut turn);
     let mut streams = 0;
@@ -74,7 +74,7 @@ fn serve<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Result<(), SpeakErr
                         server.start(&mut turn).unwrap();
                     }
                     ServerAction::End => server.exchange(&mut turn).unwrap(),
-                    ServerAction::PeerResults(_) => server.results(&results(streams), &mut turn).unwrap(),
+                    ServerAction::ProgramResults(_) => server.results(&results(streams), &mut turn).unwrap(),
                     ServerAction::Terminated | ServerAction::Done => {}
                 }
             }
@@ -84,7 +84,7 @@ fn serve<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Result<(), SpeakErr
 }
 
 /// Our client likewise.
-fn ask(said: &[u8], parameters: &Parameters) -> (Result<(), SpeakError>, Turn<ClientAction>) {
+fn ask(said: &[u8], parameters: &Parameters) -> (Result<(), WireError>, Turn<ClientAction>) {
     let mut turn = Turn::default();
     let mut client = Client::open(&Cookie::of(&[7; 36]), parameters.clone(), &mut turn);
     for byte in said {
@@ -98,14 +98,14 @@ fn ask(said: &[u8], parameters: &Parameters) -> (Result<(), SpeakError>, Turn<Cl
             match action {
                 ClientAction::Run => client.end(&mut turn).unwrap(),
                 ClientAction::Results => client.results(&results(parameters.streams()), &mut turn).unwrap(),
-                ClientAction::OpenStreams | ClientAction::PeerResults(_) | ClientAction::Done => {}
+                ClientAction::OpenStreams | ClientAction::ProgramResults(_) | ClientAction::Done => {}
             }
         }
     }
     (client.ended(), turn)
 }
 
-fn names_peer_and_step(error: &SpeakError) {
+fn names_peer_and_step(error: &WireError) {
     assert_eq!(error.peer, "iperf3");
     assert!(error.step.starts_with("while ") || error.step.starts_with("after "), "{error}");
     assert!(!error.what.is_empty());

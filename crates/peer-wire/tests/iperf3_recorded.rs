@@ -87,7 +87,7 @@ fn our_client_sends_what_the_real_client_sent() {
             ClientAction::OpenStreams,
             ClientAction::Run,
             ClientAction::Results,
-            ClientAction::PeerResults(theirs),
+            ClientAction::ProgramResults(theirs),
             ClientAction::Done,
         ] = &acted[..]
         else {
@@ -121,7 +121,7 @@ fn our_server_sends_what_the_real_server_sent() {
                         server.start(&mut turn).unwrap();
                     }
                     ServerAction::End => server.exchange(&mut turn).unwrap(),
-                    ServerAction::PeerResults(_) => {
+                    ServerAction::ProgramResults(_) => {
                         server.results(&Results::from_json(results, 1).unwrap(), &mut turn).unwrap();
                     }
                     ServerAction::Terminated => panic!("{name}: nobody stopped it"),

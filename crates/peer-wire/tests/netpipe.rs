@@ -6,7 +6,7 @@ mod common;
 
 use common::recording;
 use peer_wire::netpipe::{Action, Exchange, Mode, Netpipe, Plan, Role};
-use peer_wire::{SpeakError, Turn};
+use peer_wire::{Turn, WireError};
 use proptest::prelude::*;
 
 /// A driver for one end: moves messages and takes the peer's bytes from a recording.
@@ -31,7 +31,7 @@ impl Driver {
     }
 
     /// Processes the peer's bytes in pieces of up to `piece` bytes.
-    fn receive(&mut self, peer: &[u8], piece: usize) -> Result<(), SpeakError> {
+    fn receive(&mut self, peer: &[u8], piece: usize) -> Result<(), WireError> {
         let mut rest = peer;
         while !rest.is_empty() && !self.done {
             let (mut now, _) = rest.split_at(piece.min(rest.len()));
@@ -43,7 +43,7 @@ impl Driver {
         if self.done { Ok(()) } else { self.machine.ended() }
     }
 
-    fn act(&mut self, rest: &mut &[u8]) -> Result<(), SpeakError> {
+    fn act(&mut self, rest: &mut &[u8]) -> Result<(), WireError> {
         self.said.append(&mut self.turn.send);
         while let Some(action) = self.turn.actions.get(self.acted).copied() {
             self.acted += 1;

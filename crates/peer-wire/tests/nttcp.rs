@@ -7,7 +7,7 @@ use peer_wire::nttcp::{
     DEFAULT_FORMAT, Datagrams, Format, Local, LocalAction, Options, Pattern, Remote, RemoteAction, SEPARATED_FORMAT,
     Seen, Statistics,
 };
-use peer_wire::{SpeakError, Turn};
+use peer_wire::{Turn, WireError};
 use proptest::prelude::*;
 
 fn counted() -> Statistics {
@@ -173,7 +173,7 @@ fn the_pattern_goes_on_from_buffer_to_buffer_and_shows_each_wrong_byte() {
     assert!(counts.iter().all(|count| (700..1300).contains(count)), "bytes are about evenly spread: {counts:?}");
 }
 
-fn serve<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<(), SpeakError> {
+fn serve<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<(), WireError> {
     let (mut remote, mut turn) = (Remote::default(), Turn::default());
     for piece in pieces {
         remote.receive(piece, &mut turn)?;

@@ -6,7 +6,7 @@ mod common;
 
 use common::recording;
 use peer_wire::nuttcp::{Client, ClientAction, Mark, NO_RATE, Options, Report, Server, ServerAction, mark};
-use peer_wire::{SpeakError, Turn};
+use peer_wire::{Turn, WireError};
 use proptest::prelude::*;
 
 fn requested(name: &str) -> Options {
@@ -19,7 +19,7 @@ fn requested(name: &str) -> Options {
 }
 
 /// Our server with a simple driver.
-fn serve<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Result<(), SpeakError>, Vec<Options>, Vec<u8>) {
+fn serve<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Result<(), WireError>, Vec<Options>, Vec<u8>) {
     let (mut server, mut turn, mut all) = (Server::default(), Turn::default(), Vec::new());
     for piece in pieces {
         if let Err(error) = server.receive(piece, &mut turn) {
@@ -38,7 +38,7 @@ fn serve<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Result<(), SpeakErr
 fn ask<'a>(
     options: &Options,
     pieces: impl IntoIterator<Item = &'a [u8]>,
-) -> (Result<Report, SpeakError>, Turn<ClientAction>) {
+) -> (Result<Report, WireError>, Turn<ClientAction>) {
     let mut turn = Turn::default();
     let mut client = Client::open(options.clone(), &mut turn);
     for piece in pieces {

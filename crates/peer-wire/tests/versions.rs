@@ -80,7 +80,7 @@ fn iperf3s_clients_and_servers_are_understood() {
                 match action {
                     iperf3::ClientAction::Run => client.end(&mut turn).unwrap(),
                     iperf3::ClientAction::Results => client.results(&own, &mut turn).unwrap(),
-                    iperf3::ClientAction::PeerResults(results) => reported = Some(results),
+                    iperf3::ClientAction::ProgramResults(results) => reported = Some(results),
                     iperf3::ClientAction::OpenStreams | iperf3::ClientAction::Done => {}
                 }
             }
@@ -105,7 +105,7 @@ fn iperf3s_clients_and_servers_are_understood() {
                         server.start(&mut turn).unwrap();
                     }
                     iperf3::ServerAction::End => server.exchange(&mut turn).unwrap(),
-                    iperf3::ServerAction::PeerResults(_) => server.results(&own, &mut turn).unwrap(),
+                    iperf3::ServerAction::ProgramResults(_) => server.results(&own, &mut turn).unwrap(),
                     iperf3::ServerAction::Terminated => panic!("{version}: nobody stopped it"),
                     iperf3::ServerAction::Done => done = true,
                 }

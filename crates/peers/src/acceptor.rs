@@ -6,13 +6,13 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use engine::transport::{at_port, foreign};
+use engine::transport::{at_port, programs};
 use model::EndOptions;
-use peer_wire::SpeakError;
+use peer_wire::WireError;
 
 use crate::line::{Input, Line, Wait};
 use crate::session_deadline::{SessionDeadline, SessionDeadlines};
-use crate::{Admission, InteropError, Service, plain};
+use crate::{Admission, ProgramError, Service, plain};
 
 /// A connected client.
 pub(crate) struct ClientSession<'a> {
@@ -51,28 +51,28 @@ impl ClientSession<'_> {
         program: &'static str,
         limit: Duration,
         buffer: &mut [u8],
-        ended: impl FnOnce() -> Result<(), SpeakError>,
-    ) -> Result<usize, InteropError> {
+        ended: impl FnOnce() -> Result<(), WireError>,
+    ) -> Result<usize, ProgramError> {
         let service = self.service;
         let cancelled = || service.stopping();
         let wait = Wait { program, limit, during: "on its control connection", cancelled: &cancelled };
         match self.line.wait(buffer, &wait)? {
             Some(count) => Ok(count),
-            None => Err(ended().err().map_or(InteropError::Interrupted, |error| self.line.peer_error(error))),
+            None => Err(ended().err().map_or(ProgramError::Interrupted, |error| self.line.peer_error(error))),
         }
     }
 
     /// The error for data that did not arrive within `limit`.
-    pub(crate) fn without_data(&mut self, program: &'static str, limit: Duration) -> InteropError {
+    pub(crate) fn without_data(&mut self, program: &'static str, limit: Duration) -> ProgramError {
         let peer = self.line.peer();
         match self.may_continue()() {
-            true => InteropError::Silent {
+            true => ProgramError::Silent {
                 address: peer.to_string(),
                 peer: program,
                 seconds: limit.as_secs(),
                 during: "while its data was expected",
             },
-            false => InteropError::socket("wait for the data of", peer, ErrorKind::ConnectionAborted),
+            false => ProgramError::socket("wait for the data of", peer, ErrorKind::ConnectionAborted),
         }
     }
 
@@ -92,7 +92,7 @@ impl Drop for ClientSession<'_> {
 
 /// Listens on the service's addresses until the service stops and runs `conduct` for each client in its own
 /// thread.
-pub(crate) fn serve(service: &Service, program: &'static str, conduct: &Conduct<'_>) -> Result<(), InteropError> {
+pub(crate) fn serve(service: &Service, program: &'static str, conduct: &Conduct<'_>) -> Result<(), ProgramError> {
     accept_clients(service, program, &open(service)?, conduct);
     Ok(())
 }
@@ -103,8 +103,8 @@ pub(crate) fn serve_one(
     program: &'static str,
     socket: TcpStream,
     conduct: &Conduct<'_>,
-) -> Result<(), InteropError> {
-    let failed = |source| InteropError::socket("serve the client of", program, source);
+) -> Result<(), ProgramError> {
+    let failed = |source| ProgramError::socket("serve the client of", program, source);
     let (peer, here) = (socket.peer_addr().map_err(failed)?, socket.local_addr().map_err(failed)?);
     let session_deadline = SessionDeadline::unlimited(&socket);
     let line = Line::over(socket, peer)?;
@@ -114,18 +114,18 @@ pub(crate) fn serve_one(
 }
 
 /// Serves a client until it ends; returns the line for the log.
-pub(crate) type Conduct<'a> = dyn Fn(&mut ClientSession<'_>) -> Result<String, InteropError> + Sync + 'a;
+pub(crate) type Conduct<'a> = dyn Fn(&mut ClientSession<'_>) -> Result<String, ProgramError> + Sync + 'a;
 
 /// A listener for each of the service's addresses.
-pub(crate) fn open(service: &Service) -> Result<Vec<(TcpListener, SocketAddr)>, InteropError> {
+pub(crate) fn open(service: &Service) -> Result<Vec<(TcpListener, SocketAddr)>, ProgramError> {
     let mut listeners: Vec<(TcpListener, SocketAddr)> = Vec::new();
     for wanted in &service.addresses {
         // Port 0 means any free port; all addresses share the one that the first got.
         let port = listeners.first().map_or(0, |(_, address)| address.port());
         let wanted = if wanted.port() == 0 { at_port(*wanted, port) } else { *wanted };
-        let listener = TcpListener::from(foreign::listen(wanted, &EndOptions::default())?);
+        let listener = TcpListener::from(programs::listen(wanted, &EndOptions::default())?);
         let address =
-            listener.local_addr().map_err(|source| InteropError::socket("listen for clients on", wanted, source))?;
+            listener.local_addr().map_err(|source| ProgramError::socket("listen for clients on", wanted, source))?;
         listeners.push((listener, address));
     }
     Ok(listeners)
@@ -192,7 +192,7 @@ pub(crate) fn report(
     program: &str,
     peer: SocketAddr,
     session_deadline: &SessionDeadline,
-    said: Result<String, InteropError>,
+    said: Result<String, ProgramError>,
 ) {
     let said = match said {
         Ok(said) => said,

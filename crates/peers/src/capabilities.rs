@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use model::{Pattern, Program, Spec, TransportName};
 
-use crate::InteropError;
+use crate::ProgramError;
 
 /// Remedy for an option of the far end.
 pub(crate) const REMEDY: &str = "not supported by its protocol; leave it out, or set it for this end only (VALUE,)";
@@ -38,8 +38,8 @@ pub(crate) struct Capabilities {
 impl Capabilities {
     /// Refuses what the program cannot express. Directions, stops and the far end's buffers are checked by each
     /// program.
-    pub(crate) fn check(&self, spec: &Spec) -> Result<(), InteropError> {
-        spec.check().map_err(|error| InteropError::unsupported("this measurement", error.to_string()))?;
+    pub(crate) fn check(&self, spec: &Spec) -> Result<(), ProgramError> {
+        spec.check().map_err(|error| ProgramError::unsupported("this measurement", error.to_string()))?;
         let carrier = match &spec.transport {
             TransportName::Tcp => 0,
             TransportName::Udp => 1,
@@ -71,8 +71,8 @@ impl Capabilities {
     }
 
     /// An error with what is unsupported and the remedy.
-    pub(crate) fn unsupported(&self, what: &str, remedy: &str) -> InteropError {
-        InteropError::unsupported(format!("{what} with {}", self.program), remedy)
+    pub(crate) fn unsupported(&self, what: &str, remedy: &str) -> ProgramError {
+        ProgramError::unsupported(format!("{what} with {}", self.program), remedy)
     }
 }
 

@@ -4,12 +4,12 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use peer_wire::SpeakError;
+use peer_wire::WireError;
 
 /// A failure, with the address and the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum InteropError {
+pub enum ProgramError {
     /// The protocol cannot express it.
     #[error("{what}: {remedy}")]
     Unsupported {
@@ -50,7 +50,7 @@ pub enum InteropError {
         /// Host and port.
         address: String,
         /// The error and the step.
-        error: SpeakError,
+        error: WireError,
     },
     /// The other program said nothing for too long.
     #[error("{address}: {peer} sent nothing for {seconds} s {during}")]
@@ -82,7 +82,7 @@ pub enum InteropError {
     Interrupted,
 }
 
-impl InteropError {
+impl ProgramError {
     /// The log line of a client's session that ended with this error: most errors name the address themselves.
     pub(crate) fn line_of(&self, peer: SocketAddr) -> String {
         let (peer, said) = (peer.to_string(), self.to_string());
@@ -107,9 +107,9 @@ mod tests {
     #[test]
     fn a_log_line_has_the_address_once() {
         let peer: SocketAddr = "192.0.2.1:7".parse().unwrap();
-        let error = SpeakError { peer: "iperf3", step: "at the end", what: "no".into() };
-        let named = InteropError::Peer { address: peer.to_string(), error };
+        let error = WireError { peer: "iperf3", step: "at the end", what: "no".into() };
+        let named = ProgramError::Peer { address: peer.to_string(), error };
         assert_eq!(named.line_of(peer), "192.0.2.1:7: iperf3, at the end: no");
-        assert!(InteropError::Interrupted.line_of(peer).starts_with("192.0.2.1:7: interrupted"));
+        assert!(ProgramError::Interrupted.line_of(peer).starts_with("192.0.2.1:7: interrupted"));
     }
 }

@@ -2,7 +2,7 @@
 //! moves the data. This crate has the sockets, the timeouts and the translation between a [`Spec`] and each
 //! program's own parameters.
 //!
-//! A protocol is one module with a [`PeerProtocol`] and one line in [`protocol`]; the options that its server carries out list it in
+//! A protocol is one module with a [`ProgramProtocol`] and one line in [`protocol`]; the options that its server carries out list it in
 //! their rows.
 
 mod acceptor;
@@ -28,7 +28,7 @@ use std::sync::atomic::AtomicBool;
 
 use model::{EndTally, Live, Program, Spec, Stop, TransportName};
 
-pub use error::InteropError;
+pub use error::ProgramError;
 pub use iperf3::{Login, Padding, SKEW_S, Users};
 pub use service::{Admission, Limits, Service};
 
@@ -36,13 +36,13 @@ pub use service::{Admission, Limits, Service};
 const PILOT_NS: u64 = 50_000_000;
 
 /// The protocols of all supported programs.
-pub fn protocols() -> impl Iterator<Item = &'static dyn PeerProtocol> {
+pub fn protocols() -> impl Iterator<Item = &'static dyn ProgramProtocol> {
     Program::ALL.into_iter().map(protocol)
 }
 
 /// The protocol of a program.
 #[must_use]
-pub fn protocol(program: Program) -> &'static dyn PeerProtocol {
+pub fn protocol(program: Program) -> &'static dyn ProgramProtocol {
     match program {
         Program::Iperf3 => &iperf3::Iperf3,
         Program::Netperf => &netperf::Netperf,
@@ -55,7 +55,7 @@ pub fn protocol(program: Program) -> &'static dyn PeerProtocol {
 }
 
 /// The protocol of another program, in both roles.
-pub trait PeerProtocol: Sync {
+pub trait ProgramProtocol: Sync {
     /// The program.
     fn program(&self) -> Program;
 
@@ -77,10 +77,10 @@ pub trait PeerProtocol: Sync {
     ///
     /// # Errors
     /// What, and what to leave out.
-    fn check(&self, spec: &Spec) -> Result<(), InteropError> {
+    fn check(&self, spec: &Spec) -> Result<(), ProgramError> {
         let _ = spec;
         let name = self.name();
-        Err(InteropError::unsupported(
+        Err(ProgramError::unsupported(
             format!("`speak {name}` with this command"),
             format!("only its clients are supported: `thru serve --speak {name}`"),
         ))
@@ -102,9 +102,9 @@ pub trait PeerProtocol: Sync {
         server: &Server<'_>,
         observer: &mut dyn TrialObserver,
         cancel: &AtomicBool,
-    ) -> Result<Sides, InteropError> {
+    ) -> Result<Sides, ProgramError> {
         let _ = (server, observer, cancel);
-        Err(self.check(spec).err().unwrap_or(InteropError::Interrupted))
+        Err(self.check(spec).err().unwrap_or(ProgramError::Interrupted))
     }
 
     /// Bytes of a block over `transport` if the spec does not say, where the program's differ from this program's.
@@ -122,9 +122,9 @@ pub trait PeerProtocol: Sync {
     ///
     /// # Errors
     /// What to leave out.
-    fn check_login(&self) -> Result<(), InteropError> {
+    fn check_login(&self) -> Result<(), ProgramError> {
         let name = self.name();
-        Err(InteropError::unsupported(
+        Err(ProgramError::unsupported(
             format!("a login with `speak {name}`"),
             format!("{name} has no logins; leave it out"),
         ))
@@ -144,10 +144,10 @@ pub trait PeerProtocol: Sync {
     ///
     /// # Errors
     /// What, and what to do instead.
-    fn check_curve(&self, points: &[Spec]) -> Result<(), InteropError> {
+    fn check_curve(&self, points: &[Spec]) -> Result<(), ProgramError> {
         let _ = points;
         let name = self.name();
-        Err(InteropError::unsupported(
+        Err(ProgramError::unsupported(
             format!("a curve with `speak {name}`"),
             "only netpipe has curves; use thru stream or thru rr",
         ))
@@ -163,21 +163,21 @@ pub trait PeerProtocol: Sync {
         server: &Server<'_>,
         observer: &mut dyn TrialObserver,
         cancel: &AtomicBool,
-    ) -> Result<Curve, InteropError> {
+    ) -> Result<Curve, ProgramError> {
         let _ = (server, observer, cancel);
-        Err(self.check_curve(points).err().unwrap_or(InteropError::Interrupted))
+        Err(self.check_curve(points).err().unwrap_or(ProgramError::Interrupted))
     }
 
     /// Refuses options of the program that its server here does not have, see [`Service::options`].
     ///
     /// # Errors
     /// Which.
-    fn check_options(&self, options: &str) -> Result<(), InteropError> {
+    fn check_options(&self, options: &str) -> Result<(), ProgramError> {
         if options.is_empty() {
             return Ok(());
         }
         let name = self.name();
-        Err(InteropError::unsupported(
+        Err(ProgramError::unsupported(
             format!("`speak {name}:{options}`"),
             format!("{name}'s server needs no options; leave them out"),
         ))
@@ -187,7 +187,7 @@ pub trait PeerProtocol: Sync {
     ///
     /// # Errors
     /// Where it cannot listen.
-    fn serve(&self, service: &Service) -> Result<(), InteropError>;
+    fn serve(&self, service: &Service) -> Result<(), ProgramError>;
 
     /// What serves the client of one connection that inetd has accepted; `None` if the program's server needs its own port.
     fn of_inetd(&self) -> Option<ServeOne> {
@@ -196,16 +196,16 @@ pub trait PeerProtocol: Sync {
 }
 
 /// Serves the client of one connection that inetd has accepted. Ignores the service's addresses.
-pub type ServeOne = fn(&Service, TcpStream) -> Result<(), InteropError>;
+pub type ServeOne = fn(&Service, TcpStream) -> Result<(), ProgramError>;
 
 /// Serves the client of one connection that inetd has accepted, as the server of a program.
 ///
 /// # Errors
 /// Where it fails, or the program's server needs its own port.
-pub fn serve_one(program: &dyn PeerProtocol, service: &Service, socket: TcpStream) -> Result<(), InteropError> {
+pub fn serve_one(program: &dyn ProgramProtocol, service: &Service, socket: TcpStream) -> Result<(), ProgramError> {
     match program.of_inetd() {
         Some(serve) => serve(service, socket),
-        None => Err(InteropError::unsupported(
+        None => Err(ProgramError::unsupported(
             format!("`inetd` with `speak {}`", program.name()),
             format!("its server needs its own port; leave `inetd` out (it works with {})", started_by_inetd()),
         )),
@@ -216,7 +216,7 @@ pub fn serve_one(program: &dyn PeerProtocol, service: &Service, socket: TcpStrea
 #[must_use]
 pub fn started_by_inetd() -> String {
     let programs = protocols().filter(|program| program.of_inetd().is_some());
-    model::alternatives(&programs.map(PeerProtocol::name).collect::<Vec<_>>())
+    model::alternatives(&programs.map(ProgramProtocol::name).collect::<Vec<_>>())
 }
 
 /// A server of another program.
@@ -272,7 +272,7 @@ mod tests {
     use model::Pattern;
 
     /// A spec of a pattern that each program with a command for it can measure.
-    fn spec(protocol: &dyn PeerProtocol, pattern: Pattern) -> Spec {
+    fn spec(protocol: &dyn ProgramProtocol, pattern: Pattern) -> Spec {
         let plain = Spec { block: 1_000, stall_ns: 10_000_000_000, ..Spec::new("tcp", pattern) };
         let mut spec = match pattern {
             Pattern::Transfer => Spec { stop: Stop::Blocks(10), ..plain },

@@ -6,11 +6,11 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use engine::EngineError;
-use engine::transport::{foreign, lacks_scope, scope_hint};
+use engine::transport::{lacks_scope, programs, scope_hint};
 use model::{Family, Spec};
-use peer_wire::SpeakError;
+use peer_wire::WireError;
 
-use crate::InteropError;
+use crate::ProgramError;
 
 /// How long a connection attempt to one address may take.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
@@ -52,7 +52,7 @@ pub(crate) enum Input {
 
 impl Line {
     /// Reaches `host`, at its own port or the program's.
-    pub(crate) fn connect(program: &'static str, host: &str, port: u16, family: Family) -> Result<Self, InteropError> {
+    pub(crate) fn connect(program: &'static str, host: &str, port: u16, family: Family) -> Result<Self, ProgramError> {
         let mut last = None;
         for address in resolve(host, port, family)? {
             match dial(address) {
@@ -62,17 +62,17 @@ impl Line {
         }
         Err(match last {
             Some((address, source)) => {
-                InteropError::Unreachable { peer: program, address: address.to_string(), source }
+                ProgramError::Unreachable { peer: program, address: address.to_string(), source }
             }
             None => {
-                InteropError::Resolve { host: host.into(), reason: "no address of the requested IP version".into() }
+                ProgramError::Resolve { host: host.into(), reason: "no address of the requested IP version".into() }
             }
         })
     }
 
     /// An established connection.
-    pub(crate) fn over(socket: TcpStream, peer: SocketAddr) -> Result<Self, InteropError> {
-        let failed = |source| InteropError::socket("prepare the connection to", peer, source);
+    pub(crate) fn over(socket: TcpStream, peer: SocketAddr) -> Result<Self, ProgramError> {
+        let failed = |source| ProgramError::socket("prepare the connection to", peer, source);
         socket.set_nodelay(true).map_err(failed)?;
         socket.set_write_timeout(Some(WRITE_LIMIT)).map_err(failed)?;
         Ok(Self { socket, peer })
@@ -80,7 +80,7 @@ impl Line {
 
     /// Connects with the spec's options for the near end, for programs that send data over the control
     /// connection.
-    pub(crate) fn open(program: &'static str, spec: &Spec, host: &str, port: u16) -> Result<Self, InteropError> {
+    pub(crate) fn open(program: &'static str, spec: &Spec, host: &str, port: u16) -> Result<Self, ProgramError> {
         let mut last = None;
         for address in resolve(host, port, spec.family)? {
             match dial_with(spec, address) {
@@ -90,18 +90,18 @@ impl Line {
         }
         Err(match last {
             Some((address, EngineError::Socket { source, .. })) => {
-                InteropError::Unreachable { peer: program, address: address.to_string(), source }
+                ProgramError::Unreachable { peer: program, address: address.to_string(), source }
             }
             Some((_, error)) => error.into(),
             None => {
-                InteropError::Resolve { host: host.into(), reason: "no address of the requested IP version".into() }
+                ProgramError::Resolve { host: host.into(), reason: "no address of the requested IP version".into() }
             }
         })
     }
 
     /// Restores blocking mode and timeouts after the engine has used the connection.
-    pub(crate) fn restore_blocking(&self) -> Result<(), InteropError> {
-        let failed = |source| InteropError::socket("prepare the connection to", self.peer, source);
+    pub(crate) fn restore_blocking(&self) -> Result<(), ProgramError> {
+        let failed = |source| ProgramError::socket("prepare the connection to", self.peer, source);
         self.socket.set_nonblocking(false).map_err(failed)?;
         self.socket.set_write_timeout(Some(WRITE_LIMIT)).map_err(failed)
     }
@@ -111,41 +111,41 @@ impl Line {
     }
 
     /// The address of this end.
-    pub(crate) fn local_address(&self) -> Result<SocketAddr, InteropError> {
-        self.socket.local_addr().map_err(|source| InteropError::socket("send to", self.peer, source))
+    pub(crate) fn local_address(&self) -> Result<SocketAddr, ProgramError> {
+        self.socket.local_addr().map_err(|source| ProgramError::socket("send to", self.peer, source))
     }
 
-    pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(), InteropError> {
-        self.socket.write_all(bytes).map_err(|source| InteropError::socket("send to", self.peer, source))
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(), ProgramError> {
+        self.socket.write_all(bytes).map_err(|source| ProgramError::socket("send to", self.peer, source))
     }
 
     /// Waits for bytes up to a limit and leaves them in the socket.
-    pub(crate) fn peek(&self, limit: Duration) -> Result<Input, InteropError> {
-        let failed = |source| InteropError::socket("receive from", self.peer, source);
+    pub(crate) fn peek(&self, limit: Duration) -> Result<Input, ProgramError> {
+        let failed = |source| ProgramError::socket("receive from", self.peer, source);
         self.socket.set_read_timeout(Some(limit)).map_err(failed)?;
         input_of(self.socket.peek(&mut [0])).map_or(Ok(Input::Nothing), |heard| heard.map_err(failed))
     }
 
     /// Waits for bytes, at most this long.
-    pub(crate) fn receive(&mut self, into: &mut [u8], limit: Duration) -> Result<Input, InteropError> {
-        let failed = |source| InteropError::socket("receive from", self.peer, source);
+    pub(crate) fn receive(&mut self, into: &mut [u8], limit: Duration) -> Result<Input, ProgramError> {
+        let failed = |source| ProgramError::socket("receive from", self.peer, source);
         self.socket.set_read_timeout(Some(limit.max(Duration::from_millis(1)))).map_err(failed)?;
         self.read(into)
     }
 
     /// Waits for bytes; `None` at the end of the connection.
-    pub(crate) fn wait(&mut self, into: &mut [u8], wait: &Wait<'_>) -> Result<Option<usize>, InteropError> {
+    pub(crate) fn wait(&mut self, into: &mut [u8], wait: &Wait<'_>) -> Result<Option<usize>, ProgramError> {
         let deadline = Instant::now() + wait.limit;
         loop {
             // Checked also for a peer that sends all the time.
             if (wait.cancelled)() {
-                return Err(InteropError::Interrupted);
+                return Err(ProgramError::Interrupted);
             }
             match self.receive(into, STEP)? {
                 Input::Bytes(count) => return Ok(Some(count)),
                 Input::Ended => return Ok(None),
                 Input::Nothing if Instant::now() > deadline => {
-                    return Err(InteropError::Silent {
+                    return Err(ProgramError::Silent {
                         address: self.peer.to_string(),
                         peer: wait.program,
                         seconds: wait.limit.as_secs(),
@@ -158,29 +158,29 @@ impl Line {
     }
 
     /// Reads without waiting.
-    pub(crate) fn try_receive(&mut self, into: &mut [u8]) -> Result<Input, InteropError> {
+    pub(crate) fn try_receive(&mut self, into: &mut [u8]) -> Result<Input, ProgramError> {
         let peer = self.peer;
-        let failed = |source| InteropError::socket("receive from", peer, source);
+        let failed = |source| ProgramError::socket("receive from", peer, source);
         self.socket.set_nonblocking(true).map_err(failed)?;
         let heard = self.read(into);
         self.socket.set_nonblocking(false).map_err(failed)?;
         heard
     }
 
-    fn read(&mut self, into: &mut [u8]) -> Result<Input, InteropError> {
+    fn read(&mut self, into: &mut [u8]) -> Result<Input, ProgramError> {
         loop {
             if let Some(heard) = input_of(self.socket.read(into)) {
-                return heard.map_err(|source| InteropError::socket("receive from", self.peer, source));
+                return heard.map_err(|source| ProgramError::socket("receive from", self.peer, source));
             }
         }
     }
 
     /// A duplicate of the socket, for payload.
-    pub(crate) fn socket(&self) -> Result<OwnedFd, InteropError> {
+    pub(crate) fn socket(&self) -> Result<OwnedFd, ProgramError> {
         let socket = self
             .socket
             .try_clone()
-            .map_err(|source| InteropError::socket("duplicate the connection to", self.peer, source))?;
+            .map_err(|source| ProgramError::socket("duplicate the connection to", self.peer, source))?;
         Ok(socket.into())
     }
 
@@ -208,8 +208,8 @@ impl Line {
     }
 
     /// A state machine's error with this peer's address.
-    pub(crate) fn peer_error(&self, error: SpeakError) -> InteropError {
-        InteropError::Peer { address: self.peer.to_string(), error }
+    pub(crate) fn peer_error(&self, error: WireError) -> ProgramError {
+        ProgramError::Peer { address: self.peer.to_string(), error }
     }
 }
 
@@ -244,7 +244,7 @@ fn dial_with(spec: &Spec, address: SocketAddr) -> Result<OwnedFd, EngineError> {
         EngineError::Socket { source, .. } => Some(source.kind()),
         _ => None,
     };
-    until_open(|| foreign::dial(spec, address, 0), kind)
+    until_open(|| programs::dial(spec, address, 0), kind)
 }
 
 /// Connects again for a while where the server may be reopening its port, as some do after each test: a closed port refuses, and a port
@@ -263,8 +263,8 @@ fn until_open<T, E>(mut connect: impl FnMut() -> Result<T, E>, kind: impl Fn(&E)
 }
 
 /// The addresses of `host`, written with or without a port. An IPv6 address may have a scope, as in `[fe80::1%eth0]:5201`.
-pub(crate) fn resolve(host: &str, port: u16, family: Family) -> Result<Vec<SocketAddr>, InteropError> {
-    let failed = |reason: String| InteropError::Resolve { host: host.into(), reason };
+pub(crate) fn resolve(host: &str, port: u16, family: Family) -> Result<Vec<SocketAddr>, ProgramError> {
+    let failed = |reason: String| ProgramError::Resolve { host: host.into(), reason };
     let own = |text: &str| text.parse().map_err(|_| failed(format!("'{text}' is not a port")));
     let bracketed = host.strip_prefix('[').and_then(|rest| rest.split_once(']'));
     let (name, port) = match bracketed.or_else(|| host.split_once(':').filter(|(_, rest)| !rest.contains(':'))) {

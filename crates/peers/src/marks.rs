@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use engine::transport::foreign;
+use engine::transport::programs;
 use engine::{Signals, now_ns};
 
 /// What a datagram is.
@@ -73,7 +73,7 @@ impl MarkedDatagrams<fn(&[u8]) -> DatagramKind> {
     }
 }
 
-impl<F: FnMut(&[u8]) -> DatagramKind + Send + 'static> foreign::Header for MarkedDatagrams<F> {
+impl<F: FnMut(&[u8]) -> DatagramKind + Send + 'static> programs::Header for MarkedDatagrams<F> {
     #[inline]
     fn write(&mut self, _: &mut [u8], _: u64) {}
 
@@ -99,7 +99,7 @@ impl<F: FnMut(&[u8]) -> DatagramKind + Send + 'static> foreign::Header for Marke
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::transport::foreign::Header as _;
+    use engine::transport::programs::Header as _;
 
     #[test]
     fn what_stands_between_the_marks_is_data() {

@@ -6,14 +6,14 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use engine::transport::{Link, foreign, scoped};
+use engine::transport::{Link, programs, scoped};
 use engine::{EngineError, Leg, LegTally, Signals, TrialPlan};
 use model::{Direction, EndOptions, EndTally, Live, Role, Spec, Stop};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::{SendFlags, Shutdown};
 use socket2::{Domain, Socket, Type};
 
-use crate::InteropError;
+use crate::ProgramError;
 use crate::legs::{self, Idle, Ran};
 
 /// Interval between checks for the end.
@@ -76,11 +76,11 @@ impl Work {
         sockets: Vec<OwnedFd>,
         live: &mut dyn FnMut(Live),
         on_step: &mut dyn FnMut(&Signals, Duration),
-    ) -> Result<Moved, InteropError> {
+    ) -> Result<Moved, ProgramError> {
         // A link for each direction, in the engine's order.
         let each = if self.plan.spec.direction == Direction::Both { 2 } else { 1 };
         let links = sockets.iter().flat_map(|socket| std::iter::repeat_n(socket, each));
-        let links = links.map(|socket| Ok(foreign::stream(duplicate(socket)?, &self.plan.spec)));
+        let links = links.map(|socket| Ok(programs::stream(duplicate(socket)?, &self.plan.spec)));
         let links = links.collect::<Result<Vec<Link>, EngineError>>()?;
         let Ran { legs, idle } = legs::run(&self.plan, links, STEP, live, on_step)?;
         if sends(&self.plan.spec, self.plan.role) {
@@ -96,11 +96,11 @@ impl Work {
     pub(crate) fn datagrams(
         self,
         socket: OwnedFd,
-        header: impl foreign::Header,
+        header: impl programs::Header,
         live: &mut dyn FnMut(Live),
         on_step: &mut dyn FnMut(&Signals, Duration),
-    ) -> Result<Moved, InteropError> {
-        let link = foreign::datagrams(duplicate(&socket)?, header)?;
+    ) -> Result<Moved, ProgramError> {
+        let link = programs::datagrams(duplicate(&socket)?, header)?;
         let Ran { legs, idle } = legs::run(&self.plan, vec![link], DATAGRAM_STEP, live, on_step)?;
         Ok(Moved { legs, idle, sockets: vec![socket] })
     }
@@ -129,8 +129,8 @@ pub(crate) fn listen(
     address: IpAddr,
     ports: impl IntoIterator<Item = u16>,
     options: &EndOptions,
-) -> Result<TcpListener, InteropError> {
-    first_free(address, ports, |wanted| Ok(TcpListener::from(foreign::listen(wanted, options)?)))
+) -> Result<TcpListener, ProgramError> {
+    first_free(address, ports, |wanted| Ok(TcpListener::from(programs::listen(wanted, options)?)))
 }
 
 /// A UDP socket on the first free port of `ports`, with the buffers of `options`, or one that survives a scheduling gap.
@@ -138,7 +138,7 @@ pub(crate) fn bind(
     address: IpAddr,
     ports: impl IntoIterator<Item = u16>,
     options: &EndOptions,
-) -> Result<UdpSocket, InteropError> {
+) -> Result<UdpSocket, ProgramError> {
     first_free(address, ports, |wanted| {
         let open = || {
             let socket = Socket::new(Domain::for_address(wanted), Type::DGRAM, None)?;
@@ -146,13 +146,13 @@ pub(crate) fn bind(
                 socket.set_only_v6(true)?;
             }
             if options.rcvbuf.is_none() {
-                foreign::make_roomy(socket.as_fd());
+                programs::make_roomy(socket.as_fd());
             }
             set_buffers(&socket, options)?;
             socket.bind(&wanted.into())?;
             Ok(UdpSocket::from(socket))
         };
-        open().map_err(|source: std::io::Error| InteropError::socket("receive data on", wanted, source))
+        open().map_err(|source: std::io::Error| ProgramError::socket("receive data on", wanted, source))
     })
 }
 
@@ -166,9 +166,9 @@ pub(crate) fn set_buffers(socket: &Socket, options: &EndOptions) -> std::io::Res
 fn first_free<T>(
     address: IpAddr,
     ports: impl IntoIterator<Item = u16>,
-    mut open: impl FnMut(SocketAddr) -> Result<T, InteropError>,
-) -> Result<T, InteropError> {
-    let mut last = InteropError::socket("listen for data on", address, ErrorKind::AddrInUse);
+    mut open: impl FnMut(SocketAddr) -> Result<T, ProgramError>,
+) -> Result<T, ProgramError> {
+    let mut last = ProgramError::socket("listen for data on", address, ErrorKind::AddrInUse);
     for port in ports {
         match open(scoped(address, port, 0)) {
             Ok(opened) => return Ok(opened),
@@ -186,11 +186,11 @@ pub(crate) fn accept(
     spec: &Spec,
     role: Role,
     keep_waiting: &mut dyn FnMut() -> bool,
-) -> Result<Option<OwnedFd>, InteropError> {
+) -> Result<Option<OwnedFd>, ProgramError> {
     while keep_waiting() {
         let Some((socket, peer)) = next(listener) else { continue };
         if peer.ip() == from {
-            foreign::prepare(socket.as_fd(), spec, role)?;
+            programs::prepare(socket.as_fd(), spec, role)?;
             return Ok(Some(socket.into()));
         }
     }
@@ -203,8 +203,8 @@ pub(crate) fn connect_to_first_sender(
     socket: &UdpSocket,
     from: IpAddr,
     keep_waiting: &mut dyn FnMut() -> bool,
-) -> Result<bool, InteropError> {
-    let failed = |source| InteropError::socket("receive data from", from, source);
+) -> Result<bool, ProgramError> {
+    let failed = |source| ProgramError::socket("receive data from", from, source);
     let mut front = [0; 1];
     while keep_waiting() {
         if !readable(socket) {
@@ -241,11 +241,11 @@ pub(crate) fn readable(socket: impl AsFd) -> bool {
 }
 
 /// Connects to the other program's data port. It may announce the port shortly before it listens.
-pub(crate) fn dial(spec: &Spec, target: SocketAddr, flow: u32) -> Result<OwnedFd, InteropError> {
+pub(crate) fn dial(spec: &Spec, target: SocketAddr, flow: u32) -> Result<OwnedFd, ProgramError> {
     const LIMIT: Duration = Duration::from_secs(1);
     let deadline = Instant::now() + LIMIT;
     loop {
-        match foreign::dial(spec, target, flow) {
+        match programs::dial(spec, target, flow) {
             Ok(socket) => return Ok(socket),
             Err(error) if Instant::now() > deadline => return Err(error.into()),
             Err(_) => std::thread::sleep(Duration::from_millis(5)),

@@ -46,7 +46,7 @@ pub struct Service {
     pub addresses: Vec<SocketAddr>,
     /// The program's own options, for programs whose two ends need the same ones.
     pub options: String,
-    /// Who may measure, for programs whose clients log in ([`crate::PeerProtocol::check_login`]); absent admits
+    /// Who may measure, for programs whose clients log in ([`crate::ProgramProtocol::check_login`]); absent admits
     /// everyone.
     pub users: Option<Arc<Users>>,
     /// Limits on clients.

@@ -6,7 +6,7 @@ use std::net::{TcpListener, UdpSocket};
 use std::sync::atomic::AtomicBool;
 
 use model::{Live, Pattern, Program, Spec, Stop};
-use peers::{InteropError, Server, TrialObserver, protocol};
+use peers::{ProgramError, Server, TrialObserver, protocol};
 
 struct Ignored;
 
@@ -16,7 +16,7 @@ impl TrialObserver for Ignored {
     fn stopped(&mut self) {}
 }
 
-fn measured(program: Program, spec: &Spec, host: &str) -> InteropError {
+fn measured(program: Program, spec: &Spec, host: &str) -> ProgramError {
     let server = Server { host, login: None };
     protocol(program).measure(spec, &server, &mut Ignored, &AtomicBool::new(false)).unwrap_err()
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use common::{LIMITS, Served, everyone, one_by_one};
 use model::{Direction, Live, Pattern, Program, Spec, Stop};
 use peer_wire::iperf3::datagram::{Header, REPLY};
-use peers::{InteropError, Server, TrialObserver, protocol};
+use peers::{ProgramError, Server, TrialObserver, protocol};
 
 /// A server's messages: open the streams, and start.
 const CREATE_STREAMS: [u8; 1] = [10];
@@ -181,7 +181,7 @@ fn requested(listener: &TcpListener) -> TcpStream {
 }
 
 /// Our client's error for a server that continues like this after the request of the first UDP stream.
-fn measured(cancel: &AtomicBool, goes_on: impl FnOnce(&mut TcpStream, &UdpSocket) + Send) -> InteropError {
+fn measured(cancel: &AtomicBool, goes_on: impl FnOnce(&mut TcpStream, &UdpSocket) + Send) -> ProgramError {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let udp = UdpSocket::bind(address).unwrap();
@@ -231,7 +231,7 @@ fn a_cancelled_client_terminates_while_udp_streams_open() {
         cancel.store(true, Ordering::SeqCst);
         assert_eq!(received(control), TERMINATE);
     });
-    assert!(matches!(error, InteropError::Interrupted), "{error}");
+    assert!(matches!(error, ProgramError::Interrupted), "{error}");
 }
 
 #[test]
@@ -330,7 +330,7 @@ fn both_directions_with_a_server_of_one_are_refused_with_the_reason() {
         let error =
             protocol(Program::Iperf3).measure(&spec, &server_of, &mut Ignored, &AtomicBool::new(false)).unwrap_err();
         assert!(
-            matches!(error, InteropError::Unsupported { .. }) && error.to_string().contains("before 3.7"),
+            matches!(error, ProgramError::Unsupported { .. }) && error.to_string().contains("before 3.7"),
             "{error}"
         );
         server.join().unwrap();
@@ -361,7 +361,7 @@ fn both_directions_of_datagrams_with_a_server_of_one_are_refused_with_the_reason
     let server_of = Server { host: &host, login: None };
     let error =
         protocol(Program::Iperf3).measure(&spec, &server_of, &mut Ignored, &AtomicBool::new(false)).unwrap_err();
-    assert!(matches!(error, InteropError::Unsupported { .. }) && error.to_string().contains("before 3.7"), "{error}");
+    assert!(matches!(error, ProgramError::Unsupported { .. }) && error.to_string().contains("before 3.7"), "{error}");
     server.join().unwrap();
 }
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 use common::{LIMITS, Served, everyone};
 use model::tally::Count;
 use model::{Direction, Live, NetpipeSizes, Pattern, Program, Spec, Stop};
-use peers::{Curve, InteropError, Server, TrialObserver, protocol};
+use peers::{Curve, ProgramError, Server, TrialObserver, protocol};
 
 const PORT: u16 = 5002;
 /// Those of the recorded runs, `-l 1 -u 64`.
@@ -94,7 +94,7 @@ impl TrialObserver for Ignored {
     fn stopped(&mut self) {}
 }
 
-fn measure(points: &[Spec], address: SocketAddr, cancel: &AtomicBool) -> Result<Curve, InteropError> {
+fn measure(points: &[Spec], address: SocketAddr, cancel: &AtomicBool) -> Result<Curve, ProgramError> {
     let host = address.to_string();
     protocol(Program::Netpipe).curve(points, &Server { host: &host, login: None }, &mut Ignored, cancel)
 }
@@ -318,7 +318,7 @@ fn an_interrupt_is_noticed_during_an_exchange() {
         let _ = socket.read_to_end(&mut Vec::new());
     });
     let error = measure(&points(SIZES, as_they_are), address, &cancel).unwrap_err();
-    assert!(matches!(error, InteropError::Interrupted), "{error}");
+    assert!(matches!(error, ProgramError::Interrupted), "{error}");
     player.join().unwrap();
 }
 

@@ -9,7 +9,7 @@ use control::proto::message::Obstacle;
 use host::tune::Fault;
 use lab::LabError;
 use model::{Answer, Cell, FindingKind, Run, RunKind};
-use peers::InteropError;
+use peers::ProgramError;
 
 use options::OptionError;
 
@@ -133,14 +133,14 @@ impl fmt::Display for Failure {
     }
 }
 
-impl From<InteropError> for Failure {
-    fn from(error: InteropError) -> Self {
+impl From<ProgramError> for Failure {
+    fn from(error: ProgramError) -> Self {
         let code = match &error {
-            InteropError::Unsupported { .. } | InteropError::File { .. } => 2,
-            InteropError::Resolve { .. } | InteropError::Unreachable { .. } => 3,
-            InteropError::Peer { .. } => 4,
-            InteropError::Interrupted => INTERRUPTED,
-            InteropError::Engine(_) => 7,
+            ProgramError::Unsupported { .. } | ProgramError::File { .. } => 2,
+            ProgramError::Resolve { .. } | ProgramError::Unreachable { .. } => 3,
+            ProgramError::Peer { .. } => 4,
+            ProgramError::Interrupted => INTERRUPTED,
+            ProgramError::Engine(_) => 7,
             _ => 5,
         };
         Self::new(code, error)
@@ -165,7 +165,7 @@ impl From<ControlError> for Failure {
             | ControlError::Key { .. }
             | ControlError::Refused { .. }
             | ControlError::Unproven { .. } => 4,
-            ControlError::Lost { .. } | ControlError::Trial { .. } | ControlError::Foreign(_) => 5,
+            ControlError::Lost { .. } | ControlError::Trial { .. } | ControlError::Program(_) => 5,
             ControlError::Setup { .. } | ControlError::Links(_) => 7,
             ControlError::Unmet { .. } => UNMET,
             ControlError::Tune { obstacle, .. } => match obstacle {

@@ -21,7 +21,7 @@ use std::time::Instant;
 use control::agent::{Lines, Machine};
 use engine::transport::at_port;
 use model::Program;
-use peers::{InteropError, Padding, PeerProtocol, Service, Users};
+use peers::{Padding, ProgramError, ProgramProtocol, Service, Users};
 use tokio::sync::mpsc::UnboundedSender;
 
 pub use self::agent::{ServeOptions, captures, serve};
@@ -31,13 +31,13 @@ use crate::Failure;
 
 /// A program whose clients are served, with its port and options.
 #[derive(Clone)]
-pub struct PeerProgram {
-    program: &'static dyn PeerProtocol,
+pub struct ServedProgram {
+    program: &'static dyn ProgramProtocol,
     port: u16,
     options: String,
 }
 
-impl FromStr for PeerProgram {
+impl FromStr for ServedProgram {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -54,13 +54,13 @@ impl FromStr for PeerProgram {
     }
 }
 
-impl std::fmt::Debug for PeerProgram {
+impl std::fmt::Debug for ServedProgram {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}={}", self.program.name(), self.port)
     }
 }
 
-impl PeerProgram {
+impl ServedProgram {
     /// The program's name.
     pub fn name(&self) -> &'static str {
         self.program.name()
@@ -92,9 +92,9 @@ impl UserFiles {
 }
 
 /// What other programs' clients are served, and how.
-pub struct PeerOptions<'a> {
+pub struct ServedOptions<'a> {
     /// The programs.
-    pub programs: &'a [PeerProgram],
+    pub programs: &'a [ServedProgram],
     /// The users who may log in; `None` admits everyone.
     pub users: Option<UserFiles>,
     /// The limits of the programs' clients.
@@ -107,10 +107,10 @@ pub struct PeerOptions<'a> {
     pub log: fn(&str),
 }
 
-impl PeerOptions<'_> {
+impl ServedOptions<'_> {
     /// The users who may log in.
     fn read_users(&self) -> Result<Option<Arc<Users>>, Failure> {
-        if self.users.is_some() && !self.programs.iter().any(PeerProgram::logs_in) {
+        if self.users.is_some() && !self.programs.iter().any(ServedProgram::logs_in) {
             return Err(Failure::usage("`rsa-private-key-path` needs `speak iperf3`: only clients of iperf3 log in"));
         }
         Ok(self.users.as_ref().map(UserFiles::read).transpose()?.map(Arc::new))
@@ -133,8 +133,8 @@ impl Drop for Told {
 /// The limits and the log of a program's server. `measured` is told of each measurement that has ended, `listening` is called with each
 /// address that it listens on.
 fn service(
-    options: &PeerOptions<'_>,
-    peer: &PeerProgram,
+    options: &ServedOptions<'_>,
+    peer: &ServedProgram,
     users: Option<Arc<Users>>,
     machine: Machine,
     measured: Option<UnboundedSender<()>>,
@@ -176,7 +176,7 @@ fn bounded(log: fn(&str)) -> Box<dyn Fn(&str) + Send + Sync> {
 }
 
 /// Serves the client whose connection is standard input.
-pub fn serve_input(options: &PeerOptions<'_>) -> Result<u8, Failure> {
+pub fn serve_input(options: &ServedOptions<'_>) -> Result<u8, Failure> {
     let [peer] = options.programs else {
         return Err(Failure::usage("`inetd` serves one program: give `speak` once"));
     };
@@ -203,12 +203,12 @@ pub fn serve_input(options: &PeerOptions<'_>) -> Result<u8, Failure> {
 }
 
 /// The running servers.
-pub struct PeerServers(Vec<(Arc<Service>, JoinHandle<()>)>);
+pub struct ProgramServers(Vec<(Arc<Service>, JoinHandle<()>)>);
 
-impl PeerServers {
+impl ProgramServers {
     /// Starts a server for each program and returns when all listen. `measured` is told of each measurement that has ended.
     fn start(
-        options: &PeerOptions<'_>,
+        options: &ServedOptions<'_>,
         users: Option<&Arc<Users>>,
         addresses: &[SocketAddr],
         machine: &Machine,
@@ -218,7 +218,7 @@ impl PeerServers {
         for peer in options.programs {
             let own: Vec<SocketAddr> = addresses.iter().map(|address| at_port(*address, peer.port)).collect();
             let count = own.len();
-            let (failed, results) = channel::<Result<(), InteropError>>();
+            let (failed, results) = channel::<Result<(), ProgramError>>();
             let (name, started_listening) = (peer.name(), failed.clone());
             let listening = move |_| {
                 let _ = started_listening.send(Ok(()));

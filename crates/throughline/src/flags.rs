@@ -34,7 +34,7 @@ pub const PRECISION: Option<&str> = Topic::Precision.heading();
 
 /// The hosts of a measurement.
 #[derive(Debug, Clone, Args)]
-pub struct Peer {
+pub struct HostFlags {
     #[arg(help = registries::host_help(), value_parser = values::host)]
     host: Option<String>,
 
@@ -70,9 +70,9 @@ fn buffer(text: &str) -> Result<String, String> {
     TestOptions::default().set("sndbuf", text).map(|()| text.to_owned()).map_err(|error| error.what)
 }
 
-impl Peer {
+impl HostFlags {
     /// The hosts of a run with these options.
-    pub fn hosts(&self, options: &TestOptions) -> session::Hosts {
+    pub fn of_run(&self, options: &TestOptions) -> session::Hosts {
         session::Hosts {
             host: self.host().cloned(),
             from: self.from.clone(),

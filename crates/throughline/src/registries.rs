@@ -3,7 +3,7 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use engine::transport::{Transport, names, transport, transports as all};
 use model::{ByteSize, alternatives};
-use peers::{PeerProtocol, protocols};
+use peers::{ProgramProtocol, protocols};
 use report::{FORMATS, Format};
 use serde::de::DeserializeOwned;
 
@@ -93,7 +93,7 @@ pub fn block_help() -> String {
 
 /// Help of --speak of a command that measures.
 pub fn speak_help(command: &str) -> String {
-    let program = |entry: &&dyn PeerProtocol| entry.commands().contains(&command);
+    let program = |entry: &&dyn ProgramProtocol| entry.commands().contains(&command);
     let list: Vec<String> =
         protocols().filter(program).map(|entry| format!("{} ({})", entry.name(), entry.server())).collect();
     format!(
@@ -105,7 +105,7 @@ pub fn speak_help(command: &str) -> String {
 
 /// Help of --speak of `thru serve`.
 pub fn served_help() -> String {
-    let list: Vec<&str> = protocols().map(PeerProtocol::name).collect();
+    let list: Vec<&str> = protocols().map(ProgramProtocol::name).collect();
     format!(
         "Also serve clients of another program, with the same limits: {}, on its usual port or on PORT. NPtcp needs the \
          client's OPTIONS: 'netpipe:-2', 'netpipe=5003:-s -u 100000'",

@@ -8,11 +8,11 @@ use model::{Change, Conditions, Family, HostReading, HostSettings, RunHeader, Sp
 
 use super::companion::{self, Invitation};
 use super::drive::unsupported;
-use super::foreign::Program;
 use super::lab_links::Links;
+use super::program::AnyFarProgram;
 use super::reached::Reached;
 use super::results::Results;
-use super::{End, Foreign, Pair};
+use super::{End, FarProgram, Pair};
 use crate::{Access, ControlError};
 
 /// Longest time to hold the machines before other clients get a turn: agents limit the time of one client.
@@ -39,7 +39,7 @@ pub struct Fleet {
 /// A host of a plan as it was reached.
 pub struct Member {
     end: Option<End>,
-    program: Option<Box<dyn Program>>,
+    program: Option<Box<dyn AnyFarProgram>>,
     lost: Option<Lost>,
 }
 
@@ -51,7 +51,7 @@ impl Member {
     }
 
     /// Another program, as the far end only.
-    pub fn program(program: impl Foreign + 'static) -> Self {
+    pub fn program(program: impl FarProgram + 'static) -> Self {
         Self { end: None, program: Some(Box::new(program)), lost: None }
     }
 }
@@ -70,7 +70,7 @@ impl Member {
 pub(super) struct Lent {
     pub(super) pair: Pair,
     /// The far end, if it is another program.
-    pub(super) program: Option<Box<dyn Program>>,
+    pub(super) program: Option<Box<dyn AnyFarProgram>>,
 }
 
 pub(super) struct Host {
@@ -81,7 +81,7 @@ pub(super) struct Host {
     /// Further connections that no test has.
     companions: Vec<End>,
     /// `None` while a test has it, and for an agent.
-    program: Option<Box<dyn Program>>,
+    program: Option<Box<dyn AnyFarProgram>>,
     /// The current changes of its settings.
     changes: Vec<Change>,
     /// Its agent was lost.

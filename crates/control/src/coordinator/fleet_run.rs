@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use super::common_start::CommonStart;
 use super::drive::{Ends, TestEnded, unsupported};
 use super::fleet::Lent;
-use super::foreign::ProgramTest;
+use super::program::ProgramTest;
 use super::results::Recalled;
 use super::{Cancel, Fleet};
 use crate::ControlError;

@@ -12,13 +12,13 @@ mod fetch;
 mod fleet;
 mod fleet_results;
 mod fleet_run;
-mod foreign;
 mod lab_links;
 mod links;
 mod metrics;
 mod pair_run;
 mod pass;
 mod path_probe;
+mod program;
 mod reached;
 mod results;
 mod tuning;
@@ -33,9 +33,9 @@ pub use address::{check_host, identity, leads_to_ipv6, leads_to_loopback, with_p
 pub use choose::{choose_engine, choose_engines};
 pub use end::{End, Target};
 pub use fleet::{Fleet, Member};
-pub use foreign::{Foreign, ForeignCurve, run_foreign};
 use pair_run::PairRun;
 pub use pass::{Cancel, Pair};
+pub use program::{FarProgram, ProgramCurve, run_with_program};
 pub use schedule::{
     AdvisePlan, CurvePlan, PairedPlan, PlanSchedule, Schedule, Unfixed, anatomy_of, check_stream_of, fit_to_path,
 };

@@ -131,7 +131,7 @@ impl<C: Channel> Machine<C> for Caller {
                     if self.last {
                         env.counters.stop_sending(self.started_ns);
                         env.counters.arrived(self.started_ns);
-                        if channel.is_foreign() {
+                        if channel.is_to_program() {
                             // The other program does not know connections without a request.
                             return Ok(Turn::Done);
                         }
@@ -230,7 +230,7 @@ impl Callee {
 impl<C: Channel> Machine<C> for Callee {
     fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
         for _ in 0..QUANTUM {
-            if channel.is_foreign() && self.has_enough() {
+            if channel.is_to_program() && self.has_enough() {
                 return Ok(Turn::Done);
             }
             let result = match self.step {
@@ -242,7 +242,7 @@ impl<C: Channel> Machine<C> for Callee {
             };
             let count = match result {
                 Ok(count) => count,
-                Err(error) if not_now(&error) && channel.is_foreign() && env.signals.stopping() => {
+                Err(error) if not_now(&error) && channel.is_to_program() && env.signals.stopping() => {
                     return Ok(Turn::Done);
                 }
                 // Only an accept can take long; its time-out lets this end see that the trial has ended.
@@ -327,7 +327,7 @@ mod tests {
             self.calls.push("close what was before");
         }
 
-        fn is_foreign(&self) -> bool {
+        fn is_to_program(&self) -> bool {
             true
         }
 

@@ -73,7 +73,7 @@ impl DatagramSender {
     #[inline]
     fn number_datagrams<C: Channel>(&self, channel: &mut C, tx: &mut [u8], payload: usize) -> usize {
         let wire = payload.max(NUMBER_BYTES);
-        let now = (self.block >= STAMPED_BYTES && !channel.is_foreign()).then(now_ns);
+        let now = (self.block >= STAMPED_BYTES && !channel.is_to_program()).then(now_ns);
         for (number, datagram) in (self.number..).zip(tx[..wire].chunks_mut(self.block.max(NUMBER_BYTES))) {
             channel.number(datagram, number);
             if let (Some(now), Some(room)) = (now, datagram.get_mut(NUMBER_BYTES..STAMPED_BYTES)) {
@@ -142,7 +142,7 @@ impl DatagramSender {
 impl<C: Channel> Machine<C> for DatagramSender {
     fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
         for _ in 0..QUANTUM {
-            if channel.is_foreign() && self.over(env) {
+            if channel.is_to_program() && self.over(env) {
                 env.counters.stop_sending(now_ns());
                 return Ok(Turn::Done);
             }
@@ -310,7 +310,7 @@ impl DatagramReceiver {
 impl<C: Channel> Machine<C> for DatagramReceiver {
     fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
         for _ in 0..QUANTUM {
-            if channel.is_foreign() && self.has_enough(env) {
+            if channel.is_to_program() && self.has_enough(env) {
                 self.settle(env.counters);
                 return Ok(Turn::Done);
             }
@@ -326,7 +326,7 @@ impl<C: Channel> Machine<C> for DatagramReceiver {
             env.marks.clear();
             match channel.recv_datagrams(env.rx, env.marks) {
                 Ok(()) => {}
-                Err(error) if not_now(&error) && channel.is_foreign() => {
+                Err(error) if not_now(&error) && channel.is_to_program() => {
                     if env.signals.stopping() {
                         self.settle(env.counters);
                         return Ok(Turn::Done);
@@ -340,13 +340,13 @@ impl<C: Channel> Machine<C> for DatagramReceiver {
                 Err(error) => return Err(error),
             }
             add(&env.counters.calls_received, 1);
-            let now = (self.block >= STAMPED_BYTES && !channel.is_foreign()).then(now_ns);
+            let now = (self.block >= STAMPED_BYTES && !channel.is_to_program()).then(now_ns);
             let before = self.bytes;
             let mut turn = None;
             for mark in env.marks.iter() {
                 let datagram = &env.rx[mark.at as usize..(mark.at + mark.len) as usize];
                 if datagram.len() == SIGNAL_BYTES
-                    && !channel.is_foreign()
+                    && !channel.is_to_program()
                     && let Some(signal) = Signal::decode(datagram, channel.nonce())
                 {
                     turn = turn.or(self.on_signal(signal, channel, env.counters));

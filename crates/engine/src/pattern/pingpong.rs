@@ -67,7 +67,7 @@ impl Crossing {
     }
 
     fn close<C: Channel>(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
-        if !self.last || channel.is_foreign() {
+        if !self.last || channel.is_to_program() {
             return Ok(Turn::Done);
         }
         if !self.closing {

@@ -103,11 +103,11 @@ impl Requester {
             env.counters.stop_sending(now);
             env.counters.arrived(now);
             self.watch.end(env, now, self.done);
-            if self.last && C::KIND == Kind::Stream && !channel.is_foreign() {
+            if self.last && C::KIND == Kind::Stream && !channel.is_to_program() {
                 channel.finish_sending()?;
             }
         }
-        if !self.last || C::KIND == Kind::Alone || channel.is_foreign() {
+        if !self.last || C::KIND == Kind::Alone || channel.is_to_program() {
             return Ok(Turn::Done);
         }
         await_close(channel, env)
@@ -201,8 +201,8 @@ struct Answerer {
 impl Answerer {
     /// Whether all requests of a leg are answered and another leg follows; after the last leg the requesting end
     /// closes, unless it is another program, whose connection may go on.
-    fn over(&self, foreign: bool) -> bool {
-        (!self.last || foreign) && matches!(self.stop, LegStop::Transactions(count) if self.done >= count)
+    fn over(&self, to_program: bool) -> bool {
+        (!self.last || to_program) && matches!(self.stop, LegStop::Transactions(count) if self.done >= count)
     }
 }
 
@@ -210,7 +210,7 @@ impl<C: Channel> Machine<C> for Answerer {
     fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
         for _ in 0..QUANTUM {
             if self.received < self.request {
-                if self.over(channel.is_foreign()) {
+                if self.over(channel.is_to_program()) {
                     return Ok(Turn::Done);
                 }
                 match channel.recv(&mut env.rx[self.received..self.request]) {
@@ -223,7 +223,7 @@ impl<C: Channel> Machine<C> for Answerer {
                         self.received += count;
                         env.counters.received(count);
                     }
-                    Err(error) if not_now(&error) && channel.is_foreign() => {
+                    Err(error) if not_now(&error) && channel.is_to_program() => {
                         if env.signals.stopping() {
                             return Ok(Turn::Done);
                         }
@@ -250,7 +250,7 @@ impl<C: Channel> Machine<C> for Answerer {
                 self.done += 1;
                 (self.sent, self.received) = (0, 0);
                 channel.exchange(self.done);
-                if self.waits && !self.over(channel.is_foreign()) {
+                if self.waits && !self.over(channel.is_to_program()) {
                     return Ok(self.arrivals.wait(now_ns));
                 }
             }

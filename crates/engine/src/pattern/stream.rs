@@ -87,11 +87,11 @@ impl Sender {
     }
 
     #[inline]
-    fn over(&self, foreign: bool, env: &Env<'_>) -> bool {
+    fn over(&self, to_program: bool, env: &Env<'_>) -> bool {
         match self.stop {
             LegStop::Clock => env.signals.stopping(),
             // Another program's client may end before a count is met.
-            _ => self.left == Some(0) || (foreign && env.signals.stopping()),
+            _ => self.left == Some(0) || (to_program && env.signals.stopping()),
         }
     }
 
@@ -100,11 +100,11 @@ impl Sender {
         if !self.closing {
             self.closing = true;
             env.counters.stop_sending(now_ns());
-            if self.last && C::KIND == Kind::Stream && !channel.is_foreign() {
+            if self.last && C::KIND == Kind::Stream && !channel.is_to_program() {
                 channel.finish_sending()?;
             }
         }
-        if !self.last || C::KIND == Kind::Alone || channel.is_foreign() {
+        if !self.last || C::KIND == Kind::Alone || channel.is_to_program() {
             return Ok(Turn::Done);
         }
         match channel.recv(env.rx) {
@@ -120,7 +120,7 @@ impl<C: Channel> Machine<C> for Sender {
     fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
         let mut moved = 0;
         for _ in 0..QUANTUM {
-            if self.closing || (self.over(channel.is_foreign(), env) && !channel.owes()) {
+            if self.closing || (self.over(channel.is_to_program(), env) && !channel.owes()) {
                 return self.close(channel, env);
             }
             if !self.started {
@@ -165,7 +165,7 @@ impl<C: Channel> Machine<C> for Sender {
 /// Until when to wait for a socket at most: another program may neither read nor send any more, and its driver learns
 /// the end elsewhere.
 fn look_up<C: Channel>(channel: &C) -> u64 {
-    if channel.is_foreign() { now_ns() + STOP_CHECK_NS } else { u64::MAX }
+    if channel.is_to_program() { now_ns() + STOP_CHECK_NS } else { u64::MAX }
 }
 
 /// Receives over a stream.
@@ -242,7 +242,7 @@ impl<C: Channel> Machine<C> for Receiver {
         let mut moved = 0;
         for _ in 0..QUANTUM {
             let left = self.left();
-            if (left == Some(0) && !self.last) || (channel.is_foreign() && self.has_enough(env)) {
+            if (left == Some(0) && !self.last) || (channel.is_to_program() && self.has_enough(env)) {
                 self.settle(env.counters);
                 return Ok(Turn::Done);
             }
@@ -260,7 +260,7 @@ impl<C: Channel> Machine<C> for Receiver {
             match channel.recv_payload(&mut env.rx[..room]) {
                 Ok(0) => {
                     self.settle(env.counters);
-                    if !channel.is_foreign() {
+                    if !channel.is_to_program() {
                         // Tells the sender that everything was taken.
                         channel.finish_sending()?;
                     }
@@ -281,7 +281,7 @@ impl<C: Channel> Machine<C> for Receiver {
                         }
                     }
                 }
-                Err(error) if not_now(&error) && channel.is_foreign() => {
+                Err(error) if not_now(&error) && channel.is_to_program() => {
                     if env.signals.stopping() {
                         return Ok(Turn::Done);
                     }

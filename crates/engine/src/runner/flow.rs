@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 
 use model::{Direction, Role, SocketFacts, Strategy, TransportName};
 
-use super::pace::{drain, pace, pace_to_foreign};
+use super::pace::{drain, pace, pace_to_program};
 use super::tcp;
 use crate::core::{
     Counters, EngineError, Leg, LegHeader, LegStop, Signals, Snapshot, Turn, initiates, may_be_compressed, now_ns,
@@ -130,8 +130,8 @@ impl<C: Channel> FlowOf<C> {
             stop,
             leg: header.leg,
             last: header.leg as usize + 1 == self.setup.plan.legs.len(),
-            pace: spec.rate_bps.map(|bps| match self.channel.is_foreign() {
-                true => pace_to_foreign(spec, self.setup.plan.role, bps),
+            pace: spec.rate_bps.map(|bps| match self.channel.is_to_program() {
+                true => pace_to_program(spec, self.setup.plan.role, bps),
                 false => pace(spec, bps),
             }),
             drain: spec.end(self.setup.plan.role).drain_bps.map(|bps| drain(spec, bps)),
@@ -149,21 +149,21 @@ impl<C: Channel> FlowOf<C> {
 
 impl<C: Channel> Flow for FlowOf<C> {
     fn announce(&mut self, leg: usize) -> Result<(), EngineError> {
-        let foreign = self.channel.is_foreign();
-        if self.setup.plan.role == Role::Passive && !foreign {
+        let to_program = self.channel.is_to_program();
+        if self.setup.plan.role == Role::Passive && !to_program {
             return Ok(());
         }
         let wanted = self.setup.plan.legs[leg];
         let quota = match self.setup.plan.leg_stop(&wanted, self.setup.link_plan.flow, self.expected_ns(&wanted)) {
             // The driver says when it is over.
-            _ if foreign && self.receives_a_part_of_unknown_size() => 0,
+            _ if to_program && self.receives_a_part_of_unknown_size() => 0,
             LegStop::Clock => 0,
             // A flow with an empty share still opens its leg; no block fits into u64::MAX / 2, so it means "none".
             LegStop::Bytes(0) | LegStop::Transactions(0) => NOTHING,
             LegStop::Bytes(count) | LegStop::Transactions(count) => count,
         };
         let header = LegHeader { leg: leg as u32, block: wanted.block, reply: wanted.reply, quota };
-        if !foreign {
+        if !to_program {
             self.nonblocking(false)?;
             send_leg(&mut self.channel, &header, self.setup.plan.path.patience_ns)?;
         }
@@ -176,7 +176,7 @@ impl<C: Channel> Flow for FlowOf<C> {
         let announced = self.header.take();
         let patience_ns = self.setup.plan.path.patience_ns;
         let header = match self.setup.plan.role {
-            _ if self.channel.is_foreign() => announced.ok_or_else(unannounced)?,
+            _ if self.channel.is_to_program() => announced.ok_or_else(unannounced)?,
             Role::Active => {
                 let header = announced.ok_or_else(unannounced)?;
                 open_leg(&mut self.channel, &header, patience_ns)?;

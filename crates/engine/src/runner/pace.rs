@@ -27,7 +27,7 @@ pub(super) fn pace(spec: &Spec, bps: u64) -> Pace {
 
 /// The same towards another program, whose own client makes up every delay: so does this one, without a burst of all that is due. A burst
 /// that a client requests of a server is what leaves at once, time and again; the user's of this end is the most that is made up.
-pub(super) fn pace_to_foreign(spec: &Spec, role: Role, bps: u64) -> Pace {
+pub(super) fn pace_to_program(spec: &Spec, role: Role, bps: u64) -> Pace {
     let own = pace(spec, bps);
     let endless = Pace { catch_up_ns: f64::INFINITY, blocked_ns: f64::INFINITY, ..own };
     match (spec.burst, role) {
@@ -82,18 +82,18 @@ mod tests {
     fn towards_another_program_every_delay_is_made_up_but_for_a_requested_burst() {
         let spec = Spec { block: 1_000, ..Spec::new("udp", Pattern::Stream) };
         let own = pace(&spec, 8_000_000);
-        let foreign = pace_to_foreign(&spec, Role::Active, 8_000_000);
+        let to_program = pace_to_program(&spec, Role::Active, 8_000_000);
         assert_eq!((own.gap_ns, own.catch_up_ns, own.blocked_ns, own.spread_ns), (1e6, 100e6, 100e6, 10e6));
         let tcp = Spec { transport: "tcp".into(), ..spec.clone() };
         assert_eq!(pace(&tcp, 8_000_000), Pace { blocked_ns: 2e6, ..own }, "with flow control");
-        assert_eq!(foreign, Pace { catch_up_ns: f64::INFINITY, blocked_ns: f64::INFINITY, ..own });
+        assert_eq!(to_program, Pace { catch_up_ns: f64::INFINITY, blocked_ns: f64::INFINITY, ..own });
         let burst = Spec { burst: Some(4_000), ..spec };
         assert_eq!(
             pace(&burst, 8_000_000),
             Pace { gap_ns: 1e6, catch_up_ns: 4e6, blocked_ns: 4e6, spread_ns: 0.0, burst_ns: 0.0 }
         );
-        assert_eq!(pace_to_foreign(&burst, Role::Active, 8_000_000), pace(&burst, 8_000_000));
-        assert_eq!(pace_to_foreign(&burst, Role::Passive, 8_000_000), Pace { burst_ns: 4e6, ..foreign });
+        assert_eq!(pace_to_program(&burst, Role::Active, 8_000_000), pace(&burst, 8_000_000));
+        assert_eq!(pace_to_program(&burst, Role::Passive, 8_000_000), Pace { burst_ns: 4e6, ..to_program });
     }
 
     #[test]

@@ -90,7 +90,7 @@ pub trait Channel: Send + 'static {
     /// Whether the other end is another program: then only payload may go over this connection, and the start and end
     /// of a leg are agreed elsewhere.
     #[inline]
-    fn is_foreign(&self) -> bool {
+    fn is_to_program(&self) -> bool {
         false
     }
 

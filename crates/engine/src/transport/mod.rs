@@ -13,7 +13,6 @@ mod cipher;
 mod datagram;
 mod delayed_reads;
 mod flow;
-pub mod foreign;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
 mod greetings;
@@ -25,6 +24,7 @@ mod link;
 pub mod local;
 mod operations;
 mod options;
+pub mod programs;
 mod registry;
 mod scope;
 mod stamped;

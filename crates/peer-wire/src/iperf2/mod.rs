@@ -17,7 +17,7 @@ pub use header::{Amount, HEADER_BYTES, Header, NUMBER_BYTES};
 pub use report::{Counts, REPORT_BYTES, Report};
 pub use server::{Action as ServerAction, Server};
 
-use crate::{Peer, SpeakError};
+use crate::{Peer, WireError};
 
 /// iperf 2 and the port of its server.
 pub const PEER: Peer = Peer { name: "iperf2", port: 5001 };
@@ -44,8 +44,8 @@ mod flag {
     pub(super) const FULL_DUPLEX: u32 = 0x0800_0000;
 }
 
-fn error(step: &'static str, what: impl Into<String>) -> SpeakError {
-    SpeakError { peer: PEER.name, step, what: what.into() }
+fn error(step: &'static str, what: impl Into<String>) -> WireError {
+    WireError { peer: PEER.name, step, what: what.into() }
 }
 
 /// The big-endian word at `at`; 0 beyond the end.

@@ -2,7 +2,7 @@
 
 use super::datagram::Datagram;
 use super::{error, flag, word};
-use crate::SpeakError;
+use crate::WireError;
 
 /// Bytes of the report that is written here, that of the first version, which every client reads.
 pub const REPORT_BYTES: usize = 56;
@@ -56,7 +56,7 @@ impl Report {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn read(datagram: &[u8]) -> Result<Self, SpeakError> {
+    pub fn read(datagram: &[u8]) -> Result<Self, WireError> {
         let refuse = |what: String| Err(error("while reading the server's report", what));
         if datagram.len() < REPORT_BYTES {
             return refuse(format!("a datagram of {} bytes; a report has {REPORT_BYTES} or more", datagram.len()));

@@ -1,7 +1,7 @@
 //! The server's end of a stream over TCP: separates the header from the data.
 
 use super::{error, flag, header::Header, word};
-use crate::{SpeakError, Turn};
+use crate::{Turn, WireError};
 
 /// What the server's driver must do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Server {
     ///
     /// # Errors
     /// The header's invalid or unsupported value.
-    pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+    pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), WireError> {
         if self.failed {
             return Err(error("after an error", format!("{} unexpected bytes", input.len())));
         }
@@ -77,7 +77,7 @@ impl Server {
     ///
     /// # Errors
     /// Where it ends within a header.
-    pub fn ended(&self) -> Result<(), SpeakError> {
+    pub fn ended(&self) -> Result<(), WireError> {
         let within = self.front.len() >= 4 && !self.data;
         if within { Err(error("while reading the header", "the client closed the connection")) } else { Ok(()) }
     }

@@ -6,7 +6,7 @@ use super::parameters::Parameters;
 use super::results::{RESULTS_LIMIT, Results};
 use super::{byte, error};
 use crate::framing::{Fixed, Framed, each, framed};
-use crate::{SpeakError, Turn};
+use crate::{Turn, WireError};
 
 /// What the client's driver must do.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,7 +18,7 @@ pub enum Action {
     /// Give the results of this end to [`Client::results`].
     Results,
     /// The server's results have arrived.
-    PeerResults(Results),
+    ProgramResults(Results),
     /// The session is complete: close the connections.
     Done,
 }
@@ -32,7 +32,7 @@ enum Step {
     Running,
     Ending,
     OwnResults,
-    PeerResults(Framed),
+    ProgramResults(Framed),
     Display,
     Done,
     Refused(Fixed<8>),
@@ -49,7 +49,7 @@ impl Step {
             Self::Running => "while data flowed",
             Self::Ending => "while waiting for EXCHANGE_RESULTS",
             Self::OwnResults => "before our results were sent",
-            Self::PeerResults(_) => "while reading the server's results",
+            Self::ProgramResults(_) => "while reading the server's results",
             Self::Display => "while waiting for DISPLAY_RESULTS",
             Self::Done => "after the end",
             Self::Refused(_) => "while reading the server's error",
@@ -76,18 +76,18 @@ impl Client {
     ///
     /// # Errors
     /// The server's invalid message, or why it refused.
-    pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+    pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), WireError> {
         each(input, |rest| self.take(rest, turn)).inspect_err(|_| self.step = Step::Failed)
     }
 
-    fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+    fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), WireError> {
         let name = self.step.name();
         match &mut self.step {
-            Step::PeerResults(results) => {
+            Step::ProgramResults(results) => {
                 let Some(json) = results.take(input).map_err(|what| error(name, what))? else { return Ok(()) };
                 let peer_results =
                     Results::from_json(&json, self.parameters.streams()).map_err(|what| error(name, what))?;
-                turn.actions.push(Action::PeerResults(peer_results));
+                turn.actions.push(Action::ProgramResults(peer_results));
                 self.step = Step::Display;
                 return Ok(());
             }
@@ -136,7 +136,7 @@ impl Client {
     ///
     /// # Errors
     /// Where the test is not running.
-    pub fn end(&mut self, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+    pub fn end(&mut self, turn: &mut Turn<Action>) -> Result<(), WireError> {
         if !matches!(self.step, Step::Running) {
             return Err(error(self.step.name(), "the test cannot end before it runs"));
         }
@@ -149,12 +149,12 @@ impl Client {
     ///
     /// # Errors
     /// Where the server has not requested them.
-    pub fn results(&mut self, results: &Results, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+    pub fn results(&mut self, results: &Results, turn: &mut Turn<Action>) -> Result<(), WireError> {
         if !matches!(self.step, Step::OwnResults) {
             return Err(error(self.step.name(), "the server does not wait for results"));
         }
         framed(&results.to_json(), &mut turn.send);
-        self.step = Step::PeerResults(Framed::new(RESULTS_LIMIT));
+        self.step = Step::ProgramResults(Framed::new(RESULTS_LIMIT));
         Ok(())
     }
 
@@ -174,7 +174,7 @@ impl Client {
     ///
     /// # Errors
     /// Where the session is not complete.
-    pub fn ended(&self) -> Result<(), SpeakError> {
+    pub fn ended(&self) -> Result<(), WireError> {
         match &self.step {
             Step::Done => Ok(()),
             // Version 3.12 leaves the system's error number out of some refusals.
@@ -206,7 +206,7 @@ fn system_error(errno: i32) -> String {
 }
 
 /// A server's error: iperf3's number, then the system's.
-fn refusal(words: &[u8]) -> SpeakError {
+fn refusal(words: &[u8]) -> WireError {
     let word = |at: usize| words.get(at..).and_then(<[u8]>::first_chunk).map(|word| u32::from_be_bytes(*word));
     let what = match (word(0), word(4)) {
         (Some(number), system) => {

@@ -1,7 +1,7 @@
 //! The cookie that ties data streams to their control connection.
 
 use super::error;
-use crate::SpeakError;
+use crate::WireError;
 use crate::framing::Fixed;
 
 /// Bytes of a cookie on the wire: 36 characters and a NUL.
@@ -66,7 +66,7 @@ impl StreamHello {
     ///
     /// # Errors
     /// Always: it ended before its cookie was complete.
-    pub fn ended(&self) -> Result<(), SpeakError> {
+    pub fn ended(&self) -> Result<(), WireError> {
         let have = self.0.so_far().len();
         Err(error("while reading the cookie", format!("the connection ended after {have} of {COOKIE_BYTES} bytes")))
     }

@@ -35,7 +35,7 @@ pub use parameters::{Offloads, PARAMETERS_LIMIT, Parameters, Protocol};
 pub use results::{Omitted, RESULTS_LIMIT, Results, StreamResult, stream_ids};
 pub use server::{Action as ServerAction, REFUSAL, Server};
 
-use crate::{Peer, SpeakError};
+use crate::{Peer, WireError};
 
 /// iperf3 and the port of its server.
 pub const PEER: Peer = Peer { name: "iperf3", port: 5201 };
@@ -56,6 +56,6 @@ mod byte {
     pub(super) const SERVER_ERROR: u8 = 0xfe;
 }
 
-fn error(step: &'static str, what: impl Into<String>) -> SpeakError {
-    SpeakError { peer: PEER.name, step, what: what.into() }
+fn error(step: &'static str, what: impl Into<String>) -> WireError {
+    WireError { peer: PEER.name, step, what: what.into() }
 }

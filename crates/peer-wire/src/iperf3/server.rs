@@ -5,7 +5,7 @@ use super::parameters::{PARAMETERS_LIMIT, Parameters};
 use super::results::{RESULTS_LIMIT, Results};
 use super::{byte, error};
 use crate::framing::{Framed, each, framed};
-use crate::{SpeakError, Turn};
+use crate::{Turn, WireError};
 
 /// A busy server's only message to a client before it closes the connection; also to a stream with a wrong
 /// cookie.
@@ -19,7 +19,7 @@ pub enum Action {
     /// The client's test is over: count, close the streams, then call [`Server::exchange`].
     End,
     /// The client's results have arrived: call [`Server::results`] with this end's.
-    PeerResults(Results),
+    ProgramResults(Results),
     /// The client stopped early: close everything.
     Terminated,
     /// The session is complete: close the connection.
@@ -33,7 +33,7 @@ enum Step {
     Streams,
     Running,
     Ending,
-    PeerResults(Framed),
+    ProgramResults(Framed),
     OwnResults,
     Last,
     Done,
@@ -48,7 +48,7 @@ impl Step {
             Self::Streams => "while the streams were opened",
             Self::Running => "while data flowed",
             Self::Ending => "while the streams were closed",
-            Self::PeerResults(_) => "while reading the client's results",
+            Self::ProgramResults(_) => "while reading the client's results",
             Self::OwnResults => "before our results were sent",
             Self::Last => "while waiting for IPERF_DONE",
             Self::Done => "after the end",
@@ -75,11 +75,11 @@ impl Server {
     ///
     /// # Errors
     /// The client's invalid message.
-    pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+    pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), WireError> {
         each(input, |rest| self.take(rest, turn)).inspect_err(|_| self.step = Step::Failed)
     }
 
-    fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+    fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), WireError> {
         let name = self.step.name();
         match &mut self.step {
             Step::Parameters(parameters) => {
@@ -98,14 +98,14 @@ impl Server {
                 self.step = Step::Checking;
                 return Ok(());
             }
-            Step::PeerResults(results) => {
+            Step::ProgramResults(results) => {
                 let refused = |what| error(name, what);
                 let Some(json) = results.take(input).map_err(refused)? else { return Ok(()) };
                 let peer_results = Results::from_json(&json, self.streams).map_err(|what| {
                     send_error(Fault::Results, turn);
                     error(name, what)
                 })?;
-                turn.actions.push(Action::PeerResults(peer_results));
+                turn.actions.push(Action::ProgramResults(peer_results));
                 self.step = Step::OwnResults;
                 return Ok(());
             }
@@ -136,7 +136,7 @@ impl Server {
     ///
     /// # Errors
     /// Where no parameters are pending.
-    pub fn accept(&mut self, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+    pub fn accept(&mut self, turn: &mut Turn<Action>) -> Result<(), WireError> {
         self.go(matches!(self.step, Step::Checking), Step::Streams, &[byte::CREATE_STREAMS], turn)
     }
 
@@ -156,7 +156,7 @@ impl Server {
     ///
     /// # Errors
     /// Where no streams were expected.
-    pub fn start(&mut self, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+    pub fn start(&mut self, turn: &mut Turn<Action>) -> Result<(), WireError> {
         let ready = matches!(self.step, Step::Streams);
         self.go(ready, Step::Running, &[byte::TEST_START, byte::TEST_RUNNING], turn)
     }
@@ -165,23 +165,23 @@ impl Server {
     ///
     /// # Errors
     /// Where the client has not ended the test.
-    pub fn exchange(&mut self, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
-        let next = Step::PeerResults(Framed::new(RESULTS_LIMIT));
+    pub fn exchange(&mut self, turn: &mut Turn<Action>) -> Result<(), WireError> {
+        let next = Step::ProgramResults(Framed::new(RESULTS_LIMIT));
         self.go(matches!(self.step, Step::Ending), next, &[byte::EXCHANGE_RESULTS], turn)
     }
 
-    /// Sends this end's results, after [`Action::PeerResults`].
+    /// Sends this end's results, after [`Action::ProgramResults`].
     ///
     /// # Errors
     /// Where the client's results have not arrived.
-    pub fn results(&mut self, results: &Results, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+    pub fn results(&mut self, results: &Results, turn: &mut Turn<Action>) -> Result<(), WireError> {
         let mut bytes = Vec::new();
         framed(&results.to_json(), &mut bytes);
         bytes.push(byte::DISPLAY_RESULTS);
         self.go(matches!(self.step, Step::OwnResults), Step::Last, &bytes, turn)
     }
 
-    fn go(&mut self, ready: bool, next: Step, say: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+    fn go(&mut self, ready: bool, next: Step, say: &[u8], turn: &mut Turn<Action>) -> Result<(), WireError> {
         if !ready {
             return Err(error(self.step.name(), "it is not the server's turn"));
         }
@@ -194,7 +194,7 @@ impl Server {
     ///
     /// # Errors
     /// Where the session is not complete. A client may close after it has received the results.
-    pub fn ended(&self) -> Result<(), SpeakError> {
+    pub fn ended(&self) -> Result<(), WireError> {
         match &self.step {
             Step::Last | Step::Done => Ok(()),
             step => Err(error(step.name(), "the client closed the connection")),

@@ -4,7 +4,7 @@ use super::block::{BLOCK_BYTES, Block};
 use super::error;
 use super::omni::{Counted, Flags, Ready, Request};
 use crate::framing::{Fixed, each};
-use crate::{SpeakError, Turn};
+use crate::{Turn, WireError};
 
 /// What the client's driver must do.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,7 +42,7 @@ impl Client {
     ///
     /// # Errors
     /// Where the previous one has not ended.
-    pub fn ask(&mut self, request: &Request, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+    pub fn ask(&mut self, request: &Request, turn: &mut Turn<Action>) -> Result<(), WireError> {
         if self.step != Step::Idle {
             return Err(error(self.name(), "the previous test has not ended"));
         }
@@ -54,7 +54,7 @@ impl Client {
     ///
     /// # Errors
     /// The server's invalid message, or why it refused.
-    pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+    pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), WireError> {
         each(input, |rest| self.take(rest, turn)).map_err(|what| {
             let error = error(self.name(), what);
             self.step = Step::Failed;
@@ -89,7 +89,7 @@ impl Client {
     ///
     /// # Errors
     /// Where the session is not complete.
-    pub fn ended(&self) -> Result<(), SpeakError> {
+    pub fn ended(&self) -> Result<(), WireError> {
         if self.step == Step::Idle { Ok(()) } else { Err(error(self.name(), "the server closed the connection")) }
     }
 

@@ -19,7 +19,7 @@ pub use client::{Action as ClientAction, Client};
 pub use omni::{Counted, Cpu, Direction, Flags, Ready, Request, Served};
 pub use server::{Action as ServerAction, NOT_SUPPORTED, Server};
 
-use crate::{Peer, SpeakError};
+use crate::{Peer, WireError};
 
 /// netperf and the port of its server.
 pub const PEER: Peer = Peer { name: "netperf", port: 12_865 };
@@ -39,6 +39,6 @@ mod kind {
     pub(super) const SYSTEM_DONE: u32 = 601;
 }
 
-fn error(step: &'static str, what: impl Into<String>) -> SpeakError {
-    SpeakError { peer: PEER.name, step, what: what.into() }
+fn error(step: &'static str, what: impl Into<String>) -> WireError {
+    WireError { peer: PEER.name, step, what: what.into() }
 }

@@ -4,7 +4,7 @@ use super::block::{BLOCK_BYTES, Block};
 use super::omni::{CPU_RATE, Counted, Ready, Request, Served};
 use super::{classic, error, kind};
 use crate::framing::{Fixed, each};
-use crate::{SpeakError, Turn};
+use crate::{Turn, WireError};
 
 /// netserver's error number for a request that it does not know.
 pub const NOT_SUPPORTED: u32 = 998;
@@ -57,7 +57,7 @@ impl Server {
     ///
     /// # Errors
     /// The client's invalid message.
-    pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+    pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), WireError> {
         each(input, |rest| self.take(rest, turn)).map_err(|what| {
             let error = error(self.name(), what);
             self.step = Step::Failed;
@@ -116,7 +116,7 @@ impl Server {
     ///
     /// # Errors
     /// Where no request is pending.
-    pub fn ready(&mut self, ready: &Ready, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+    pub fn ready(&mut self, ready: &Ready, turn: &mut Turn<Action>) -> Result<(), WireError> {
         let block = match self.served {
             Served::Omni => ready.to_block(),
             Served::Classic => classic::ready(ready),
@@ -128,7 +128,7 @@ impl Server {
     ///
     /// # Errors
     /// Where no data flowed.
-    pub fn counted(&mut self, counted: &Counted, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+    pub fn counted(&mut self, counted: &Counted, turn: &mut Turn<Action>) -> Result<(), WireError> {
         let block = match self.served {
             Served::Omni => counted.to_block(),
             Served::Classic => classic::counted(counted),
@@ -142,7 +142,7 @@ impl Server {
         self.step = Step::Failed;
     }
 
-    fn go(&mut self, from: Step, to: Step, block: &Block, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+    fn go(&mut self, from: Step, to: Step, block: &Block, turn: &mut Turn<Action>) -> Result<(), WireError> {
         if self.step != from {
             return Err(error(self.name(), "it is not the server's turn"));
         }
@@ -155,7 +155,7 @@ impl Server {
     ///
     /// # Errors
     /// Where a request or a test was cut off.
-    pub fn ended(&self) -> Result<(), SpeakError> {
+    pub fn ended(&self) -> Result<(), WireError> {
         match self.block.so_far().len() {
             0 if self.step == Step::Idle => Ok(()),
             0 => Err(error(self.name(), "the client closed the connection")),

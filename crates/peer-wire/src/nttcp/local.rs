@@ -4,7 +4,7 @@ use super::options::{OPTIONS_LIMIT, Options};
 use super::statistics::Statistics;
 use super::{data_port, error, write_port};
 use crate::framing::{Lines, each};
-use crate::{SpeakError, Turn};
+use crate::{Turn, WireError};
 
 /// Longest verbose output of the remote side before its next message, bytes.
 const VERBOSE_LIMIT: usize = 64 << 10;
@@ -44,7 +44,7 @@ impl Local {
     ///
     /// # Errors
     /// Where they do not fit into a line that a remote side reads.
-    pub fn open(options: &Options, turn: &mut Turn<Action>) -> Result<Self, SpeakError> {
+    pub fn open(options: &Options, turn: &mut Turn<Action>) -> Result<Self, WireError> {
         let line = options.to_line();
         let one_line = |text: &str| !text.is_empty() && !text.contains(['\n', '\r']);
         if line.len() > OPTIONS_LIMIT || !one_line(&options.format) || !one_line(&options.seed) {
@@ -64,7 +64,7 @@ impl Local {
     ///
     /// # Errors
     /// Where no port was requested.
-    pub fn listening(&mut self, port: u16, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+    pub fn listening(&mut self, port: u16, turn: &mut Turn<Action>) -> Result<(), WireError> {
         if self.step != Step::Listening {
             return Err(error(self.name(), "no data socket was requested"));
         }
@@ -77,7 +77,7 @@ impl Local {
     ///
     /// # Errors
     /// The remote side's invalid message, or its failure.
-    pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+    pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), WireError> {
         each(input, |rest| self.take(rest, turn)).map_err(|what| {
             let error = error(self.name(), what);
             self.step = Step::Failed;
@@ -120,7 +120,7 @@ impl Local {
     /// # Errors
     /// Where the remote side closed before its statistics. With a format other than the default its statistics
     /// are verbose output.
-    pub fn ended(&self, default_format: bool) -> Result<(), SpeakError> {
+    pub fn ended(&self, default_format: bool) -> Result<(), WireError> {
         match self.step {
             Step::Statistics if self.counted || !default_format => Ok(()),
             _ => Err(error(self.name(), "the remote side closed the connection")),

@@ -25,7 +25,7 @@ pub use pattern::{DEFAULT_SEED, Pattern};
 pub use remote::{Action as RemoteAction, Remote};
 pub use statistics::{DEFAULT_FORMAT, Format, SEPARATED_FORMAT, Statistics};
 
-use crate::{Peer, SpeakError};
+use crate::{Peer, WireError};
 
 /// nttcp and the port of its service, to which inetd listened.
 pub const PEER: Peer = Peer { name: "nttcp", port: 5037 };
@@ -33,8 +33,8 @@ pub const PEER: Peer = Peer { name: "nttcp", port: 5037 };
 /// The first port that a receiver tries for its data socket.
 pub const FIRST_DATA_PORT: u16 = 5038;
 
-fn error(step: &'static str, what: impl Into<String>) -> SpeakError {
-    SpeakError { peer: PEER.name, step, what: what.into() }
+fn error(step: &'static str, what: impl Into<String>) -> WireError {
+    WireError { peer: PEER.name, step, what: what.into() }
 }
 
 /// The port of a line `dataport: PORT`; an error if it is invalid, which means that the peer failed.

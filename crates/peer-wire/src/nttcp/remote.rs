@@ -4,7 +4,7 @@ use super::options::{OPTIONS_LIMIT, Options};
 use super::statistics::{Format, Statistics};
 use super::{data_port, error, write_port};
 use crate::framing::{Lines, each};
-use crate::{SpeakError, Turn};
+use crate::{Turn, WireError};
 
 /// What the remote side's driver must do.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,7 +46,7 @@ impl Remote {
     ///
     /// # Errors
     /// The local side's invalid message.
-    pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+    pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), WireError> {
         each(input, |rest| self.take(rest, turn)).map_err(|what| {
             let error = error(self.name(), what);
             if self.step != Step::Failed {
@@ -81,7 +81,7 @@ impl Remote {
     ///
     /// # Errors
     /// Where no port was requested.
-    pub fn listening(&mut self, port: u16, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+    pub fn listening(&mut self, port: u16, turn: &mut Turn<Action>) -> Result<(), WireError> {
         if self.step != Step::Listening {
             return Err(error(self.name(), "no data socket was asked for"));
         }
@@ -94,7 +94,7 @@ impl Remote {
     ///
     /// # Errors
     /// Where no data flowed.
-    pub fn counted(&mut self, counted: &Statistics, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+    pub fn counted(&mut self, counted: &Statistics, turn: &mut Turn<Action>) -> Result<(), WireError> {
         let Some(format) = self.format.as_ref().filter(|_| self.step == Step::Data) else {
             return Err(error(self.name(), "there is nothing to count"));
         };
@@ -114,7 +114,7 @@ impl Remote {
     ///
     /// # Errors
     /// Where the session is not complete.
-    pub fn ended(&self) -> Result<(), SpeakError> {
+    pub fn ended(&self) -> Result<(), WireError> {
         if self.step == Step::Done { Ok(()) } else { Err(error(self.name(), "the local side closed the connection")) }
     }
 

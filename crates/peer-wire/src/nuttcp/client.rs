@@ -4,7 +4,7 @@ use super::options::Options;
 use super::report::Report;
 use super::{LINE_LIMIT, error, greeted, hello, shown};
 use crate::framing::{Lines, each};
-use crate::{SpeakError, Turn};
+use crate::{Turn, WireError};
 
 /// Most bytes of the server's report.
 const REPORT_LIMIT: usize = 64 << 10;
@@ -45,7 +45,7 @@ impl Client {
     ///
     /// # Errors
     /// The server's invalid message or its refusal.
-    pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+    pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), WireError> {
         each(input, |rest| self.take(rest, turn)).map_err(|what| {
             let error = error(self.name(), what);
             self.step = Step::Failed;
@@ -84,7 +84,7 @@ impl Client {
     ///
     /// # Errors
     /// Where the report holds no figures.
-    pub fn ended(&self) -> Result<Report, SpeakError> {
+    pub fn ended(&self) -> Result<Report, WireError> {
         if self.step == Step::Report && self.report.bps > 0.0 {
             return Ok(self.report);
         }

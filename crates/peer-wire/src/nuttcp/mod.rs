@@ -25,7 +25,7 @@ pub use options::{MOST_WINDOW, NO_RATE, Options};
 pub use report::{INTERIM_END, Interim, Report, Windows};
 pub use server::{Action as ServerAction, Server};
 
-use crate::{Peer, SpeakError};
+use crate::{Peer, WireError};
 
 /// nuttcp and the port of its server.
 pub const PEER: Peer = Peer { name: "nuttcp", port: 5000 };
@@ -35,8 +35,8 @@ const VERSION: &str = "6.1.2";
 /// The longest line that is read, bytes; the client's of options has some 350.
 const LINE_LIMIT: usize = 1023;
 
-fn error(step: &'static str, what: impl Into<String>) -> SpeakError {
-    SpeakError { peer: PEER.name, step, what: what.into() }
+fn error(step: &'static str, what: impl Into<String>) -> WireError {
+    WireError { peer: PEER.name, step, what: what.into() }
 }
 
 /// The greeting of both sides, with its LF.

@@ -4,7 +4,7 @@ use super::options::Options;
 use super::report::{INTERIM_END, Report};
 use super::{LINE_LIMIT, VERSION, error, greeted, hello};
 use crate::framing::{Lines, each};
-use crate::{SpeakError, Turn};
+use crate::{Turn, WireError};
 
 /// What the server's driver must do.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,7 +44,7 @@ impl Server {
     ///
     /// # Errors
     /// The client's invalid message.
-    pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+    pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), WireError> {
         each(input, |rest| self.take(rest, turn)).map_err(|what| {
             let error = error(self.name(), what);
             if self.step != Step::Failed {
@@ -77,7 +77,7 @@ impl Server {
     ///
     /// # Errors
     /// Where no options are pending.
-    pub fn accept(&mut self, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+    pub fn accept(&mut self, turn: &mut Turn<Action>) -> Result<(), WireError> {
         if self.step != Step::Checking {
             return Err(error(self.name(), "it is not the server's turn"));
         }
@@ -96,7 +96,7 @@ impl Server {
     ///
     /// # Errors
     /// Where no data flowed.
-    pub fn counted(&mut self, report: &Report, turn: &mut Turn<Action>) -> Result<(), SpeakError> {
+    pub fn counted(&mut self, report: &Report, turn: &mut Turn<Action>) -> Result<(), WireError> {
         if self.step != Step::Data {
             return Err(error(self.name(), "there is nothing to count"));
         }
@@ -113,7 +113,7 @@ impl Server {
     ///
     /// # Errors
     /// Where the session is not complete.
-    pub fn ended(&self) -> Result<(), SpeakError> {
+    pub fn ended(&self) -> Result<(), WireError> {
         if self.step == Step::Done { Ok(()) } else { Err(error(self.name(), "the client closed the connection")) }
     }
 

@@ -3,7 +3,7 @@
 
 use model::SplitMix64;
 use peer_wire::iperf3::datagram::{Header, is_reply};
-use peer_wire::{SpeakError, Turn, iperf2, iperf3, netperf, netpipe, nttcp, nuttcp, stamp};
+use peer_wire::{Turn, WireError, iperf2, iperf3, netperf, netpipe, nttcp, nuttcp, stamp};
 
 use super::recording;
 
@@ -14,7 +14,7 @@ pub(crate) struct Target {
     /// The peer's bytes of a valid session, which are mutated.
     pub(crate) golden: Vec<Vec<u8>>,
     /// Takes an input in pieces; an error is one that the codec gave.
-    drive: fn(&[&[u8]]) -> Result<(), SpeakError>,
+    drive: fn(&[&[u8]]) -> Result<(), WireError>,
 }
 
 /// Every codec in both roles, with the recorded sessions.
@@ -151,7 +151,7 @@ fn pieces<'a>(input: &'a [u8], random: &mut SplitMix64) -> Vec<&'a [u8]> {
     }
 }
 
-fn iperf2_server(said: &[&[u8]]) -> Result<(), SpeakError> {
+fn iperf2_server(said: &[&[u8]]) -> Result<(), WireError> {
     let (mut server, mut turn) = (iperf2::Server::default(), Turn::default());
     for piece in said {
         server.receive(piece, &mut turn)?;
@@ -160,7 +160,7 @@ fn iperf2_server(said: &[&[u8]]) -> Result<(), SpeakError> {
     server.ended()
 }
 
-fn iperf2_datagrams(said: &[&[u8]]) -> Result<(), SpeakError> {
+fn iperf2_datagrams(said: &[&[u8]]) -> Result<(), WireError> {
     let mut counts = iperf2::Counts::default();
     for datagram in said {
         if let Some(seen) = iperf2::Datagram::read(datagram) {
@@ -170,7 +170,7 @@ fn iperf2_datagrams(said: &[&[u8]]) -> Result<(), SpeakError> {
     iperf2::Report::read(&counts.report().to_bytes()).map(drop)
 }
 
-fn iperf3_client(said: &[&[u8]]) -> Result<(), SpeakError> {
+fn iperf3_client(said: &[&[u8]]) -> Result<(), WireError> {
     use iperf3::{Client, ClientAction, Cookie, Parameters, Protocol, Results};
     let mut turn = Turn::default();
     let mut client = Client::open(&Cookie::of(&[7; 36]), Parameters::new(Protocol::Tcp, 1), &mut turn);
@@ -186,14 +186,14 @@ fn iperf3_client(said: &[&[u8]]) -> Result<(), SpeakError> {
             match action {
                 ClientAction::Run => client.end(&mut turn)?,
                 ClientAction::Results => results().map_or(Ok(()), |results| client.results(&results, &mut turn))?,
-                ClientAction::OpenStreams | ClientAction::PeerResults(_) | ClientAction::Done => {}
+                ClientAction::OpenStreams | ClientAction::ProgramResults(_) | ClientAction::Done => {}
             }
         }
     }
     client.ended()
 }
 
-fn iperf3_server(said: &[&[u8]]) -> Result<(), SpeakError> {
+fn iperf3_server(said: &[&[u8]]) -> Result<(), WireError> {
     use iperf3::{Server, ServerAction};
     let mut turn = Turn::default();
     let mut server = Server::open(&mut turn);
@@ -206,7 +206,7 @@ fn iperf3_server(said: &[&[u8]]) -> Result<(), SpeakError> {
                     server.start(&mut turn)?;
                 }
                 ServerAction::End => server.exchange(&mut turn)?,
-                ServerAction::PeerResults(theirs) => server.results(&theirs, &mut turn)?,
+                ServerAction::ProgramResults(theirs) => server.results(&theirs, &mut turn)?,
                 ServerAction::Terminated | ServerAction::Done => {}
             }
         }
@@ -214,7 +214,7 @@ fn iperf3_server(said: &[&[u8]]) -> Result<(), SpeakError> {
     server.ended()
 }
 
-fn iperf3_datagrams(said: &[&[u8]]) -> Result<(), SpeakError> {
+fn iperf3_datagrams(said: &[&[u8]]) -> Result<(), WireError> {
     let all = said.concat();
     let _ = (is_reply(&all), Header::read(&all, true), Header::read(&all, false));
     // A decrypted login is untrusted input as well.
@@ -224,7 +224,7 @@ fn iperf3_datagrams(said: &[&[u8]]) -> Result<(), SpeakError> {
     Ok(())
 }
 
-fn netperf_client(said: &[&[u8]]) -> Result<(), SpeakError> {
+fn netperf_client(said: &[&[u8]]) -> Result<(), WireError> {
     let mut turn = Turn::default();
     let mut client = netperf::Client::open(&known_request(), &mut turn);
     for piece in said {
@@ -244,7 +244,7 @@ fn known_request() -> netperf::Request {
     KNOWN.get_or_init(read).clone()
 }
 
-fn netperf_server(said: &[&[u8]]) -> Result<(), SpeakError> {
+fn netperf_server(said: &[&[u8]]) -> Result<(), WireError> {
     let (mut server, mut turn) = (netperf::Server::default(), Turn::default());
     for piece in said {
         server.receive(piece, &mut turn)?;
@@ -255,7 +255,7 @@ fn netperf_server(said: &[&[u8]]) -> Result<(), SpeakError> {
     server.ended()
 }
 
-fn netpipe_end(role: netpipe::Role, said: &[&[u8]]) -> Result<(), SpeakError> {
+fn netpipe_end(role: netpipe::Role, said: &[&[u8]]) -> Result<(), WireError> {
     use netpipe::{Action, Mode, Netpipe, Plan};
     // That of the recorded session, `-l 1 -u 64 -n 3`.
     let sizes = vec![1, 2, 3, 4, 6, 8, 12, 13, 16, 19, 21, 24, 27, 29, 32, 35, 45, 48, 51, 61, 64, 67];
@@ -289,7 +289,7 @@ fn netpipe_end(role: netpipe::Role, said: &[&[u8]]) -> Result<(), SpeakError> {
     end.ended()
 }
 
-fn nttcp_local(said: &[&[u8]]) -> Result<(), SpeakError> {
+fn nttcp_local(said: &[&[u8]]) -> Result<(), WireError> {
     let mut turn = Turn::default();
     let mut local = nttcp::Local::open(&nttcp::Options { transmits: false, ..nttcp::Options::default() }, &mut turn)?;
     for piece in said {
@@ -299,7 +299,7 @@ fn nttcp_local(said: &[&[u8]]) -> Result<(), SpeakError> {
     local.ended(true)
 }
 
-fn nttcp_remote(said: &[&[u8]]) -> Result<(), SpeakError> {
+fn nttcp_remote(said: &[&[u8]]) -> Result<(), WireError> {
     use nttcp::{Remote, RemoteAction, Statistics};
     let (mut remote, mut turn) = (Remote::default(), Turn::default());
     for piece in said {
@@ -318,7 +318,7 @@ fn nttcp_remote(said: &[&[u8]]) -> Result<(), SpeakError> {
     remote.ended()
 }
 
-fn nuttcp_client(said: &[&[u8]]) -> Result<(), SpeakError> {
+fn nuttcp_client(said: &[&[u8]]) -> Result<(), WireError> {
     let mut turn = Turn::default();
     let mut client = nuttcp::Client::open(nuttcp::Options::default(), &mut turn);
     for piece in said {
@@ -327,7 +327,7 @@ fn nuttcp_client(said: &[&[u8]]) -> Result<(), SpeakError> {
     client.ended().map(drop)
 }
 
-fn nuttcp_server(said: &[&[u8]]) -> Result<(), SpeakError> {
+fn nuttcp_server(said: &[&[u8]]) -> Result<(), WireError> {
     let (mut server, mut turn) = (nuttcp::Server::default(), Turn::default());
     for piece in said {
         let _ = nuttcp::mark(piece);

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use engine::transport::foreign;
+use engine::transport::programs;
 use model::{Direction, Role, Spec, Stop, TransportName};
-use peer_wire::SpeakError;
+use peer_wire::WireError;
 use peer_wire::iperf2::{Counts, LAST_WAIT_MS, PEER, Report};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
@@ -16,7 +16,7 @@ use rustix::net::{RecvFlags, SendFlags};
 use super::datagrams::{Front, Numbered};
 use super::{request, results};
 use crate::plain::{self, Moved, Work};
-use crate::{InteropError, Sides, TrialObserver, line};
+use crate::{ProgramError, Sides, TrialObserver, line};
 
 /// How long a server may take to acknowledge a header; those before 2.1 never do.
 const ACKNOWLEDGEMENT_LIMIT: Duration = Duration::from_secs(1);
@@ -34,11 +34,11 @@ pub(super) fn measure(
     host: &str,
     observer: &mut dyn TrialObserver,
     cancel: &AtomicBool,
-) -> Result<Sides, InteropError> {
+) -> Result<Sides, ProgramError> {
     let begun = Instant::now();
     let (mut last, mut trial) = (None, None);
     for address in line::resolve(host, PEER.port, spec.family)? {
-        match foreign::dial(spec, address, 0) {
+        match programs::dial(spec, address, 0) {
             Ok(first) => {
                 trial = Some((first, address));
                 break;
@@ -48,13 +48,13 @@ pub(super) fn measure(
     }
     let Some((first, address)) = trial else {
         let none =
-            || InteropError::Resolve { host: host.into(), reason: "no address of the requested IP version".into() };
-        return Err(last.map_or_else(none, InteropError::from));
+            || ProgramError::Resolve { host: host.into(), reason: "no address of the requested IP version".into() };
+        return Err(last.map_or_else(none, ProgramError::from));
     };
     let requested = request::header(spec, address.port())?;
     let mut sockets = vec![first];
     for flow in 1..spec.flows {
-        sockets.push(foreign::dial(spec, address, flow)?);
+        sockets.push(programs::dial(spec, address, flow)?);
     }
     let test = Test { spec, address: address.to_string(), cancel, refused: Cell::new(false) };
     if spec.transport == TransportName::Udp {
@@ -73,9 +73,9 @@ pub(super) fn measure(
 }
 
 /// The host reports that the port of the datagrams is closed.
-fn nobody() -> SpeakError {
+fn nobody() -> WireError {
     let what = "nothing receives datagrams at its port: it has ended, or was not started with -s -u".into();
-    SpeakError { peer: PEER.name, step: "while its report was expected", what }
+    WireError { peer: PEER.name, step: "while its report was expected", what }
 }
 
 struct Test<'a> {
@@ -87,10 +87,10 @@ struct Test<'a> {
 }
 
 impl Test<'_> {
-    fn send_all(&self, socket: &OwnedFd, mut bytes: &[u8]) -> Result<(), InteropError> {
+    fn send_all(&self, socket: &OwnedFd, mut bytes: &[u8]) -> Result<(), ProgramError> {
         while !bytes.is_empty() {
             let sent = rustix::net::send(socket, bytes, SendFlags::NOSIGNAL)
-                .map_err(|source| InteropError::socket("send to", &self.address, source))?;
+                .map_err(|source| ProgramError::socket("send to", &self.address, source))?;
             bytes = &bytes[sent..];
         }
         Ok(())
@@ -120,8 +120,8 @@ impl Test<'_> {
             Work,
             &mut dyn FnMut(model::Live),
             &mut dyn FnMut(&engine::Signals, Duration),
-        ) -> Result<Moved, InteropError>,
-    ) -> Result<Moved, InteropError> {
+        ) -> Result<Moved, ProgramError>,
+    ) -> Result<Moved, ProgramError> {
         observer.starting(begun.elapsed().as_nanos() as u64);
         let mut on_step = |signals: &engine::Signals, _: Duration| {
             if self.cancel.load(Ordering::SeqCst) {
@@ -155,7 +155,7 @@ impl Test<'_> {
         begun: Instant,
         version: Option<String>,
         observer: &mut dyn TrialObserver,
-    ) -> Result<Sides, InteropError> {
+    ) -> Result<Sides, ProgramError> {
         let mut moved = self.move_data(observer, begun, |work, live, on_step| work.streams(sockets, live, on_step))?;
         let near = moved.tally();
         if !plain::sends(self.spec, Role::Active) {
@@ -169,7 +169,7 @@ impl Test<'_> {
         if self.spec.direction == Direction::Both {
             // The server has closed its direction at its own end of the data; what it has still to read shows only in
             // what its kernel has not acknowledged.
-            while moved.sockets.iter().any(|socket| foreign::unsent(socket.as_fd()) > 0) {
+            while moved.sockets.iter().any(|socket| programs::unsent(socket.as_fd()) > 0) {
                 if ended.elapsed() > CLOSE_LIMIT {
                     return Err(self.silent(CLOSE_LIMIT, "while it was expected to read: it does not read any more"));
                 }
@@ -206,8 +206,8 @@ impl Test<'_> {
         front: Front,
         begun: Instant,
         observer: &mut dyn TrialObserver,
-    ) -> Result<Sides, InteropError> {
-        let Some(socket) = sockets.pop() else { return Err(InteropError::Interrupted) };
+    ) -> Result<Sides, ProgramError> {
+        let Some(socket) = sockets.pop() else { return Err(ProgramError::Interrupted) };
         let header = Numbered::new(front, Counts::default(), Arc::new(OnceLock::new()));
         let mut last = vec![0; self.spec.block as usize];
         let mut moved = self.move_data(observer, begun, |work, live, on_step| {
@@ -226,7 +226,7 @@ impl Test<'_> {
             if let Some(report) = heard.and_then(|count| Report::read(&answer[..count]).ok()) {
                 if let Some(size) = results::cut_to(self.spec, &report) {
                     let block = self.spec.block;
-                    return Err(InteropError::unsupported(
+                    return Err(ProgramError::unsupported(
                         format!("`block {block}` with this server"),
                         format!(
                             "it reads {size} bytes of each datagram: start it with -l {block}, or use `block {size}`"
@@ -238,19 +238,19 @@ impl Test<'_> {
                 return Ok(self.sides(&moved, near, far, None));
             }
             if self.cancel.load(Ordering::SeqCst) {
-                return Err(InteropError::Interrupted);
+                return Err(ProgramError::Interrupted);
             }
             moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &last));
         }
         Err(match self.refused.get() {
-            true => InteropError::Peer { address: self.address.clone(), error: nobody() },
+            true => ProgramError::Peer { address: self.address.clone(), error: nobody() },
             false => {
                 self.silent(REPORT_LIMIT, "while its report was expected: it is overloaded, or a firewall blocks UDP")
             }
         })
     }
 
-    fn silent(&self, limit: Duration, during: &'static str) -> InteropError {
-        InteropError::Silent { address: self.address.clone(), peer: PEER.name, seconds: limit.as_secs(), during }
+    fn silent(&self, limit: Duration, during: &'static str) -> ProgramError {
+        ProgramError::Silent { address: self.address.clone(), peer: PEER.name, seconds: limit.as_secs(), during }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use engine::transport::foreign;
+use engine::transport::programs;
 use peer_wire::iperf2::{Counts, DATAGRAM_BYTES, Datagram, HEADER_BYTES, Header, NUMBER_BYTES, Report};
 
 /// Highest number that is believed: a hostile one must not count a billion losses.
@@ -21,7 +21,7 @@ impl Numbered {
     }
 }
 
-impl foreign::Header for Numbered {
+impl programs::Header for Numbered {
     #[inline]
     fn write(&mut self, block: &mut [u8], number: u64) {
         self.front.write(block, number + 1, false);
@@ -76,7 +76,7 @@ pub(super) fn take(counts: &mut Counts, datagram: &[u8], report: &OnceLock<Repor
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::transport::foreign::Header as _;
+    use engine::transport::programs::Header as _;
     use model::Pattern;
 
     #[test]

@@ -11,12 +11,12 @@ use std::sync::atomic::AtomicBool;
 use model::{Program, Spec, TransportName};
 use peer_wire::iperf2::PEER;
 
-use crate::{InteropError, PeerProtocol, Server, Service, Sides, TrialObserver};
+use crate::{ProgramError, ProgramProtocol, Server, Service, Sides, TrialObserver};
 
 /// The protocol.
 pub(crate) struct Iperf2;
 
-impl PeerProtocol for Iperf2 {
+impl ProgramProtocol for Iperf2 {
     fn program(&self) -> Program {
         Program::Iperf2
     }
@@ -38,7 +38,7 @@ impl PeerProtocol for Iperf2 {
         (*transport == TransportName::Udp).then_some(if ipv6 { 1_450 } else { 1_470 })
     }
 
-    fn check(&self, spec: &Spec) -> Result<(), InteropError> {
+    fn check(&self, spec: &Spec) -> Result<(), ProgramError> {
         request::header(spec, PEER.port).map(drop)
     }
 
@@ -48,11 +48,11 @@ impl PeerProtocol for Iperf2 {
         server: &Server<'_>,
         observer: &mut dyn TrialObserver,
         cancel: &AtomicBool,
-    ) -> Result<Sides, InteropError> {
+    ) -> Result<Sides, ProgramError> {
         client::measure(spec, server.host, observer, cancel)
     }
 
-    fn serve(&self, service: &Service) -> Result<(), InteropError> {
+    fn serve(&self, service: &Service) -> Result<(), ProgramError> {
         server::serve(service)
     }
 }

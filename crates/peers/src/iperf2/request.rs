@@ -4,7 +4,7 @@ use model::{Direction, Observe, Pattern, Program, Spec, Stop, TransportName};
 use peer_wire::iperf2::{Amount, HEADER_BYTES, Header, NUMBER_BYTES};
 
 use crate::capabilities::{Capabilities, REMEDY};
-use crate::{InteropError, Limits, plain};
+use crate::{Limits, ProgramError, plain};
 
 /// Bytes of a write that are spoken.
 const MOST_BYTES: u64 = 16 << 20;
@@ -31,7 +31,7 @@ const CAPABILITIES: Capabilities = Capabilities {
 };
 
 /// The header that is sent over each connection to the server at `port`.
-pub(super) fn header(spec: &Spec, port: u16) -> Result<Header, InteropError> {
+pub(super) fn header(spec: &Spec, port: u16) -> Result<Header, ProgramError> {
     let refuse = |what: &str, remedy: &str| Err(CAPABILITIES.unsupported(what, remedy));
     CAPABILITIES.check(spec)?;
     let (udp, reverse) = (spec.transport == TransportName::Udp, spec.direction == Direction::Reverse);

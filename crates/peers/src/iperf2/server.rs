@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use engine::transport::{foreign, udp};
+use engine::transport::{programs, udp};
 use engine::{EngineError, Signals};
 use model::tally::Window;
 use model::{Direction, Role, Spec};
@@ -19,7 +19,7 @@ use super::request;
 use crate::acceptor::{self, ClientSession};
 use crate::line::Wait;
 use crate::plain::{self, Work};
-use crate::{Admission, InteropError, Service};
+use crate::{Admission, ProgramError, Service};
 
 /// How long a client may take to say something.
 const MESSAGE_LIMIT: Duration = Duration::from_secs(10);
@@ -69,12 +69,12 @@ impl HostAdmissions {
 }
 
 /// Serves until the service stops.
-pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
+pub(super) fn serve(service: &Service) -> Result<(), ProgramError> {
     let listeners = acceptor::open(service)?;
     let sockets = listeners
         .iter()
         .map(|(_, address)| Ok((socket(*address)?, *address)))
-        .collect::<Result<Vec<_>, InteropError>>()?;
+        .collect::<Result<Vec<_>, ProgramError>>()?;
     let admissions = HostAdmissions::default();
     std::thread::scope(|scope| {
         for (socket, address) in &sockets {
@@ -102,7 +102,7 @@ fn watch<'a>(service: &'a Service, admission: &'a HostAdmission) -> impl FnMut(&
 }
 
 /// One connection.
-fn stream(client_session: &mut ClientSession<'_>, admissions: &HostAdmissions) -> Result<String, InteropError> {
+fn stream(client_session: &mut ClientSession<'_>, admissions: &HostAdmissions) -> Result<String, ProgramError> {
     let (mut machine, mut turn) = (Server::default(), Turn::default());
     let (mut requested, mut early, mut bounces) = (None, 0, None);
     let service = client_session.service;
@@ -141,7 +141,7 @@ fn stream(client_session: &mut ClientSession<'_>, admissions: &HostAdmissions) -
     }
     client_session.line.send(&turn.send)?;
     let socket = client_session.line.socket()?;
-    foreign::prepare(socket.as_fd(), &spec, Role::Passive)?;
+    programs::prepare(socket.as_fd(), &spec, Role::Passive)?;
     if spec.direction == Direction::Both {
         return both_directions(&spec, socket, service, &admission, early);
     }
@@ -163,7 +163,7 @@ fn both_directions(
     service: &Service,
     admission: &HostAdmission,
     early: u64,
-) -> Result<String, InteropError> {
+) -> Result<String, ProgramError> {
     let twin = plain::duplicate(&socket)?;
     let part = |direction, socket| {
         let spec = Spec { direction, ..spec.clone() };
@@ -185,7 +185,7 @@ fn bounce(
     client_session: &mut ClientSession<'_>,
     admission: &HostAdmission,
     heard: &[u8],
-) -> Result<String, InteropError> {
+) -> Result<String, ProgramError> {
     let service = client_session.service;
     let cancelled = || service.stopping() || admission.is_over();
     let wait = Wait { program: PEER.name, limit: MESSAGE_LIMIT, during: "between round trips", cancelled: &cancelled };
@@ -204,7 +204,7 @@ fn summary(what: &str, bytes: u64, window: Window) -> String {
 }
 
 /// The socket that receives the first datagram of each sender.
-fn socket(address: SocketAddr) -> Result<UdpSocket, InteropError> {
+fn socket(address: SocketAddr) -> Result<UdpSocket, ProgramError> {
     let open = || {
         let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
         // Each sender gets a second socket on this port, connected to it.
@@ -216,7 +216,7 @@ fn socket(address: SocketAddr) -> Result<UdpSocket, InteropError> {
         socket.set_nonblocking(true)?;
         Ok(UdpSocket::from(socket))
     };
-    open().map_err(|source: std::io::Error| InteropError::socket("listen for iperf2 on", address, source))
+    open().map_err(|source: std::io::Error| ProgramError::socket("listen for iperf2 on", address, source))
 }
 
 /// Opens a stream for each new sender of datagrams.
@@ -301,11 +301,11 @@ fn datagrams(
     socket: OwnedFd,
     counts: Counts,
     report: &Arc<OnceLock<Report>>,
-) -> Result<Option<Report>, InteropError> {
+) -> Result<Option<Report>, ProgramError> {
     let spec = request::datagrams();
-    foreign::prepare(socket.as_fd(), &spec, Role::Passive)?;
+    programs::prepare(socket.as_fd(), &spec, Role::Passive)?;
     let header = Numbered::new(Front::none(), counts, report.clone());
-    let answering = socket.try_clone().map_err(|source| InteropError::socket("answer", "an iperf2 client", source))?;
+    let answering = socket.try_clone().map_err(|source| ProgramError::socket("answer", "an iperf2 client", source))?;
     let mut answers = 0..MOST_ANSWERS;
     let moved = {
         let mut ends = watch(service, &admission);

@@ -10,13 +10,13 @@ use std::sync::{
 };
 use std::time::Duration;
 
-use engine::transport::{at_port, foreign, udp};
+use engine::transport::{at_port, programs, udp};
 use model::{EndOptions, Spec};
 use peer_wire::iperf3::{Cookie, datagram};
 use socket2::{Domain, Socket, Type};
 
 use crate::session_deadline::SessionDeadlines;
-use crate::{InteropError, plain};
+use crate::{ProgramError, plain};
 
 /// Interval between checks for the end.
 const STEP: Duration = Duration::from_millis(50);
@@ -91,8 +91,8 @@ pub(super) enum StreamLock<'a> {
 }
 
 impl Acceptor {
-    pub(super) fn open(wanted: SocketAddr) -> Result<Self, InteropError> {
-        let failed = |source| InteropError::socket("listen for iperf3 on", wanted, source);
+    pub(super) fn open(wanted: SocketAddr) -> Result<Self, ProgramError> {
+        let failed = |source| ProgramError::socket("listen for iperf3 on", wanted, source);
         let listener = listener(wanted, &EndOptions::default())?;
         let address = listener.local_addr().map_err(failed)?;
         let udp = || -> std::io::Result<UdpSocket> {
@@ -148,7 +148,7 @@ impl Acceptor {
 
     /// Replaces the listener by one with these options: some must be set before the handshake. Keeps at most
     /// `most` queued connections. On failure the default listener is opened again.
-    pub(super) fn reopen(&self, options: &EndOptions, most: usize) -> Result<(), InteropError> {
+    pub(super) fn reopen(&self, options: &EndOptions, most: usize) -> Result<(), ProgramError> {
         if *options != EndOptions::default() {
             // Invalid options must not interrupt the current listener.
             listener(at_port(self.address, 0), options)?;
@@ -167,7 +167,7 @@ impl Acceptor {
     }
 
     /// Opens a listener on the address that the previous one has just released.
-    fn listen_again(&self, options: &EndOptions) -> Result<TcpListener, InteropError> {
+    fn listen_again(&self, options: &EndOptions) -> Result<TcpListener, ProgramError> {
         let mut opened = listener(self.address, options);
         for _ in 0..REBIND_TRIES {
             if opened.is_ok() {
@@ -186,8 +186,8 @@ impl Acceptor {
         from: IpAddr,
         spec: &Spec,
         keep_waiting: &mut dyn FnMut() -> bool,
-    ) -> Result<Option<Socket>, InteropError> {
-        let failed = |source| InteropError::socket("open a UDP stream on", self.address, source);
+    ) -> Result<Option<Socket>, ProgramError> {
+        let failed = |source| ProgramError::socket("open a UDP stream on", self.address, source);
         let mut buffer = [0; 64];
         while keep_waiting() {
             let Ok((count, peer)) = udp.recv_from(&mut buffer) else { continue };
@@ -196,7 +196,7 @@ impl Acceptor {
                 continue;
             }
             let socket = udp::connected_twin(self.address, peer, Some(spec)).map_err(failed)?;
-            foreign::prepare(socket.as_fd(), spec, model::Role::Passive)?;
+            programs::prepare(socket.as_fd(), spec, model::Role::Passive)?;
             socket.send(&datagram::REPLY).map_err(failed)?;
             return Ok(Some(socket));
         }
@@ -252,8 +252,8 @@ impl Drop for TestRegistration<'_> {
     }
 }
 
-fn listener(address: SocketAddr, options: &EndOptions) -> Result<TcpListener, InteropError> {
-    Ok(TcpListener::from(foreign::listen(address, options)?))
+fn listener(address: SocketAddr, options: &EndOptions) -> Result<TcpListener, ProgramError> {
+    Ok(TcpListener::from(programs::listen(address, options)?))
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

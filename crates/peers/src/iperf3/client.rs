@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use engine::transport::foreign;
+use engine::transport::programs;
 use model::{Direction, Role, Spec, Stop, TransportName};
 use peer_wire::Turn;
 use peer_wire::iperf3::{COOKIE_BYTES, Client, ClientAction, Cookie, PEER, Results, datagram};
@@ -15,7 +15,7 @@ use super::streams::{Ran, Streams};
 use super::{Login, request, results};
 use crate::legs::Idle;
 use crate::line::{Input, Line, Wait, would_block};
-use crate::{InteropError, Sides, TrialObserver};
+use crate::{ProgramError, Sides, TrialObserver};
 
 /// How long a server may take to answer; its own limit for reading a control item is 30 s.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
@@ -55,12 +55,12 @@ pub(super) fn measure(
     login: Option<&Login>,
     observer: &mut dyn TrialObserver,
     cancel: &AtomicBool,
-) -> Result<Sides, InteropError> {
+) -> Result<Sides, ProgramError> {
     let mut parameters = request::parameters(spec)?;
     parameters.token = login.map(Login::token).transpose()?;
     let begun = Instant::now();
     let random = engine::random::<{ COOKIE_BYTES - 1 }>()
-        .map_err(|error| InteropError::socket("make a cookie for", host, error))?;
+        .map_err(|error| ProgramError::socket("make a cookie for", host, error))?;
     let cookie = Cookie::of(&random);
     let mut turn = Turn::default();
     let machine = Client::open(&cookie, parameters, &mut turn);
@@ -83,12 +83,12 @@ pub(super) fn measure(
 }
 
 /// A connection over which the server has received the cookie and said something, which is still to be read.
-fn greeted(spec: &Spec, host: &str, cookie: &[u8], cancel: &AtomicBool) -> Result<Line, InteropError> {
+fn greeted(spec: &Spec, host: &str, cookie: &[u8], cancel: &AtomicBool) -> Result<Line, ProgramError> {
     let reopened_by = Instant::now() + REOPEN_LIMIT;
     loop {
         let mut line = match Line::connect(PEER.name, host, PEER.port, spec.family) {
             Ok(line) => line,
-            Err(InteropError::Unreachable { source, .. }) if is_reset(&source) && Instant::now() < reopened_by => {
+            Err(ProgramError::Unreachable { source, .. }) if is_reset(&source) && Instant::now() < reopened_by => {
                 std::thread::sleep(REOPEN_PAUSE);
                 continue;
             }
@@ -106,7 +106,7 @@ fn greeted(spec: &Spec, host: &str, cookie: &[u8], cancel: &AtomicBool) -> Resul
         match heard {
             Input::Ended if Instant::now() < reopened_by => std::thread::sleep(REOPEN_PAUSE),
             Input::Nothing if !cancel.load(Ordering::SeqCst) => {
-                return Err(InteropError::Silent {
+                return Err(ProgramError::Silent {
                     address: line.peer().to_string(),
                     peer: PEER.name,
                     seconds: ANSWER_LIMIT.as_secs(),
@@ -119,8 +119,8 @@ fn greeted(spec: &Spec, host: &str, cookie: &[u8], cancel: &AtomicBool) -> Resul
 }
 
 /// A server that opens one direction's streams alone.
-fn one_direction() -> InteropError {
-    InteropError::unsupported(
+fn one_direction() -> ProgramError {
+    ProgramError::unsupported(
         "`both` with this server",
         "it is iperf3 before 3.7, which measures one direction at a time; use `reverse`, or leave it out",
     )
@@ -133,9 +133,9 @@ fn nothing_came_back(spec: &Spec, ran: &Ran) -> bool {
 }
 
 /// The error of a server that closed the connection, which one of a single direction does when it hears of streams that it has refused.
-fn explained(error: InteropError, one_way: bool) -> InteropError {
+fn explained(error: ProgramError, one_way: bool) -> ProgramError {
     match error {
-        InteropError::Peer { .. } if one_way => InteropError::unsupported(
+        ProgramError::Peer { .. } if one_way => ProgramError::unsupported(
             "`both` with this server",
             "it sent nothing and closed the connection, as iperf3 before 3.7 does, which measures one direction at a \
              time; use `reverse`, or leave it out",
@@ -155,7 +155,7 @@ fn is_reset(source: &std::io::Error) -> bool {
 }
 
 impl Test<'_> {
-    fn conduct(mut self) -> Result<Sides, InteropError> {
+    fn conduct(mut self) -> Result<Sides, ProgramError> {
         let mut buffer = vec![0; 64 << 10];
         loop {
             let send = std::mem::take(&mut self.turn.send);
@@ -180,25 +180,25 @@ impl Test<'_> {
     }
 
     /// Receives the server's next message.
-    fn listen(&mut self, buffer: &mut [u8]) -> Result<(), InteropError> {
+    fn listen(&mut self, buffer: &mut [u8]) -> Result<(), ProgramError> {
         let (cancel, measured) = (self.cancel, self.ran.is_some());
         let cancelled = || cancel.load(Ordering::SeqCst) && !measured;
         let during = "on its control connection";
         let wait = Wait { program: PEER.name, limit: ANSWER_LIMIT, during, cancelled: &cancelled };
         let heard = self.line.wait(buffer, &wait);
-        if let Err(InteropError::Interrupted) = heard {
+        if let Err(ProgramError::Interrupted) = heard {
             self.machine.terminate(&mut self.turn);
             self.line.send(&self.turn.send)?;
         }
         let wrong = |error| self.line.peer_error(error);
         match heard? {
             Some(count) => self.machine.receive(&buffer[..count], &mut self.turn).map_err(wrong),
-            None => self.machine.ended().map_err(wrong).and(Err(InteropError::Interrupted)),
+            None => self.machine.ended().map_err(wrong).and(Err(ProgramError::Interrupted)),
         }
     }
 
     /// Carries out an action; true when the session is complete.
-    fn act(&mut self, action: ClientAction) -> Result<bool, InteropError> {
+    fn act(&mut self, action: ClientAction) -> Result<bool, ProgramError> {
         match action {
             ClientAction::OpenStreams => {
                 self.streams = Some(self.open()?);
@@ -206,22 +206,22 @@ impl Test<'_> {
                 self.observer.starting(self.begun.elapsed().as_nanos() as u64);
             }
             ClientAction::Run => {
-                let streams = self.streams.take().ok_or(InteropError::Interrupted)?;
+                let streams = self.streams.take().ok_or(ProgramError::Interrupted)?;
                 let ran = self.run(streams);
                 self.observer.stopped();
                 self.ran = Some(ran?);
             }
             ClientAction::Results => {
-                let ours = self.ran.as_ref().map(results::ours).ok_or(InteropError::Interrupted)?;
+                let ours = self.ran.as_ref().map(results::ours).ok_or(ProgramError::Interrupted)?;
                 self.machine.results(&ours, &mut self.turn).map_err(|error| self.line.peer_error(error))?;
             }
-            ClientAction::PeerResults(peer_results) => self.peer_results = Some(peer_results),
+            ClientAction::ProgramResults(peer_results) => self.peer_results = Some(peer_results),
             ClientAction::Done => return Ok(true),
         }
         Ok(false)
     }
 
-    fn open(&mut self) -> Result<Streams, InteropError> {
+    fn open(&mut self) -> Result<Streams, ProgramError> {
         let mut streams = Streams::new(Role::Active, self.spec, true);
         let target = self.line.peer();
         for number in 0..streams.wanted() {
@@ -229,7 +229,7 @@ impl Test<'_> {
             if self.started_in_one_direction() {
                 return Err(one_direction());
             }
-            let socket = foreign::dial(self.spec, target, number as u32)?;
+            let socket = programs::dial(self.spec, target, number as u32)?;
             let socket = if self.spec.transport == TransportName::Udp {
                 self.open_udp(socket)?
             } else {
@@ -246,11 +246,11 @@ impl Test<'_> {
     }
 
     /// Checks for messages of the server and for cancellation while streams open.
-    fn poll_control(&mut self) -> Result<(), InteropError> {
+    fn poll_control(&mut self) -> Result<(), ProgramError> {
         if self.cancel.load(Ordering::SeqCst) {
             self.machine.terminate(&mut self.turn);
             self.line.send(&self.turn.send)?;
-            return Err(InteropError::Interrupted);
+            return Err(ProgramError::Interrupted);
         }
         let mut buffer = [0; 1024];
         match self.line.try_receive(&mut buffer)? {
@@ -259,16 +259,16 @@ impl Test<'_> {
                 self.machine.receive(&buffer[..count], &mut self.turn).map_err(|error| self.line.peer_error(error))
             }
             Input::Ended => {
-                self.machine.ended().map_err(|error| self.line.peer_error(error)).and(Err(InteropError::Interrupted))
+                self.machine.ended().map_err(|error| self.line.peer_error(error)).and(Err(ProgramError::Interrupted))
             }
         }
     }
 
     /// Opens a UDP stream: sends the request until the server answers. With reverse, data may arrive before the
     /// answer.
-    fn open_udp(&mut self, socket: OwnedFd) -> Result<OwnedFd, InteropError> {
+    fn open_udp(&mut self, socket: OwnedFd) -> Result<OwnedFd, ProgramError> {
         let target = self.line.peer();
-        let failed = |source: std::io::Error| InteropError::socket("open a stream to", target, source);
+        let failed = |source: std::io::Error| ProgramError::socket("open a stream to", target, source);
         socket2::SockRef::from(&socket).set_read_timeout(Some(STEP)).map_err(failed)?;
         let mut due = Instant::now();
         let deadline = due + UDP_OPEN_LIMIT;
@@ -297,7 +297,7 @@ impl Test<'_> {
         if self.started_in_one_direction() {
             return Err(one_direction());
         }
-        Err(InteropError::Silent {
+        Err(ProgramError::Silent {
             address: target.to_string(),
             peer: PEER.name,
             seconds: UDP_OPEN_LIMIT.as_secs(),
@@ -306,19 +306,19 @@ impl Test<'_> {
     }
 
     /// Sends the cookie on a TCP stream; the server answers only to refuse.
-    fn send_cookie(&self, socket: OwnedFd) -> Result<OwnedFd, InteropError> {
+    fn send_cookie(&self, socket: OwnedFd) -> Result<OwnedFd, ProgramError> {
         let mut left: &[u8] = self.cookie.bytes();
         while !left.is_empty() {
             let sent = rustix::net::send(&socket, left, SendFlags::NOSIGNAL)
-                .map_err(|source| InteropError::socket("open a stream to", self.line.peer(), source))?;
+                .map_err(|source| ProgramError::socket("open a stream to", self.line.peer(), source))?;
             left = &left[sent..];
         }
         Ok(socket)
     }
 
-    fn run(&mut self, streams: Streams) -> Result<Ran, InteropError> {
+    fn run(&mut self, streams: Streams) -> Result<Ran, ProgramError> {
         let Self { line, machine, turn, cancel, observer, cancelled, .. } = self;
-        let mut wrong: Option<InteropError> = None;
+        let mut wrong: Option<ProgramError> = None;
         let mut buffer = [0; 1024];
         let mut live = |report| observer.live(report);
         let ran = streams.run(|| {}, STEP, &mut live, &mut |signals, _| {
@@ -360,9 +360,9 @@ impl Test<'_> {
         Ok(ran)
     }
 
-    fn sides(self) -> Result<Sides, InteropError> {
+    fn sides(self) -> Result<Sides, ProgramError> {
         let (Some(mut ran), Some(peer_results)) = (self.ran, self.peer_results) else {
-            return Err(InteropError::Interrupted);
+            return Err(ProgramError::Interrupted);
         };
         // It turned the others away, perhaps only after it had started the test.
         if self.spec.direction == Direction::Both && (1..ran.received.len()).contains(&peer_results.streams.len()) {

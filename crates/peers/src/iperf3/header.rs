@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use engine::now_ns;
-use engine::transport::foreign;
+use engine::transport::programs;
 use peer_wire::iperf3::datagram;
 
 /// A stream receiver's counts; only its measuring thread writes them.
@@ -81,7 +81,7 @@ impl Header {
     }
 }
 
-impl foreign::Header for Header {
+impl programs::Header for Header {
     #[inline]
     fn write(&mut self, block: &mut [u8], number: u64) {
         if let Some(front) = block.first_chunk_mut() {
@@ -106,7 +106,7 @@ impl foreign::Header for Header {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::transport::foreign::Header as _;
+    use engine::transport::programs::Header as _;
 
     fn said(number: u32) -> [u8; 16] {
         let mut block = [0; 16];

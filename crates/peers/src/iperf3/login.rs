@@ -12,7 +12,7 @@ use rsa::{PrivateKey, PublicKey};
 use subtle::ConstantTimeEq as _;
 
 use super::keys::{self, Padding};
-use crate::InteropError;
+use crate::ProgramError;
 
 /// Default allowed difference of the two clocks, s; iperf3's own value.
 pub const SKEW_S: u64 = 10;
@@ -30,10 +30,10 @@ impl Login {
     ///
     /// # Errors
     /// Where the file is not a public key, or name and password are too long for the key.
-    pub fn read(name: String, password: String, key: &Path, padding: Padding) -> Result<Self, InteropError> {
+    pub fn read(name: String, password: String, key: &Path, padding: Padding) -> Result<Self, ProgramError> {
         let key = keys::public_key(&bytes(key)?).ok_or_else(|| no_public_key(key))?;
         if [&name, &password].iter().any(|text| text.contains(['\n', '\0'])) {
-            return Err(InteropError::unsupported(
+            return Err(ProgramError::unsupported(
                 "a line break in a name or password",
                 "iperf3's protocol uses line breaks as separators",
             ));
@@ -43,11 +43,11 @@ impl Login {
     }
 
     /// A token for a test that begins now.
-    pub(super) fn token(&self) -> Result<String, InteropError> {
+    pub(super) fn token(&self) -> Result<String, ProgramError> {
         let claim = Claim { name: self.name.clone(), password: self.password.clone(), at_s: now_s() };
         let ciphertext = keys::encrypt(&self.key, self.padding, claim.to_text().as_bytes());
         ciphertext.map(|ciphertext| STANDARD.encode(ciphertext)).ok_or_else(|| {
-            InteropError::unsupported(
+            ProgramError::unsupported(
                 "a name and password that are too long for the key",
                 "use a longer key, or a shorter name and password",
             )
@@ -77,7 +77,7 @@ impl Users {
     ///
     /// # Errors
     /// Where a file is invalid.
-    pub fn read(key: &Path, users: &Path, skew_s: u64, padding: Padding) -> Result<Self, InteropError> {
+    pub fn read(key: &Path, users: &Path, skew_s: u64, padding: Padding) -> Result<Self, ProgramError> {
         let key = keys::private_key(&bytes(key)?).ok_or_else(|| no_private_key(key))?;
         Ok(Self { key, padding, known: known(users)?, skew_s })
     }
@@ -114,22 +114,22 @@ fn now_s() -> i64 {
     (engine::unix_ns() / 1_000_000_000).cast_signed()
 }
 
-fn bytes(path: &Path) -> Result<Vec<u8>, InteropError> {
+fn bytes(path: &Path) -> Result<Vec<u8>, ProgramError> {
     std::fs::read(path).map_err(|error| file(path, format!("cannot be read: {error}")))
 }
 
-fn file(path: &Path, what: impl Into<String>) -> InteropError {
-    InteropError::File { path: path.to_owned(), what: what.into() }
+fn file(path: &Path, what: impl Into<String>) -> ProgramError {
+    ProgramError::File { path: path.to_owned(), what: what.into() }
 }
 
-fn no_public_key(path: &Path) -> InteropError {
+fn no_public_key(path: &Path) -> ProgramError {
     file(
         path,
         "is not a public RSA key of 2048 to 8192 bits in PEM format; create one with: openssl pkey -in PRIVATE.pem -pubout -out PUBLIC.pem",
     )
 }
 
-fn no_private_key(path: &Path) -> InteropError {
+fn no_private_key(path: &Path) -> ProgramError {
     file(
         path,
         "is not a private RSA key of 2048 to 8192 bits in PEM format without a passphrase; create one with: openssl genrsa -out PRIVATE.pem 2048; \
@@ -138,7 +138,7 @@ fn no_private_key(path: &Path) -> InteropError {
 }
 
 /// The users of a file.
-fn known(path: &Path) -> Result<Vec<(String, [u8; 32])>, InteropError> {
+fn known(path: &Path) -> Result<Vec<(String, [u8; 32])>, ProgramError> {
     let text = String::from_utf8(bytes(path)?).map_err(|_| file(path, "is not UTF-8 text"))?;
     let mut known = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {

@@ -22,12 +22,12 @@ use peer_wire::iperf3::PEER;
 pub use self::keys::Padding;
 pub use self::login::{Login, SKEW_S, Users};
 
-use crate::{InteropError, PeerProtocol, Server, Service, Sides, TrialObserver};
+use crate::{ProgramError, ProgramProtocol, Server, Service, Sides, TrialObserver};
 
 /// The protocol.
 pub(crate) struct Iperf3;
 
-impl PeerProtocol for Iperf3 {
+impl ProgramProtocol for Iperf3 {
     fn program(&self) -> Program {
         Program::Iperf3
     }
@@ -44,7 +44,7 @@ impl PeerProtocol for Iperf3 {
         &["stream"]
     }
 
-    fn check(&self, spec: &Spec) -> Result<(), InteropError> {
+    fn check(&self, spec: &Spec) -> Result<(), ProgramError> {
         request::check(spec)
     }
 
@@ -54,11 +54,11 @@ impl PeerProtocol for Iperf3 {
         server: &Server<'_>,
         observer: &mut dyn TrialObserver,
         cancel: &AtomicBool,
-    ) -> Result<Sides, InteropError> {
+    ) -> Result<Sides, ProgramError> {
         client::measure(spec, server.host, server.login, observer, cancel)
     }
 
-    fn check_login(&self) -> Result<(), InteropError> {
+    fn check_login(&self) -> Result<(), ProgramError> {
         Ok(())
     }
 
@@ -66,7 +66,7 @@ impl PeerProtocol for Iperf3 {
         true
     }
 
-    fn serve(&self, service: &Service) -> Result<(), InteropError> {
+    fn serve(&self, service: &Service) -> Result<(), ProgramError> {
         server::serve(service)
     }
 }

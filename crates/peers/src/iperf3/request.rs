@@ -4,7 +4,7 @@ use model::{Direction, EndOptions, Engine, Observe, Pattern, Program, SendBy, Sp
 use peer_wire::iperf3::{Fault, Parameters, Protocol};
 
 use crate::capabilities::uncarried;
-use crate::{InteropError, Limits};
+use crate::{Limits, ProgramError};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// How long a server waits for data before it gives a test up, as iperf3's `--rcv-timeout` has it, ns.
@@ -13,9 +13,9 @@ const STALL_NS: u64 = 120 * SECOND_NS;
 const MOST_BURST: u64 = 1_000;
 
 /// Refuses what iperf3's protocol cannot express.
-pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
-    let refuse = |what: &str, remedy: &str| Err(InteropError::unsupported(format!("{what} with iperf3"), remedy));
-    spec.check().map_err(|error| InteropError::unsupported("this measurement", error.to_string()))?;
+pub(super) fn check(spec: &Spec) -> Result<(), ProgramError> {
+    let refuse = |what: &str, remedy: &str| Err(ProgramError::unsupported(format!("{what} with iperf3"), remedy));
+    spec.check().map_err(|error| ProgramError::unsupported("this measurement", error.to_string()))?;
     let udp = spec.transport == TransportName::Udp;
     if spec.transport != TransportName::Tcp && !udp {
         return refuse(&format!("`transport {}`", spec.transport), "use TCP, or UDP with `udp`");
@@ -68,7 +68,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
 }
 
 /// The parameters for a server.
-pub(super) fn parameters(spec: &Spec) -> Result<Parameters, InteropError> {
+pub(super) fn parameters(spec: &Spec) -> Result<Parameters, ProgramError> {
     check(spec)?;
     let protocol = if spec.transport == TransportName::Udp { Protocol::Udp } else { Protocol::Tcp };
     let seconds = |ns: u64| u32::try_from(ns.div_ceil(SECOND_NS)).unwrap_or(u32::MAX);
@@ -80,7 +80,7 @@ pub(super) fn parameters(spec: &Spec) -> Result<Parameters, InteropError> {
         Stop::Blocks(blocks) | Stop::Transactions(blocks) => requested.blocks = blocks,
         Stop::AboutNs(_) => {
             let remedy = "use thru stream for a single size";
-            return Err(InteropError::unsupported("a point of a curve with iperf3", remedy));
+            return Err(ProgramError::unsupported("a point of a curve with iperf3", remedy));
         }
     }
     requested.parallel = spec.flows;

@@ -10,13 +10,13 @@ use peer_wire::iperf3::{Cookie, PEER, REFUSAL, StreamHello};
 
 use super::acceptor::{Acceptor, Arrival, lock};
 use super::session;
-use crate::{Admission, InteropError, Service};
+use crate::{Admission, ProgramError, Service};
 
 /// Time limit for an unauthenticated connection to send its cookie.
 const COOKIE_LIMIT: Duration = Duration::from_secs(5);
 
 /// Serves on all addresses until the service stops.
-pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
+pub(super) fn serve(service: &Service) -> Result<(), ProgramError> {
     let mut acceptors: Vec<Acceptor> = Vec::new();
     for wanted in &service.addresses {
         // Port 0 means any free port; all addresses share the one that the first got.

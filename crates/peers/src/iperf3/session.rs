@@ -6,7 +6,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use engine::transport::foreign;
+use engine::transport::programs;
 use model::{EndOptions, Role, Spec, TransportName};
 use peer_wire::Turn;
 use peer_wire::iperf3::{Cookie, Fault, PEER, Parameters, REFUSAL, Results, Server, ServerAction};
@@ -17,7 +17,7 @@ use super::streams::{Ran, Streams};
 use super::{output, request, results};
 use crate::line::{Input, Line, Wait};
 use crate::session_deadline::SessionDeadline;
-use crate::{InteropError, Service, acceptor};
+use crate::{ProgramError, Service, acceptor};
 
 /// How long a client may take for each thing that it has to say; iperf3's own server waits as long.
 const MESSAGE_LIMIT: Duration = Duration::from_secs(30);
@@ -76,7 +76,7 @@ pub(super) fn serve(acceptor: &Acceptor, service: &Service, socket: TcpStream, p
 }
 
 impl<'a> Session<'a> {
-    fn conduct(&mut self) -> Result<(), InteropError> {
+    fn conduct(&mut self) -> Result<(), ProgramError> {
         let mut buffer = vec![0; 16 << 10];
         loop {
             let send = std::mem::take(&mut self.turn.send);
@@ -92,7 +92,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn listen(&mut self, buffer: &mut [u8]) -> Result<(), InteropError> {
+    fn listen(&mut self, buffer: &mut [u8]) -> Result<(), ProgramError> {
         let service = self.service;
         let cancelled = || service.stopping();
         let during = "on its control connection";
@@ -105,7 +105,7 @@ impl<'a> Session<'a> {
                 self.machine.ended().map_err(wrong)?;
                 self.turn.actions.push(ServerAction::Done);
             }
-            Err(InteropError::Interrupted) => {
+            Err(ProgramError::Interrupted) => {
                 self.machine.terminate(&mut self.turn);
                 self.turn.actions.push(ServerAction::Terminated);
             }
@@ -114,13 +114,13 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    fn act(&mut self, action: ServerAction) -> Result<Next, InteropError> {
+    fn act(&mut self, action: ServerAction) -> Result<Next, ProgramError> {
         match action {
             ServerAction::Requested(requested) => return self.requested(*requested),
             ServerAction::End => {
                 self.machine.exchange(&mut self.turn).map_err(|error| self.line.peer_error(error))?;
             }
-            ServerAction::PeerResults(_) => {
+            ServerAction::ProgramResults(_) => {
                 let ours = self.results()?;
                 self.machine.results(&ours, &mut self.turn).map_err(|error| self.line.peer_error(error))?;
             }
@@ -130,7 +130,7 @@ impl<'a> Session<'a> {
     }
 
     /// Checks the client's request, accepts its streams and moves the data.
-    fn requested(&mut self, requested: Parameters) -> Result<Next, InteropError> {
+    fn requested(&mut self, requested: Parameters) -> Result<Next, ProgramError> {
         if let Some(users) = &self.service.users
             && !users.admits(requested.token.as_deref())
         {
@@ -177,7 +177,7 @@ impl<'a> Session<'a> {
 
     /// Waits for the lock under which this test's streams can be distinguished from others'; `None` if the test
     /// ends first.
-    fn stream_lock(&mut self, want: StreamSource) -> Result<Option<StreamLock<'a>>, InteropError> {
+    fn stream_lock(&mut self, want: StreamSource) -> Result<Option<StreamLock<'a>>, ProgramError> {
         let acceptor = self.acceptor;
         let deadline = Instant::now() + STREAMS_LIMIT;
         loop {
@@ -210,7 +210,7 @@ impl<'a> Session<'a> {
         stream_lock: &StreamLock<'_>,
         spec: &Spec,
         wide: bool,
-    ) -> Result<Option<Streams>, InteropError> {
+    ) -> Result<Option<Streams>, ProgramError> {
         let mut streams = Streams::new(Role::Passive, spec, wide);
         if !matches!(stream_lock, StreamLock::Datagrams(_)) {
             self.registration.want(streams.wanted());
@@ -244,7 +244,7 @@ impl<'a> Session<'a> {
         stream_lock: &StreamLock<'_>,
         spec: &Spec,
         deadline: Instant,
-    ) -> Result<Option<(u64, OwnedFd)>, InteropError> {
+    ) -> Result<Option<(u64, OwnedFd)>, ProgramError> {
         let Self { line, machine, turn, service, acceptor, registration, .. } = self;
         let mut ended = Ok(false);
         let from = line.peer().ip();
@@ -258,7 +258,7 @@ impl<'a> Session<'a> {
             loop {
                 match registration.streams.recv_timeout(STEP) {
                     Ok((sequence, socket)) => {
-                        foreign::prepare(socket.as_fd(), spec, Role::Passive)?;
+                        programs::prepare(socket.as_fd(), spec, Role::Passive)?;
                         break Some((sequence, OwnedFd::from(socket)));
                     }
                     Err(RecvTimeoutError::Timeout) if keep_waiting() => {}
@@ -267,7 +267,7 @@ impl<'a> Session<'a> {
             }
         };
         match (stream, ended?) {
-            (None, false) => Err(InteropError::Silent {
+            (None, false) => Err(ProgramError::Silent {
                 address: self.line.peer().to_string(),
                 peer: PEER.name,
                 seconds: STREAMS_LIMIT.as_secs(),
@@ -278,7 +278,7 @@ impl<'a> Session<'a> {
     }
 
     /// Starts the client's clock and lets the data flow until the client ends it.
-    fn run(&mut self, streams: Streams) -> Result<Next, InteropError> {
+    fn run(&mut self, streams: Streams) -> Result<Next, ProgramError> {
         let Some((requested, _)) = &self.requested else { return Ok(Next::Over) };
         // The clock starts with this message, so it is sent when the payload is prepared and the threads wait.
         let (start, control) = (std::mem::take(&mut self.turn.send), self.line.socket()?);
@@ -312,7 +312,7 @@ impl<'a> Session<'a> {
                 Ok(expired)
             }
         };
-        let mut over: Option<(Instant, Result<(), InteropError>)> = None;
+        let mut over: Option<(Instant, Result<(), ProgramError>)> = None;
         let streams = streams.keeping_moments(requested.get_server_output);
         let ran = streams.run(first, Duration::ZERO, &mut |_| {}, &mut |signals, elapsed| {
             if let Some((since, _)) = &over {
@@ -371,9 +371,9 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn results(&self) -> Result<Results, InteropError> {
+    fn results(&self) -> Result<Results, ProgramError> {
         let (Some(ran), Some((requested, _))) = (&self.ran, &self.requested) else {
-            return Err(InteropError::Interrupted);
+            return Err(ProgramError::Interrupted);
         };
         let mut results = results::ours(ran);
         if requested.get_server_output {
@@ -392,7 +392,7 @@ fn limit(requested: &Parameters, hold_ns: u64) -> Duration {
 }
 
 /// Receives control messages while streams open; true if the client left in good order.
-fn client_left(line: &mut Line, machine: &mut Server, turn: &mut Turn<ServerAction>) -> Result<bool, InteropError> {
+fn client_left(line: &mut Line, machine: &mut Server, turn: &mut Turn<ServerAction>) -> Result<bool, ProgramError> {
     let mut buffer = [0; 1024];
     match line.try_receive(&mut buffer)? {
         Input::Nothing => Ok(false),

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use engine::transport::{Link, foreign};
+use engine::transport::{Link, programs};
 use engine::{EngineError, Leg, LegTally, Signals, TrialPlan};
 use model::{Direction, Live, Role, Spec, Stop, TransportName};
 
@@ -76,8 +76,8 @@ impl Count {
         let Stop::Blocks(blocks) = spec.stop else { return None };
         let split = spec.flows > 1 && spec.transport == TransportName::Tcp && spec.direction != Direction::Send;
         let moved = |(at, socket)| match sends(role, flow_of(spec, at).1) {
-            true => foreign::acknowledged(OwnedFd::as_fd(socket)).unwrap_or(0) + foreign::unsent(socket.as_fd()),
-            false => foreign::consumed(socket.as_fd()).unwrap_or(0),
+            true => programs::acknowledged(OwnedFd::as_fd(socket)).unwrap_or(0) + programs::unsent(socket.as_fd()),
+            false => programs::consumed(socket.as_fd()).unwrap_or(0),
         };
         let before = || sockets.iter().enumerate().map(moved).collect();
         (split && role == Role::Active).then(|| Self { bytes: blocks * spec.block, before: before() })
@@ -88,7 +88,7 @@ impl Count {
         let mut moved = [0, 0];
         for (at, (socket, before)) in sockets.iter().zip(&self.before).enumerate() {
             let sends = sends(role, flow_of(spec, at).1);
-            let count = if sends { foreign::acknowledged } else { foreign::consumed };
+            let count = if sends { programs::acknowledged } else { programs::consumed };
             moved[usize::from(sends)] += count(socket.as_fd()).unwrap_or(0).saturating_sub(*before);
         }
         moved[0] >= self.bytes && (spec.direction != Direction::Both || moved[1] >= self.bytes)
@@ -146,7 +146,7 @@ impl Streams {
         let process_cpu = ProcessCpu::start();
         let warm_up = Duration::from_nanos(spec.warmup_ns);
         let listen = || -> Vec<Received> { receivers.iter().map(|receivers| receivers.received()).collect() };
-        let read = || -> Vec<Option<u64>> { sockets.iter().map(|socket| foreign::consumed(socket.as_fd())).collect() };
+        let read = || -> Vec<Option<u64>> { sockets.iter().map(|socket| programs::consumed(socket.as_fd())).collect() };
         let read_before = read();
         let mut by_end = None;
         let mut before = (spec.warmup_ns == 0).then(|| vec![Received::default(); receivers.len()]);
@@ -194,8 +194,8 @@ fn links(
             .try_clone()
             .map_err(|error| EngineError::Thread(format!("cannot keep a stream open: {error}; raise `ulimit -n`")))?;
         let link = match udp {
-            true => foreign::datagrams(socket, Header::new(wide, receivers.clone()))?,
-            false => foreign::stream(socket, spec),
+            true => programs::datagrams(socket, Header::new(wide, receivers.clone()))?,
+            false => programs::stream(socket, spec),
         };
         links.push((flow_of(spec, at), link));
     }
@@ -207,7 +207,7 @@ impl Ran {
     /// Waits until the other end's kernel has all that was sent, at most this long.
     pub(super) fn drain(&self, limit: Duration) {
         let deadline = Instant::now() + limit;
-        let waits = |socket: &OwnedFd| foreign::unsent(socket.as_fd()) > 0;
+        let waits = |socket: &OwnedFd| programs::unsent(socket.as_fd()) > 0;
         while self.spec.transport != TransportName::Udp && self.sockets.iter().any(waits) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
         }

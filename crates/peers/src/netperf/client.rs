@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use engine::transport::{Link, foreign};
+use engine::transport::{Link, programs};
 use engine::{Leg, TrialPlan};
 use model::{Direction, Pattern, Role, Spec, Stop, TransportName};
 use peer_wire::Turn;
@@ -16,7 +16,7 @@ use super::unnumbered::{Unnumbered, send_end_marks};
 use super::{STEP, request, results};
 use crate::legs::{self, Ran};
 use crate::line::{Input, Line, Wait, would_block};
-use crate::{InteropError, Sides, TrialObserver, uncounted};
+use crate::{ProgramError, Sides, TrialObserver, uncounted};
 
 /// Time limit for a server's answer, as in netperf.
 const ANSWER_LIMIT: Duration = Duration::from_secs(120);
@@ -50,7 +50,7 @@ pub(super) fn measure(
     host: &str,
     observer: &mut dyn TrialObserver,
     cancel: &AtomicBool,
-) -> Result<Sides, InteropError> {
+) -> Result<Sides, ProgramError> {
     request::request(spec, 0)?;
     let begun = Instant::now();
     let mut calls = parts(spec).map(|part| Call::open(part, host)).collect::<Result<Vec<_>, _>>()?;
@@ -67,7 +67,7 @@ pub(super) fn measure(
     }
     observer.starting(begun.elapsed().as_nanos() as u64);
     let mut cancelled = false;
-    let mut wrong: Option<InteropError> = None;
+    let mut wrong: Option<ProgramError> = None;
     let ran = legs::run(&plan(spec), links, STEP, &mut |report| observer.live(report), &mut |signals, _| {
         if cancel.load(Ordering::SeqCst) {
             cancelled = true;
@@ -110,7 +110,7 @@ pub(super) fn measure(
         far,
         failure: ran.failure.map(|error| error.to_string()),
         elapsed_ns: ran.elapsed_ns,
-        version: crate::PeerProtocol::version(&super::Netperf).unwrap_or_default().into(),
+        version: crate::ProgramProtocol::version(&super::Netperf).unwrap_or_default().into(),
     })
 }
 
@@ -143,7 +143,7 @@ fn plan(spec: &Spec) -> TrialPlan {
 
 impl Call {
     /// Requests a test.
-    fn open(spec: Spec, host: &str) -> Result<Self, InteropError> {
+    fn open(spec: Spec, host: &str) -> Result<Self, ProgramError> {
         let mut line = Line::connect(PEER.name, host, PEER.port, spec.family)?;
         let request = request::request(&spec, if line.peer().is_ipv4() { 4 } else { 6 })?;
         let mut turn = Turn::default();
@@ -153,7 +153,7 @@ impl Call {
     }
 
     /// Waits until the server is ready; returns its data address.
-    fn ready(&mut self, cancel: &AtomicBool) -> Result<SocketAddr, InteropError> {
+    fn ready(&mut self, cancel: &AtomicBool) -> Result<SocketAddr, ProgramError> {
         loop {
             if let ClientAction::Run(ready) = self.next(cancel)? {
                 let mut target = self.line.peer();
@@ -164,7 +164,7 @@ impl Call {
     }
 
     /// Receives control messages while data flows. A server that has reported has closed its data connection.
-    fn poll_control(&mut self) -> Result<(), InteropError> {
+    fn poll_control(&mut self) -> Result<(), ProgramError> {
         if self.counted.is_some() {
             return Ok(());
         }
@@ -179,7 +179,7 @@ impl Call {
     }
 
     /// What the server counted.
-    fn counted(&mut self, cancel: &AtomicBool) -> Result<Counted, InteropError> {
+    fn counted(&mut self, cancel: &AtomicBool) -> Result<Counted, ProgramError> {
         loop {
             match self.counted.take() {
                 Some(counted) => return Ok(counted),
@@ -188,12 +188,12 @@ impl Call {
         }
     }
 
-    fn process(&mut self, bytes: &[u8]) -> Result<(), InteropError> {
+    fn process(&mut self, bytes: &[u8]) -> Result<(), ProgramError> {
         self.machine.receive(bytes, &mut self.turn).map_err(|error| self.line.peer_error(error))
     }
 
     /// The server's next message.
-    fn next(&mut self, cancel: &AtomicBool) -> Result<ClientAction, InteropError> {
+    fn next(&mut self, cancel: &AtomicBool) -> Result<ClientAction, ProgramError> {
         let mut buffer = [0; 1024];
         let cancelled = || cancel.load(Ordering::SeqCst);
         let during = "on its control connection";
@@ -206,7 +206,7 @@ impl Call {
                 Some(count) => self.process(&buffer[..count])?,
                 None => {
                     self.machine.ended().map_err(|error| self.line.peer_error(error))?;
-                    return Err(InteropError::Interrupted);
+                    return Err(ProgramError::Interrupted);
                 }
             }
         }
@@ -229,17 +229,17 @@ fn until(spec: &Spec) -> Spec {
     Spec { stop, ..spec.clone() }
 }
 
-fn open(spec: &Spec, target: SocketAddr) -> Result<(Data, Link), InteropError> {
-    let failed = |source| InteropError::socket("duplicate the connection to", target, source);
+fn open(spec: &Spec, target: SocketAddr) -> Result<(Data, Link), ProgramError> {
+    let failed = |source| ProgramError::socket("duplicate the connection to", target, source);
     if spec.pattern == Pattern::Crr {
-        return Ok((Data::Calls, foreign::callers(spec, target)?));
+        return Ok((Data::Calls, programs::callers(spec, target)?));
     }
-    let socket: OwnedFd = foreign::dial(spec, target, 0)?;
+    let socket: OwnedFd = programs::dial(spec, target, 0)?;
     let kept = socket.try_clone().map_err(failed)?;
     if spec.transport == TransportName::Udp {
-        return Ok((Data::Udp(kept.into()), foreign::datagrams(socket, Unnumbered::default())?));
+        return Ok((Data::Udp(kept.into()), programs::datagrams(socket, Unnumbered::default())?));
     }
-    Ok((Data::Tcp(kept.into()), foreign::stream(socket, spec)))
+    Ok((Data::Tcp(kept.into()), programs::stream(socket, spec)))
 }
 
 /// Ends the data and waits until the server has read everything and closed.

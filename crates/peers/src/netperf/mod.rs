@@ -14,7 +14,7 @@ use std::time::Duration;
 use model::{Program, Spec};
 use peer_wire::netperf::PEER;
 
-use crate::{InteropError, PeerProtocol, ServeOne, Server, Service, Sides, TrialObserver};
+use crate::{ProgramError, ProgramProtocol, ServeOne, Server, Service, Sides, TrialObserver};
 
 /// Interval between checks of the control connection while data flows.
 const STEP: Duration = Duration::from_millis(50);
@@ -22,7 +22,7 @@ const STEP: Duration = Duration::from_millis(50);
 /// The protocol.
 pub(crate) struct Netperf;
 
-impl PeerProtocol for Netperf {
+impl ProgramProtocol for Netperf {
     fn program(&self) -> Program {
         Program::Netperf
     }
@@ -44,7 +44,7 @@ impl PeerProtocol for Netperf {
         Some("netserver 2.6 or 2.7")
     }
 
-    fn check(&self, spec: &Spec) -> Result<(), InteropError> {
+    fn check(&self, spec: &Spec) -> Result<(), ProgramError> {
         request::request(spec, 0).map(|_| ())
     }
 
@@ -54,11 +54,11 @@ impl PeerProtocol for Netperf {
         server: &Server<'_>,
         observer: &mut dyn TrialObserver,
         cancel: &AtomicBool,
-    ) -> Result<Sides, InteropError> {
+    ) -> Result<Sides, ProgramError> {
         client::measure(spec, server.host, observer, cancel)
     }
 
-    fn serve(&self, service: &Service) -> Result<(), InteropError> {
+    fn serve(&self, service: &Service) -> Result<(), ProgramError> {
         session::serve(service)
     }
 

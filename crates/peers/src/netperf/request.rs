@@ -4,7 +4,7 @@ use model::{Direction, EndOptions, Engine, Observe, Pattern, Program, SendBy, Sp
 use peer_wire::netperf::{Direction as Transfer, Flags, Request, Served};
 
 use crate::capabilities::uncarried;
-use crate::{InteropError, Limits};
+use crate::{Limits, ProgramError};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// How long a receiving server waits beyond the requested time, ns; netserver's own value.
@@ -21,7 +21,7 @@ const MOST_DATAGRAM: u64 = 65_507;
 pub(super) const EINVAL: u32 = 22;
 
 /// The request for a server over IP version `ip_version`, or why netperf cannot express the spec.
-pub(super) fn request(spec: &Spec, ip_version: u8) -> Result<Request, InteropError> {
+pub(super) fn request(spec: &Spec, ip_version: u8) -> Result<Request, ProgramError> {
     check(spec)?;
     let udp = spec.transport == TransportName::Udp;
     let exchanges = spec.pattern != Pattern::Stream;
@@ -64,7 +64,7 @@ pub(super) fn request(spec: &Spec, ip_version: u8) -> Result<Request, InteropErr
 }
 
 /// netperf's length of a test: seconds, or a count below zero.
-fn length(spec: &Spec) -> Result<i32, InteropError> {
+fn length(spec: &Spec) -> Result<i32, ProgramError> {
     let count = match spec.stop {
         Stop::TimeNs(ns) | Stop::AboutNs(ns) => return Ok(i32::try_from(ns.div_ceil(SECOND_NS)).unwrap_or(i32::MAX)),
         Stop::Bytes(bytes) => bytes,
@@ -72,12 +72,12 @@ fn length(spec: &Spec) -> Result<i32, InteropError> {
         Stop::Transactions(count) => count,
     };
     let counted = i32::try_from(count).map(|count| -count);
-    counted.map_err(|_| InteropError::unsupported(format!("a count of {count} with netperf"), "use 2147483647 or less"))
+    counted.map_err(|_| ProgramError::unsupported(format!("a count of {count} with netperf"), "use 2147483647 or less"))
 }
 
-fn check(spec: &Spec) -> Result<(), InteropError> {
-    let refuse = |what: &str, remedy: &str| Err(InteropError::unsupported(format!("{what} with netperf"), remedy));
-    spec.check().map_err(|error| InteropError::unsupported("this measurement", error.to_string()))?;
+fn check(spec: &Spec) -> Result<(), ProgramError> {
+    let refuse = |what: &str, remedy: &str| Err(ProgramError::unsupported(format!("{what} with netperf"), remedy));
+    spec.check().map_err(|error| ProgramError::unsupported("this measurement", error.to_string()))?;
     let udp = spec.transport == TransportName::Udp;
     if spec.transport != TransportName::Tcp && !udp {
         return refuse(&format!("`transport {}`", spec.transport), "use TCP, or UDP with `udp`");

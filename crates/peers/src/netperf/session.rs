@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use engine::transport::{Link, foreign};
+use engine::transport::{Link, programs};
 use engine::{Leg, TrialPlan};
 use model::{EndOptions, Pattern, Role, Spec, Stop, TransportName};
 use peer_wire::Turn;
@@ -18,7 +18,7 @@ use super::{STEP, request, results};
 use crate::acceptor::{self, ClientSession};
 use crate::legs::{self, Ran};
 use crate::line::{Input, Line, would_block};
-use crate::{InteropError, Service, plain};
+use crate::{ProgramError, Service, plain};
 
 /// How long a client may be silent between two tests.
 const IDLE_LIMIT: Duration = Duration::from_secs(60);
@@ -49,21 +49,21 @@ enum Next {
 
 /// Serves on all addresses until the service stops. Several clients may be connected at once. Each test is
 /// admitted separately, so a connection counts as unauthenticated all the time.
-pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
+pub(super) fn serve(service: &Service) -> Result<(), ProgramError> {
     check(service)?;
     acceptor::serve(service, PEER.name, &client)
 }
 
 /// Serves the client of a connection that inetd has accepted.
-pub(super) fn serve_one(service: &Service, socket: TcpStream) -> Result<(), InteropError> {
+pub(super) fn serve_one(service: &Service, socket: TcpStream) -> Result<(), ProgramError> {
     check(service)?;
     acceptor::serve_one(service, PEER.name, socket, &client)
 }
 
-fn check(service: &Service) -> Result<(), InteropError> {
+fn check(service: &Service) -> Result<(), ProgramError> {
     match service.limits.rate_bps {
         None => Ok(()),
-        Some(_) => Err(InteropError::unsupported(
+        Some(_) => Err(ProgramError::unsupported(
             "`speak netperf` with `max-rate`",
             "netperf's protocol has no rate; leave one of them out",
         )),
@@ -71,7 +71,7 @@ fn check(service: &Service) -> Result<(), InteropError> {
 }
 
 /// Serves a client to its end.
-fn client(client_session: &mut ClientSession<'_>) -> Result<String, InteropError> {
+fn client(client_session: &mut ClientSession<'_>) -> Result<String, ProgramError> {
     let service = client_session.service;
     // Each test is admitted separately.
     client_session.session_deadline.extend(service.hold());
@@ -86,7 +86,7 @@ fn client(client_session: &mut ClientSession<'_>) -> Result<String, InteropError
 }
 
 impl Session<'_, '_> {
-    fn conduct(&mut self) -> Result<(), InteropError> {
+    fn conduct(&mut self) -> Result<(), ProgramError> {
         let mut buffer = [0; 1024];
         let mut silent = Instant::now() + IDLE_LIMIT;
         loop {
@@ -118,7 +118,7 @@ impl Session<'_, '_> {
     }
 
     /// One test.
-    fn test(&mut self, requested: &Request) -> Result<Next, InteropError> {
+    fn test(&mut self, requested: &Request) -> Result<Next, ProgramError> {
         let spec = request::spec(requested);
         if let Some((number, why)) = request::refusal(requested, &spec, &self.service.limits) {
             return Ok(self.refuse(number, &why));
@@ -167,8 +167,8 @@ impl Session<'_, '_> {
     }
 
     /// Listens for a test's data on the address that the client has reached.
-    fn open(&self, requested: &Request, spec: &Spec) -> Result<(DataListener, Ready), InteropError> {
-        let failed = |source| InteropError::socket("listen for the data of", self.line.peer(), source);
+    fn open(&self, requested: &Request, spec: &Spec) -> Result<(DataListener, Ready), ProgramError> {
+        let failed = |source| ProgramError::socket("listen for the data of", self.line.peer(), source);
         let mut address = self.line.local_address()?;
         address.set_port(requested.data_port);
         let early = EndOptions { sndbuf: spec.far.sndbuf, rcvbuf: spec.far.rcvbuf, ..EndOptions::default() };
@@ -176,16 +176,16 @@ impl Session<'_, '_> {
             let socket = UdpSocket::bind(address).map_err(failed)?;
             // netserver leaves the kernel's sizes where the client names none; netperf prints them.
             let kept = EndOptions { rcvbuf: Some(early.rcvbuf.unwrap_or(0)), ..spec.far.clone() };
-            foreign::prepare(socket.as_fd(), &Spec { far: kept, ..spec.clone() }, Role::Passive)?;
+            programs::prepare(socket.as_fd(), &Spec { far: kept, ..spec.clone() }, Role::Passive)?;
             plain::set_buffers(&socket2::SockRef::from(&socket), &early).map_err(failed)?;
             let address = socket.local_addr().map_err(failed)?;
             let buffers = buffers(socket.as_fd()).map_err(failed)?;
             (DataListener::Udp(socket), address, buffers)
         } else {
-            let listener = TcpListener::from(foreign::listen(address, &early)?);
+            let listener = TcpListener::from(programs::listen(address, &early)?);
             if spec.pattern == Pattern::Crr {
                 // Accepted sockets inherit them.
-                foreign::prepare(listener.as_fd(), spec, Role::Passive)?;
+                programs::prepare(listener.as_fd(), spec, Role::Passive)?;
             }
             let address = listener.local_addr().map_err(failed)?;
             let buffers = buffers(listener.as_fd()).map_err(failed)?;
@@ -218,25 +218,25 @@ impl Session<'_, '_> {
         data_listener: DataListener,
         spec: &Spec,
         ended: &Arc<AtomicBool>,
-    ) -> Result<(Link, Option<UdpSocket>), InteropError> {
+    ) -> Result<(Link, Option<UdpSocket>), ProgramError> {
         let limit = Instant::now() + DATA_LIMIT;
         match data_listener {
             DataListener::Tcp(listener) if spec.pattern == Pattern::Crr => {
-                Ok((foreign::callees(spec, listener)?, None))
+                Ok((programs::callees(spec, listener)?, None))
             }
             DataListener::Tcp(listener) => loop {
                 match plain::next(&listener) {
                     // Connections from other hosts are closed.
                     Some((socket, peer)) if peer.ip() == self.line.peer().ip() => {
-                        foreign::prepare(socket.as_fd(), spec, Role::Passive)?;
-                        return Ok((foreign::stream(socket.into(), spec), None));
+                        programs::prepare(socket.as_fd(), spec, Role::Passive)?;
+                        return Ok((programs::stream(socket.into(), spec), None));
                     }
                     _ => self.keep_waiting(limit)?,
                 }
             },
             DataListener::Udp(socket) => {
                 let client = self.line.peer();
-                let failed = |source| InteropError::socket("receive the data of", client, source);
+                let failed = |source| ProgramError::socket("receive the data of", client, source);
                 socket.set_read_timeout(Some(STEP)).map_err(failed)?;
                 loop {
                     let mut byte = [0];
@@ -244,7 +244,7 @@ impl Session<'_, '_> {
                         Ok((_, peer)) if peer.ip() == self.line.peer().ip() => {
                             socket.connect(peer).map_err(failed)?;
                             let kept = socket.try_clone().map_err(failed)?;
-                            let link = foreign::datagrams(OwnedFd::from(socket), Unnumbered::new(ended.clone()))?;
+                            let link = programs::datagrams(OwnedFd::from(socket), Unnumbered::new(ended.clone()))?;
                             return Ok((link, Some(kept)));
                         }
                         Ok(_) => {
@@ -259,14 +259,14 @@ impl Session<'_, '_> {
     }
 
     /// Lets the data flow until the client ends it, or its time is over.
-    fn run(&mut self, spec: &Spec, link: Link, ended: &AtomicBool) -> Result<engine::LegTally, InteropError> {
+    fn run(&mut self, spec: &Spec, link: Link, ended: &AtomicBool) -> Result<engine::LegTally, ProgramError> {
         let left_ns = self.deadline.saturating_duration_since(Instant::now()).as_nanos() as u64;
         let stop = match spec.stop {
             Stop::TimeNs(ns) => Stop::TimeNs(ns.min(left_ns.max(1))),
             stop => stop,
         };
         let spec = Spec { stop, ..spec.clone() };
-        let mut gone: Option<Result<(), InteropError>> = None;
+        let mut gone: Option<Result<(), ProgramError>> = None;
         let mut buffer = [0; 1024];
         let leg = Leg { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 };
         let plan = TrialPlan {
@@ -307,7 +307,7 @@ impl Session<'_, '_> {
     }
 
     /// Whether to go on waiting for data.
-    fn keep_waiting(&mut self, limit: Instant) -> Result<(), InteropError> {
+    fn keep_waiting(&mut self, limit: Instant) -> Result<(), ProgramError> {
         let mut buffer = [0; 1024];
         match self.line.try_receive(&mut buffer)? {
             Input::Ended => return self.machine.ended().map_err(|error| self.line.peer_error(error)),
@@ -323,8 +323,8 @@ impl Session<'_, '_> {
         Ok(())
     }
 
-    fn silent(&self, limit: Duration, during: &'static str) -> InteropError {
-        InteropError::Silent {
+    fn silent(&self, limit: Duration, during: &'static str) -> ProgramError {
+        ProgramError::Silent {
             address: self.line.peer().to_string(),
             peer: PEER.name,
             seconds: limit.as_secs(),

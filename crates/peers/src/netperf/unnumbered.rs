@@ -4,7 +4,7 @@ use std::net::UdpSocket;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::transport::foreign::Header;
+use engine::transport::programs::Header;
 
 /// Number of end marks: each may be lost.
 const END_MARKS: usize = 3;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use engine::transport::foreign;
+use engine::transport::programs;
 use engine::{Leg, TrialPlan};
 use model::tally::Count;
 use model::{Direction, EndTally, Pattern, Program, Role, Spec, Stop, TransportName};
@@ -15,7 +15,7 @@ use super::options::schedule;
 use crate::capabilities::uncarried;
 use crate::legs::{self, Ran};
 use crate::line::{Input, Line, Wait};
-use crate::{Curve, InteropError, TrialObserver};
+use crate::{Curve, ProgramError, TrialObserver};
 
 /// Time limit for a mark of the receiver.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -25,9 +25,9 @@ const STEP: Duration = Duration::from_millis(50);
 const CLOSE_LIMIT: Duration = Duration::from_secs(1);
 
 /// Refuses what NPtcp's receiver cannot do or has no option for.
-pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
-    let refuse = |what: &str, remedy: &str| Err(InteropError::unsupported(format!("{what} with netpipe"), remedy));
-    spec.check().map_err(|error| InteropError::unsupported("this measurement", error.to_string()))?;
+pub(super) fn check(spec: &Spec) -> Result<(), ProgramError> {
+    let refuse = |what: &str, remedy: &str| Err(ProgramError::unsupported(format!("{what} with netpipe"), remedy));
+    spec.check().map_err(|error| ProgramError::unsupported("this measurement", error.to_string()))?;
     if spec.transport != TransportName::Tcp {
         return refuse(&format!("`transport {}`", spec.transport), "use TCP");
     }
@@ -52,11 +52,11 @@ pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
 }
 
 /// The schedule of both ends for these points.
-pub(super) fn plan(points: &[Spec]) -> Result<Plan, InteropError> {
+pub(super) fn plan(points: &[Spec]) -> Result<Plan, ProgramError> {
     points.iter().try_for_each(check)?;
     let sizes: Vec<u64> = points.iter().map(|point| point.block).collect();
     let Some(found) = schedule(&sizes) else {
-        return Err(InteropError::unsupported(
+        return Err(ProgramError::unsupported(
             "sizes that are not NetPIPE's own with netpipe",
             "use `first`, `to` and `perturbation`, and start NPtcp with the same values for -l, -u and -p",
         ));
@@ -75,9 +75,9 @@ pub(super) fn measure(
     host: &str,
     observer: &mut dyn TrialObserver,
     cancel: &AtomicBool,
-) -> Result<Curve, InteropError> {
+) -> Result<Curve, ProgramError> {
     let plan = plan(points)?;
-    let Some(spec) = points.first().cloned() else { return Err(InteropError::Interrupted) };
+    let Some(spec) = points.first().cloned() else { return Err(ProgramError::Interrupted) };
     let begun = Instant::now();
     let line = Line::open(PEER.name, &spec, host, PEER.port)?;
     let mut turn = Turn::default();
@@ -125,22 +125,22 @@ impl Run {
         self.machine.aim(left.as_secs_f64() / (sizes * trials).max(1) as f64);
     }
 
-    fn conduct(&mut self, cancel: &AtomicBool) -> Result<(), InteropError> {
+    fn conduct(&mut self, cancel: &AtomicBool) -> Result<(), ProgramError> {
         loop {
             let send = std::mem::take(&mut self.turn.send);
             self.line.send(&send)?;
             let actions = std::mem::take(&mut self.turn.actions);
             if cancel.load(Ordering::SeqCst) {
-                return Err(InteropError::Interrupted);
+                return Err(ProgramError::Interrupted);
             }
             if actions.is_empty() {
                 match self.listen(cancel) {
                     // A receiver with other sizes does not expect the end here; keep what was measured.
-                    Err(InteropError::Peer { .. } | InteropError::Silent { .. }) if self.machine.is_quitting() => {
+                    Err(ProgramError::Peer { .. } | ProgramError::Silent { .. }) if self.machine.is_quitting() => {
                         return Ok(());
                     }
                     // NPtcp's -2 ends at the size of its socket buffers.
-                    Err(InteropError::Peer { .. }) if self.machine.is_at_limit() => return Ok(()),
+                    Err(ProgramError::Peer { .. }) if self.machine.is_at_limit() => return Ok(()),
                     heard => heard?,
                 }
             }
@@ -165,7 +165,7 @@ impl Run {
     }
 
     /// Receives the next mark byte by byte, because a message may follow it.
-    fn listen(&mut self, cancel: &AtomicBool) -> Result<(), InteropError> {
+    fn listen(&mut self, cancel: &AtomicBool) -> Result<(), ProgramError> {
         let mut byte = [0];
         let cancelled = || cancel.load(Ordering::SeqCst);
         let during =
@@ -175,19 +175,19 @@ impl Run {
         let wrong = |error| self.line.peer_error(error);
         match heard {
             Some(_) => self.machine.receive(&mut &byte[..], &mut self.turn).map_err(wrong),
-            None => self.machine.ended().map_err(wrong).and(Err(InteropError::Interrupted)),
+            None => self.machine.ended().map_err(wrong).and(Err(ProgramError::Interrupted)),
         }
     }
 
     /// Opens a new connection, as both ends do after each trial of a stream.
-    fn reset(&mut self, cancel: &AtomicBool) -> Result<(), InteropError> {
+    fn reset(&mut self, cancel: &AtomicBool) -> Result<(), ProgramError> {
         let deadline = Instant::now() + SILENCE;
         let over = || cancel.load(Ordering::SeqCst) || Instant::now() > deadline;
         self.line.finish_and_wait(CLOSE_LIMIT);
         loop {
             // NPtcp reopens its port, which may take long on a busy host.
             self.line = match Line::open(PEER.name, &self.spec, &self.host, PEER.port) {
-                Err(InteropError::Unreachable { .. }) if !over() => {
+                Err(ProgramError::Unreachable { .. }) if !over() => {
                     std::thread::sleep(STEP);
                     continue;
                 }
@@ -209,13 +209,13 @@ impl Run {
         }
     }
 
-    fn silent(&self, during: &'static str) -> InteropError {
+    fn silent(&self, during: &'static str) -> ProgramError {
         let address = self.line.peer().to_string();
-        InteropError::Silent { address, peer: PEER.name, seconds: SILENCE.as_secs(), during }
+        ProgramError::Silent { address, peer: PEER.name, seconds: SILENCE.as_secs(), during }
     }
 
     /// Lets the engine move a trial's messages.
-    fn exchange(&mut self, exchange: &Exchange, cancel: &AtomicBool) -> Result<(), InteropError> {
+    fn exchange(&mut self, exchange: &Exchange, cancel: &AtomicBool) -> Result<(), ProgramError> {
         let count = u64::from(exchange.count);
         // The exchanges before the first size are always round trips.
         let (pattern, stop) = match exchange.mode {
@@ -241,7 +241,7 @@ impl Run {
             path: engine::PathTimes::default(),
             spec,
         };
-        let link = foreign::stream(self.line.socket()?, &plan.spec);
+        let link = programs::stream(self.line.socket()?, &plan.spec);
         let Ran { legs: ran, .. } = legs::run(&plan, vec![link], STEP, &mut |_| {}, &mut |signals, _| {
             if cancel.load(Ordering::SeqCst) {
                 signals.abort();
@@ -250,14 +250,14 @@ impl Run {
         self.line.restore_blocking()?;
         // An interrupted trial is not kept.
         if cancel.load(Ordering::SeqCst) {
-            return Err(InteropError::Interrupted);
+            return Err(ProgramError::Interrupted);
         }
         let tally = ran.legs.into_iter().next().unwrap_or_default();
         if let Some(error) = ran.failure {
             return Err(error.into());
         }
         if tally.stalled {
-            return Err(InteropError::Silent {
+            return Err(ProgramError::Silent {
                 address: self.line.peer().to_string(),
                 peer: PEER.name,
                 seconds: self.spec.stall_ns / 1_000_000_000,

@@ -11,12 +11,12 @@ use model::{Program, Spec};
 use peer_wire::netpipe::PEER;
 
 use self::options::Options;
-use crate::{Curve, InteropError, PeerProtocol, Server, Service, TrialObserver};
+use crate::{Curve, ProgramError, ProgramProtocol, Server, Service, TrialObserver};
 
 /// The protocol.
 pub(crate) struct NetPipe;
 
-impl PeerProtocol for NetPipe {
+impl ProgramProtocol for NetPipe {
     fn program(&self) -> Program {
         Program::Netpipe
     }
@@ -38,11 +38,11 @@ impl PeerProtocol for NetPipe {
         Some("NetPIPE 3 (NPtcp)")
     }
 
-    fn check(&self, spec: &Spec) -> Result<(), InteropError> {
+    fn check(&self, spec: &Spec) -> Result<(), ProgramError> {
         client::check(spec)
     }
 
-    fn check_curve(&self, points: &[Spec]) -> Result<(), InteropError> {
+    fn check_curve(&self, points: &[Spec]) -> Result<(), ProgramError> {
         client::plan(points).map(|_| ())
     }
 
@@ -52,15 +52,15 @@ impl PeerProtocol for NetPipe {
         server: &Server<'_>,
         observer: &mut dyn TrialObserver,
         cancel: &AtomicBool,
-    ) -> Result<Curve, InteropError> {
+    ) -> Result<Curve, ProgramError> {
         client::measure(points, server.host, observer, cancel)
     }
 
-    fn check_options(&self, options: &str) -> Result<(), InteropError> {
+    fn check_options(&self, options: &str) -> Result<(), ProgramError> {
         Options::parse(options).map(|_| ())
     }
 
-    fn serve(&self, service: &Service) -> Result<(), InteropError> {
+    fn serve(&self, service: &Service) -> Result<(), ProgramError> {
         server::serve(service)
     }
 }

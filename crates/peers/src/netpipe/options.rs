@@ -3,7 +3,7 @@
 use model::NetpipeSizes;
 use peer_wire::netpipe::{Mode, Plan};
 
-use crate::InteropError;
+use crate::ProgramError;
 
 /// First size of a run whose messages are checked.
 const FIRST_CHECKED: u64 = 5;
@@ -21,15 +21,15 @@ pub(super) struct Options {
 
 impl Options {
     /// Parses NPtcp's options, such as `-s -u 1000`; an empty text means the defaults.
-    pub(super) fn parse(text: &str) -> Result<Self, InteropError> {
-        let refuse = |what: String, remedy: &str| Err(InteropError::unsupported(what, remedy));
+    pub(super) fn parse(text: &str) -> Result<Self, ProgramError> {
+        let refuse = |what: String, remedy: &str| Err(ProgramError::unsupported(what, remedy));
         let mut options = Self { mode: Mode::PingPong, reset: false, integrity: false, sizes: NetpipeSizes::DEFAULT };
         let mut arguments = text.split_whitespace();
         while let Some(argument) = arguments.next() {
             let mut number = |least: u64| {
                 let value = arguments.next().and_then(|value| value.parse().ok());
                 value.filter(|value| (least..=MOST).contains(value)).ok_or_else(|| {
-                    InteropError::unsupported(
+                    ProgramError::unsupported(
                         format!("NPtcp's {argument} without a number"),
                         format!("give a number from {least} to {MOST} after it"),
                     )

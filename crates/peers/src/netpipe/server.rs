@@ -6,14 +6,14 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use peer_wire::netpipe::{Action, Exchange, MARK, Mode, Netpipe, PEER, Plan, Role};
-use peer_wire::{SpeakError, Turn};
+use peer_wire::{Turn, WireError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
 use super::options::Options;
 use crate::session_deadline::{SessionDeadline, SessionDeadlines};
-use crate::{InteropError, Service, acceptor, plain};
+use crate::{ProgramError, Service, acceptor, plain};
 
 const MARK_BYTES: usize = MARK.len();
 /// Time limit for a transmitter's first mark, which NPtcp sends at once.
@@ -26,9 +26,9 @@ const STEP: Duration = Duration::from_millis(50);
 const SILENCE: Duration = Duration::from_secs(30);
 
 /// Serves on all addresses until the service stops.
-pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
+pub(super) fn serve(service: &Service) -> Result<(), ProgramError> {
     if service.limits.rate_bps.is_some() {
-        return Err(InteropError::unsupported(
+        return Err(ProgramError::unsupported(
             "`speak netpipe` with `max-rate`",
             "NetPIPE has no rate limit; leave one of them out",
         ));
@@ -149,13 +149,13 @@ impl<'a> Session<'a> {
         session_deadline: &'a SessionDeadline,
         socket: TcpStream,
         peer: SocketAddr,
-    ) -> Result<Self, InteropError> {
+    ) -> Result<Self, ProgramError> {
         prepare(&socket, peer)?;
         Ok(Self { service, listener, session_deadline, socket, peer, message: Vec::new(), ahead: Vec::new() })
     }
 
     /// Answers until the transmitter quits; how many sizes it measured.
-    fn conduct(mut self, plan: Plan) -> Result<u32, InteropError> {
+    fn conduct(mut self, plan: Plan) -> Result<u32, ProgramError> {
         let mut turn = Turn::default();
         let mut machine = Netpipe::open(Role::Receiver, plan, &mut turn);
         let mut points = 0;
@@ -201,7 +201,7 @@ impl<'a> Session<'a> {
     }
 
     /// Moves messages as this end of NPtcp does.
-    fn exchange(&mut self, exchange: &Exchange) -> Result<(), InteropError> {
+    fn exchange(&mut self, exchange: &Exchange) -> Result<(), ProgramError> {
         let size = usize::try_from(exchange.bytes).unwrap_or(usize::MAX);
         if self.message.len() < size {
             self.message.resize(size, 0);
@@ -214,7 +214,7 @@ impl<'a> Session<'a> {
             self.take(&mut message[..size])?;
             if let Some(at) = exchange.first_wrong(&message[..size]) {
                 let what = format!("a message of {size} bytes differs from the sent one at byte {at}");
-                return Err(self.peer_error(SpeakError { peer: PEER.name, step: "during an exchange", what }));
+                return Err(self.peer_error(WireError { peer: PEER.name, step: "during an exchange", what }));
             }
             if exchange.mode == Mode::PingPong { self.send(&message[..size]) } else { Ok(()) }
         });
@@ -223,13 +223,13 @@ impl<'a> Session<'a> {
     }
 
     /// Fills a message.
-    fn take(&mut self, message: &mut [u8]) -> Result<(), InteropError> {
+    fn take(&mut self, message: &mut [u8]) -> Result<(), ProgramError> {
         let mut filled = self.ahead.len().min(message.len());
         message[..filled].copy_from_slice(&self.ahead[..filled]);
         self.ahead.drain(..filled);
         while filled < message.len() {
             let Some(count) = self.receive(&mut message[filled..])? else {
-                return Err(InteropError::socket("receive from", self.peer, ErrorKind::UnexpectedEof));
+                return Err(ProgramError::socket("receive from", self.peer, ErrorKind::UnexpectedEof));
             };
             filled += count;
         }
@@ -237,7 +237,7 @@ impl<'a> Session<'a> {
     }
 
     /// Goes on with the transmitter's next connection.
-    fn reconnect(&mut self) -> Result<(), InteropError> {
+    fn reconnect(&mut self) -> Result<(), ProgramError> {
         self.ahead.clear();
         let _ = self.socket.shutdown(Shutdown::Both);
         let silent = Instant::now() + SILENCE;
@@ -255,31 +255,31 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn send(&mut self, bytes: &[u8]) -> Result<(), InteropError> {
-        self.socket.write_all(bytes).map_err(|source| InteropError::socket("send to", self.peer, source))
+    fn send(&mut self, bytes: &[u8]) -> Result<(), ProgramError> {
+        self.socket.write_all(bytes).map_err(|source| ProgramError::socket("send to", self.peer, source))
     }
 
     /// Reads the next bytes; `None` at the end.
-    fn receive(&mut self, into: &mut [u8]) -> Result<Option<usize>, InteropError> {
+    fn receive(&mut self, into: &mut [u8]) -> Result<Option<usize>, ProgramError> {
         let silent = Instant::now() + SILENCE;
         loop {
             match self.socket.read(into) {
                 Ok(0) => return Ok(None),
                 Ok(count) => return Ok(Some(count)),
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-                Err(source) => return Err(InteropError::socket("receive from", self.peer, source)),
+                Err(source) => return Err(ProgramError::socket("receive from", self.peer, source)),
             }
             self.keep_waiting(silent)?;
         }
     }
 
     /// Whether to go on waiting.
-    fn keep_waiting(&self, silent: Instant) -> Result<(), InteropError> {
+    fn keep_waiting(&self, silent: Instant) -> Result<(), ProgramError> {
         if self.session_deadline.was_cut() || self.service.stopping() {
-            return Err(InteropError::Interrupted);
+            return Err(ProgramError::Interrupted);
         }
         if Instant::now() > silent {
-            return Err(InteropError::Silent {
+            return Err(ProgramError::Silent {
                 address: self.peer.to_string(),
                 peer: PEER.name,
                 seconds: SILENCE.as_secs(),
@@ -289,14 +289,14 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    fn peer_error(&self, error: SpeakError) -> InteropError {
-        InteropError::Peer { address: self.peer.to_string(), error }
+    fn peer_error(&self, error: WireError) -> ProgramError {
+        ProgramError::Peer { address: self.peer.to_string(), error }
     }
 }
 
 /// Sets NPtcp's options and our timeouts.
-fn prepare(socket: &TcpStream, peer: SocketAddr) -> Result<(), InteropError> {
-    let failed = |source| InteropError::socket("prepare the connection to", peer, source);
+fn prepare(socket: &TcpStream, peer: SocketAddr) -> Result<(), ProgramError> {
+    let failed = |source| ProgramError::socket("prepare the connection to", peer, source);
     socket.set_nodelay(true).map_err(failed)?;
     socket.set_read_timeout(Some(STEP)).map_err(failed)?;
     socket.set_write_timeout(Some(SILENCE)).map_err(failed)

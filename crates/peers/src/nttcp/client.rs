@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use engine::transport::at_port;
 use model::{Role, Spec, TransportName};
 use peer_wire::nttcp::{FIRST_DATA_PORT, Local, LocalAction, Options, PEER, Statistics};
-use peer_wire::{SpeakError, Turn};
+use peer_wire::{Turn, WireError};
 
 use super::{MARK, request, results, sort};
 use crate::line::{Input, Line, Wait};
 use crate::marks::{MarkTimes, MarkedDatagrams, stop_at_end};
 use crate::plain::{self, Moved, Work};
-use crate::{InteropError, Sides, TrialObserver};
+use crate::{ProgramError, Sides, TrialObserver};
 
 /// How long the remote side may take for each thing that it has to say or do.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
@@ -45,7 +45,7 @@ pub(super) fn measure(
     host: &str,
     observer: &mut dyn TrialObserver,
     cancel: &AtomicBool,
-) -> Result<Sides, InteropError> {
+) -> Result<Sides, ProgramError> {
     let options = request::options(spec)?;
     let begun = Instant::now();
     let line = Line::connect(PEER.name, host, PEER.port, spec.family)?;
@@ -74,13 +74,13 @@ pub(super) fn measure(
 }
 
 impl Session<'_> {
-    fn flush(&mut self) -> Result<(), InteropError> {
+    fn flush(&mut self) -> Result<(), ProgramError> {
         let send = std::mem::take(&mut self.turn.send);
         self.line.send(&send)
     }
 
     /// Processes what the remote side sent.
-    fn take(&mut self, heard: &[u8]) -> Result<(), InteropError> {
+    fn take(&mut self, heard: &[u8]) -> Result<(), ProgramError> {
         self.machine.receive(heard, &mut self.turn).map_err(|error| self.line.peer_error(error))?;
         for action in std::mem::take(&mut self.turn.actions) {
             match action {
@@ -97,7 +97,7 @@ impl Session<'_> {
     }
 
     /// Waits for the remote side's next message.
-    fn receive_next(&mut self, limit: Duration, during: &'static str) -> Result<(), InteropError> {
+    fn receive_next(&mut self, limit: Duration, during: &'static str) -> Result<(), ProgramError> {
         let (mut buffer, cancel) = ([0; 4096], self.cancel);
         let cancelled = || cancel.load(Ordering::SeqCst);
         let wait = Wait { program: PEER.name, limit, during, cancelled: &cancelled };
@@ -108,8 +108,8 @@ impl Session<'_> {
     }
 
     /// The remote side closed the connection: its last verbose line has the reason, if there is one.
-    fn left(&self) -> InteropError {
-        let closed = |what| SpeakError { peer: PEER.name, step: "before it reported statistics", what };
+    fn left(&self) -> ProgramError {
+        let closed = |what| WireError { peer: PEER.name, step: "before it reported statistics", what };
         let ended = self.machine.ended(true).err();
         let error = match (&self.verbose_line, ended) {
             (Some(line), _) => closed(format!("'{}', and closed the connection", line.escape_debug())),
@@ -120,7 +120,7 @@ impl Session<'_> {
     }
 
     /// Opens the data socket and waits until the remote side uses it.
-    fn listen(&mut self, options: &Options) -> Result<OwnedFd, InteropError> {
+    fn listen(&mut self, options: &Options) -> Result<OwnedFd, ProgramError> {
         let (here, peer) = (self.line.local_address()?.ip(), self.line.peer().ip());
         let ports = FIRST_DATA_PORT..FIRST_DATA_PORT + PORTS;
         let deadline = Instant::now() + ANSWER_LIMIT;
@@ -136,9 +136,9 @@ impl Session<'_> {
         };
         match socket {
             Some(socket) => Ok(socket),
-            None if self.cancel.load(Ordering::SeqCst) => Err(InteropError::Interrupted),
+            None if self.cancel.load(Ordering::SeqCst) => Err(ProgramError::Interrupted),
             None if self.ended => Err(self.left()),
-            None => Err(InteropError::Silent {
+            None => Err(ProgramError::Silent {
                 address: self.line.peer().to_string(),
                 peer: PEER.name,
                 seconds: ANSWER_LIMIT.as_secs(),
@@ -147,8 +147,8 @@ impl Session<'_> {
         }
     }
 
-    fn listening(&mut self, address: std::io::Result<SocketAddr>) -> Result<(), InteropError> {
-        let address = address.map_err(|source| InteropError::socket("receive data from", self.line.peer(), source))?;
+    fn listening(&mut self, address: std::io::Result<SocketAddr>) -> Result<(), ProgramError> {
+        let address = address.map_err(|source| ProgramError::socket("receive data from", self.line.peer(), source))?;
         self.machine.listening(address.port(), &mut self.turn).map_err(|error| self.line.peer_error(error))?;
         self.flush()
     }
@@ -165,7 +165,7 @@ impl Session<'_> {
     }
 
     /// Connects to where the remote side listens.
-    fn dial(&mut self) -> Result<OwnedFd, InteropError> {
+    fn dial(&mut self) -> Result<OwnedFd, ProgramError> {
         let port = loop {
             if let Some(port) = self.port {
                 break port;
@@ -175,7 +175,7 @@ impl Session<'_> {
         plain::dial(self.spec, at_port(self.line.peer(), port), 0)
     }
 
-    fn run(&mut self, socket: OwnedFd, observer: &mut dyn TrialObserver) -> Result<Moved, InteropError> {
+    fn run(&mut self, socket: OwnedFd, observer: &mut dyn TrialObserver) -> Result<Moved, ProgramError> {
         let work = Work::new(self.spec, Role::Active);
         let mut live = |report| observer.live(report);
         let mark_times = Arc::new(MarkTimes::default());
@@ -193,7 +193,7 @@ impl Session<'_> {
     }
 
     /// Waits for the remote side's statistics; sends end marks again, because they may be lost.
-    fn statistics(&mut self, moved: &Moved) -> Result<Statistics, InteropError> {
+    fn statistics(&mut self, moved: &Moved) -> Result<Statistics, ProgramError> {
         let marks = plain::sends(self.spec, Role::Active) && self.spec.transport == TransportName::Udp;
         let mut left = if marks { END_MARKS - 1 } else { 0 };
         loop {
@@ -202,7 +202,7 @@ impl Session<'_> {
             }
             let limit = if left > 0 { MARK_GAP } else { ANSWER_LIMIT };
             match self.receive_next(limit, "while its statistics were expected") {
-                Err(InteropError::Silent { .. }) if left > 0 => {
+                Err(ProgramError::Silent { .. }) if left > 0 => {
                     left -= 1;
                     moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &MARK));
                 }

@@ -12,7 +12,7 @@ use model::{Program, Spec, Stop};
 use peer_wire::nttcp::{Datagrams, PEER, Seen};
 
 use crate::marks::DatagramKind;
-use crate::{InteropError, PeerProtocol, ServeOne, Server, Service, Sides, TrialObserver};
+use crate::{ProgramError, ProgramProtocol, ServeOne, Server, Service, Sides, TrialObserver};
 
 /// The protocol.
 pub(crate) struct Nttcp;
@@ -24,7 +24,7 @@ const MARK: [u8; 4] = [0; 4];
 /// System calls that a sender and a receiver make for the marks, as nttcp counts them.
 const MARK_CALLS: [u64; 2] = [3, 1];
 
-impl PeerProtocol for Nttcp {
+impl ProgramProtocol for Nttcp {
     fn program(&self) -> Program {
         Program::Nttcp
     }
@@ -41,7 +41,7 @@ impl PeerProtocol for Nttcp {
         &["transfer"]
     }
 
-    fn check(&self, spec: &Spec) -> Result<(), InteropError> {
+    fn check(&self, spec: &Spec) -> Result<(), ProgramError> {
         request::options(spec).map(drop)
     }
 
@@ -55,11 +55,11 @@ impl PeerProtocol for Nttcp {
         server: &Server<'_>,
         observer: &mut dyn TrialObserver,
         cancel: &AtomicBool,
-    ) -> Result<Sides, InteropError> {
+    ) -> Result<Sides, ProgramError> {
         client::measure(spec, server.host, observer, cancel)
     }
 
-    fn serve(&self, service: &Service) -> Result<(), InteropError> {
+    fn serve(&self, service: &Service) -> Result<(), ProgramError> {
         server::serve(service)
     }
 

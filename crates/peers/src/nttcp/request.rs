@@ -4,7 +4,7 @@ use model::{Direction, EndOptions, Observe, Pattern, Program, Spec, Stop, Transp
 use peer_wire::nttcp::{Options, SEPARATED_FORMAT};
 
 use crate::capabilities::{Capabilities, ONE_DIRECTION};
-use crate::{InteropError, Limits};
+use crate::{Limits, ProgramError};
 
 /// nttcp's own bounds, exclusive: bytes of a buffer, buffers, microseconds between writes.
 const BYTES_LIMIT: u64 = 100_000_000;
@@ -29,7 +29,7 @@ const CAPABILITIES: Capabilities = Capabilities {
 };
 
 /// The options for the remote side.
-pub(super) fn options(spec: &Spec) -> Result<Options, InteropError> {
+pub(super) fn options(spec: &Spec) -> Result<Options, ProgramError> {
     let refuse = |what: &str, remedy: &str| Err(CAPABILITIES.unsupported(what, remedy));
     CAPABILITIES.check(spec)?;
     if spec.direction == Direction::Both {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use engine::transport::at_port;
 use model::{Role, Spec};
 use peer_wire::nttcp::{FIRST_DATA_PORT, Options, PEER, Remote, RemoteAction, Statistics};
-use peer_wire::{SpeakError, Turn};
+use peer_wire::{Turn, WireError};
 use socket2::SockRef;
 
 use super::{MARK, checked, request, results, sort};
@@ -16,7 +16,7 @@ use crate::acceptor::{self, ClientSession};
 use crate::line::Wait;
 use crate::marks::{MarkTimes, MarkedDatagrams, stop_at_end};
 use crate::plain::{self, Work};
-use crate::{InteropError, Service};
+use crate::{ProgramError, Service};
 
 /// How long a client may take for each thing that it has to say or do. nttcp waits 80 s for a connection.
 const MESSAGE_LIMIT: Duration = Duration::from_secs(30);
@@ -29,16 +29,16 @@ const END_MARKS: u32 = 3;
 const CLOSE_LIMIT: Duration = Duration::from_secs(1);
 
 /// Serves until the service stops.
-pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
+pub(super) fn serve(service: &Service) -> Result<(), ProgramError> {
     acceptor::serve(service, PEER.name, &client)
 }
 
 /// Serves the client of a connection that inetd has accepted.
-pub(super) fn serve_one(service: &Service, socket: TcpStream) -> Result<(), InteropError> {
+pub(super) fn serve_one(service: &Service, socket: TcpStream) -> Result<(), ProgramError> {
     acceptor::serve_one(service, PEER.name, socket, &client)
 }
 
-fn client(client_session: &mut ClientSession<'_>) -> Result<String, InteropError> {
+fn client(client_session: &mut ClientSession<'_>) -> Result<String, ProgramError> {
     Session { client_session, machine: Remote::default(), turn: Turn::default() }.conduct()
 }
 
@@ -49,14 +49,14 @@ struct Session<'a, 'g> {
 }
 
 impl Session<'_, '_> {
-    fn conduct(mut self) -> Result<String, InteropError> {
+    fn conduct(mut self) -> Result<String, ProgramError> {
         let served = self.serve();
         // Send what the state machine queued, also after an error.
         let _ = self.flush();
         served
     }
 
-    fn flush(&mut self) -> Result<(), InteropError> {
+    fn flush(&mut self) -> Result<(), ProgramError> {
         let send = std::mem::take(&mut self.turn.send);
         self.client_session.line.send(&send)
     }
@@ -68,7 +68,7 @@ impl Session<'_, '_> {
     }
 
     /// The client's next request.
-    fn next(&mut self) -> Result<RemoteAction, InteropError> {
+    fn next(&mut self) -> Result<RemoteAction, ProgramError> {
         let mut buffer = [0; 1024];
         while self.turn.actions.is_empty() {
             let ended = || self.machine.ended();
@@ -78,11 +78,11 @@ impl Session<'_, '_> {
         Ok(self.turn.actions.remove(0))
     }
 
-    fn peer_error(&self, error: SpeakError) -> InteropError {
+    fn peer_error(&self, error: WireError) -> ProgramError {
         self.client_session.line.peer_error(error)
     }
 
-    fn serve(&mut self) -> Result<String, InteropError> {
+    fn serve(&mut self) -> Result<String, ProgramError> {
         let requested = loop {
             if let RemoteAction::Requested(requested) = self.next()? {
                 break requested;
@@ -130,7 +130,7 @@ impl Session<'_, '_> {
     }
 
     /// Listens for the client's data and waits until it comes.
-    fn listen(&mut self, requested: &Options, spec: &Spec) -> Result<OwnedFd, InteropError> {
+    fn listen(&mut self, requested: &Options, spec: &Spec) -> Result<OwnedFd, ProgramError> {
         let (here, peer) = (self.client_session.here.ip(), self.client_session.line.peer().ip());
         let data = if requested.udp {
             let socket = plain::bind(here, PORTS, &spec.far)?;
@@ -149,8 +149,8 @@ impl Session<'_, '_> {
         Ok(socket)
     }
 
-    fn listening(&mut self, address: std::io::Result<SocketAddr>) -> Result<u16, InteropError> {
-        let failed = |source| InteropError::socket("receive data from", self.client_session.line.peer(), source);
+    fn listening(&mut self, address: std::io::Result<SocketAddr>) -> Result<u16, ProgramError> {
+        let failed = |source| ProgramError::socket("receive data from", self.client_session.line.peer(), source);
         let port = address.map_err(failed)?.port();
         self.machine.listening(port, &mut self.turn).map_err(|error| self.peer_error(error))?;
         self.flush()?;
@@ -165,7 +165,7 @@ impl Session<'_, '_> {
     }
 
     /// Connects to where the client listens.
-    fn dial(&mut self, requested: &Options, spec: &Spec) -> Result<OwnedFd, InteropError> {
+    fn dial(&mut self, requested: &Options, spec: &Spec) -> Result<OwnedFd, ProgramError> {
         self.flush()?;
         let port = loop {
             if let RemoteAction::Transmit(port) = self.next()? {
@@ -178,7 +178,7 @@ impl Session<'_, '_> {
     }
 
     /// Sends verbose lines about the data connection.
-    fn ready(&mut self, requested: &Options, socket: &OwnedFd, port: u16) -> Result<(), InteropError> {
+    fn ready(&mut self, requested: &Options, socket: &OwnedFd, port: u16) -> Result<(), ProgramError> {
         let socket = SockRef::from(socket);
         for (what, bytes) in [("send", socket.send_buffer_size()), ("receive", socket.recv_buffer_size())] {
             if let Ok(bytes) = bytes {
@@ -198,7 +198,7 @@ impl Session<'_, '_> {
         socket: OwnedFd,
         requested: &Options,
         spec: &Spec,
-    ) -> Result<(Statistics, Vec<OwnedFd>), InteropError> {
+    ) -> Result<(Statistics, Vec<OwnedFd>), ProgramError> {
         let work = Work::new(spec, Role::Passive);
         let mark_times = Arc::new(MarkTimes::default());
         let mut on_step = stop_at_end(mark_times.clone(), self.client_session.may_continue());
@@ -227,13 +227,13 @@ impl Session<'_, '_> {
     }
 
     /// Moves data with content checks (`-c`).
-    fn compare(&mut self, socket: &OwnedFd, requested: &Options) -> Result<Statistics, InteropError> {
+    fn compare(&mut self, socket: &OwnedFd, requested: &Options) -> Result<Statistics, ProgramError> {
         let (peer, service) = (self.client_session.line.peer(), self.client_session.service);
         let compared = {
             let mut may_continue = self.client_session.may_continue();
             checked::run(socket, requested, &mut || !may_continue())
         };
-        let (counted, wrong) = compared.map_err(|source| InteropError::socket("compare data with", peer, source))?;
+        let (counted, wrong) = compared.map_err(|source| ProgramError::socket("compare data with", peer, source))?;
         if wrong > 0 {
             self.verbose_line(requested, &format!("{wrong} bytes differ"));
             (service.log)(&format!("{peer}: {} sent {wrong} bytes that differ from the pattern", PEER.name));
@@ -260,6 +260,6 @@ impl Session<'_, '_> {
         let service = self.client_session.service;
         let cancelled = || service.stopping();
         let wait = Wait { program: PEER.name, limit, during: "at the end", cancelled: &cancelled };
-        !matches!(self.client_session.line.wait(&mut [0; 64], &wait), Ok(Some(_)) | Err(InteropError::Silent { .. }))
+        !matches!(self.client_session.line.wait(&mut [0; 64], &wait), Ok(Some(_)) | Err(ProgramError::Silent { .. }))
     }
 }

@@ -16,7 +16,7 @@ use super::{request, results, sort};
 use crate::line::{Input, Line, Wait};
 use crate::marks::{MarkTimes, MarkedDatagrams, stop_at_end};
 use crate::plain::{self, Moved, Work};
-use crate::{InteropError, Sides, TrialObserver};
+use crate::{ProgramError, Sides, TrialObserver};
 
 /// How long the server may take for each thing that it has to say or do.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
@@ -49,7 +49,7 @@ pub(super) fn measure(
     host: &str,
     observer: &mut dyn TrialObserver,
     cancel: &AtomicBool,
-) -> Result<Sides, InteropError> {
+) -> Result<Sides, ProgramError> {
     let begun = Instant::now();
     let line = Line::connect(PEER.name, host, PEER.port, spec.family)?;
     // nuttcp's own ports are consecutive as well.
@@ -92,7 +92,7 @@ pub(super) fn measure(
 
 impl DataListener {
     /// Listens on one port per connection, consecutive; returns the first.
-    fn open(spec: &Spec, here: IpAddr, first: u16) -> Result<(Self, u16), InteropError> {
+    fn open(spec: &Spec, here: IpAddr, first: u16) -> Result<(Self, u16), ProgramError> {
         let mut last = None;
         for port in (first..=u16::MAX).take(usize::from(PORTS)) {
             let opened = match spec.transport == TransportName::Udp {
@@ -107,18 +107,18 @@ impl DataListener {
                 Err(error) => last = Some(error),
             }
         }
-        Err(last.unwrap_or(InteropError::Interrupted))
+        Err(last.unwrap_or(ProgramError::Interrupted))
     }
 }
 
 impl Session<'_> {
-    fn flush(&mut self) -> Result<(), InteropError> {
+    fn flush(&mut self) -> Result<(), ProgramError> {
         let send = std::mem::take(&mut self.turn.send);
         self.line.send(&send)
     }
 
     /// Processes what the server sent.
-    fn take(&mut self, heard: &[u8]) -> Result<(), InteropError> {
+    fn take(&mut self, heard: &[u8]) -> Result<(), ProgramError> {
         self.version = self.version.take().or_else(|| version(heard));
         self.machine.receive(heard, &mut self.turn).map_err(|error| self.line.peer_error(error))?;
         self.run |= std::mem::take(&mut self.turn.actions).contains(&ClientAction::Run);
@@ -126,7 +126,7 @@ impl Session<'_> {
     }
 
     /// Waits for the server's next message; false at the end of the connection.
-    fn receive_next(&mut self, limit: Duration, during: &'static str) -> Result<bool, InteropError> {
+    fn receive_next(&mut self, limit: Duration, during: &'static str) -> Result<bool, ProgramError> {
         let (mut buffer, cancel) = ([0; 4096], self.cancel);
         let cancelled = || cancel.load(Ordering::SeqCst);
         let wait = Wait { program: PEER.name, limit, during, cancelled: &cancelled };
@@ -137,7 +137,7 @@ impl Session<'_> {
     }
 
     /// Sends the request and waits until the server accepts it.
-    fn negotiate(&mut self) -> Result<(), InteropError> {
+    fn negotiate(&mut self) -> Result<(), ProgramError> {
         self.flush()?;
         while !self.run {
             if !self.receive_next(ANSWER_LIMIT, "while its OK was expected")? {
@@ -147,13 +147,13 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn dial(&mut self, port: u16) -> Result<Vec<OwnedFd>, InteropError> {
+    fn dial(&mut self, port: u16) -> Result<Vec<OwnedFd>, ProgramError> {
         let (spec, host) = (self.spec, self.line.peer());
         (0..spec.flows).map(|flow| plain::dial(spec, at_port(host, port + flow as u16), flow)).collect()
     }
 
     /// Waits until the server has connected, or sent its first datagram.
-    fn receive(&mut self, data_listener: DataListener) -> Result<Vec<OwnedFd>, InteropError> {
+    fn receive(&mut self, data_listener: DataListener) -> Result<Vec<OwnedFd>, ProgramError> {
         let (spec, peer, deadline) = (self.spec, self.line.peer().ip(), Instant::now() + ANSWER_LIMIT);
         let mut keep_waiting = || self.waits(deadline);
         let sockets = match data_listener {
@@ -167,10 +167,10 @@ impl Session<'_> {
         };
         match sockets {
             Some(sockets) => Ok(sockets),
-            None if self.cancel.load(Ordering::SeqCst) => Err(InteropError::Interrupted),
+            None if self.cancel.load(Ordering::SeqCst) => Err(ProgramError::Interrupted),
             None => {
                 self.machine.ended().map_err(|error| self.line.peer_error(error))?;
-                Err(InteropError::Silent {
+                Err(ProgramError::Silent {
                     address: self.line.peer().to_string(),
                     peer: PEER.name,
                     seconds: ANSWER_LIMIT.as_secs(),
@@ -191,7 +191,7 @@ impl Session<'_> {
         !self.ended && Instant::now() < deadline && !self.cancel.load(Ordering::SeqCst)
     }
 
-    fn run(&mut self, mut sockets: Vec<OwnedFd>, observer: &mut dyn TrialObserver) -> Result<Moved, InteropError> {
+    fn run(&mut self, mut sockets: Vec<OwnedFd>, observer: &mut dyn TrialObserver) -> Result<Moved, ProgramError> {
         let Self { spec, line, machine, turn, cancel, ended, .. } = self;
         let work = Work::new(spec, Role::Active);
         let mark_times = Arc::new(MarkTimes::default());
@@ -211,7 +211,7 @@ impl Session<'_> {
         if spec.transport != TransportName::Udp {
             return work.streams(sockets, &mut live, &mut on_step);
         }
-        let Some(socket) = sockets.pop() else { return Err(InteropError::Interrupted) };
+        let Some(socket) = sockets.pop() else { return Err(ProgramError::Interrupted) };
         if !plain::sends(spec, Role::Active) {
             return work.datagrams(socket, MarkedDatagrams::new(sort, mark_times), &mut live, &mut on_step);
         }
@@ -222,14 +222,14 @@ impl Session<'_> {
     }
 
     /// Waits for the server's report; sends end marks again, because they may be lost.
-    fn report(&mut self, moved: &Moved) -> Result<Report, InteropError> {
+    fn report(&mut self, moved: &Moved) -> Result<Report, ProgramError> {
         let marks = plain::sends(self.spec, Role::Active) && self.spec.transport == TransportName::Udp;
         let mut spare = (1..Mark::ENDS).filter(|_| marks);
         let mut next = spare.next();
         while !self.ended {
             let limit = if next.is_some() { END_GAP } else { ANSWER_LIMIT };
             match (self.receive_next(limit, "while its report was expected"), next) {
-                (Err(InteropError::Silent { .. }), Some(number)) => {
+                (Err(ProgramError::Silent { .. }), Some(number)) => {
                     moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &Mark::End(number).bytes()));
                     next = spare.next();
                 }

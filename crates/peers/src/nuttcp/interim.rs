@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use engine::transport::foreign;
+use engine::transport::programs;
 use model::{Interval, Spec, TransportName};
 use peer_wire::nuttcp::{Interim, Mark, count_sent, mark, sent_so_far};
 use rustix::net::SendFlags;
@@ -81,7 +81,7 @@ impl Numbered {
     }
 }
 
-impl foreign::Header for Numbered {
+impl programs::Header for Numbered {
     #[inline]
     fn write(&mut self, datagram: &mut [u8], number: u64) {
         count_sent(datagram, (number + 1).wrapping_mul(self.block));
@@ -89,7 +89,7 @@ impl foreign::Header for Numbered {
 
     #[inline]
     fn read(&mut self, datagram: &[u8]) -> Option<u64> {
-        foreign::Header::read(&mut self.marked, datagram)
+        programs::Header::read(&mut self.marked, datagram)
     }
 }
 

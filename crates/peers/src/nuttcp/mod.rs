@@ -12,12 +12,12 @@ use model::{Program, Spec};
 use peer_wire::nuttcp::{Mark, PEER, mark};
 
 use crate::marks::DatagramKind;
-use crate::{InteropError, PeerProtocol, ServeOne, Server, Service, Sides, TrialObserver};
+use crate::{ProgramError, ProgramProtocol, ServeOne, Server, Service, Sides, TrialObserver};
 
 /// The protocol.
 pub(crate) struct Nuttcp;
 
-impl PeerProtocol for Nuttcp {
+impl ProgramProtocol for Nuttcp {
     fn program(&self) -> Program {
         Program::Nuttcp
     }
@@ -34,7 +34,7 @@ impl PeerProtocol for Nuttcp {
         &["stream", "transfer"]
     }
 
-    fn check(&self, spec: &Spec) -> Result<(), InteropError> {
+    fn check(&self, spec: &Spec) -> Result<(), ProgramError> {
         request::options(spec, PEER.port + 1).map(drop)
     }
 
@@ -44,7 +44,7 @@ impl PeerProtocol for Nuttcp {
         server: &Server<'_>,
         observer: &mut dyn TrialObserver,
         cancel: &AtomicBool,
-    ) -> Result<Sides, InteropError> {
+    ) -> Result<Sides, ProgramError> {
         client::measure(spec, server.host, observer, cancel)
     }
 
@@ -52,7 +52,7 @@ impl PeerProtocol for Nuttcp {
         true
     }
 
-    fn serve(&self, service: &Service) -> Result<(), InteropError> {
+    fn serve(&self, service: &Service) -> Result<(), ProgramError> {
         server::serve(service)
     }
 

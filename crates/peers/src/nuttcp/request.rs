@@ -4,7 +4,7 @@ use model::{Direction, EndOptions, Observe, Pattern, Program, Spec, Stop, Transp
 use peer_wire::nuttcp::{MOST_WINDOW, NO_RATE, Options};
 
 use crate::capabilities::{Capabilities, ONE_DIRECTION};
-use crate::{InteropError, Limits};
+use crate::{Limits, ProgramError};
 
 const SECOND_NS: f64 = 1e9;
 /// Bytes of a buffer and of a datagram that are spoken.
@@ -31,7 +31,7 @@ const CAPABILITIES: Capabilities = Capabilities {
 };
 
 /// The options for the server; data ports start at `port`.
-pub(super) fn options(spec: &Spec, port: u16) -> Result<Options, InteropError> {
+pub(super) fn options(spec: &Spec, port: u16) -> Result<Options, ProgramError> {
     let refuse = |what: &str, remedy: &str| Err(CAPABILITIES.unsupported(what, remedy));
     CAPABILITIES.check(spec)?;
     if spec.direction == Direction::Both {

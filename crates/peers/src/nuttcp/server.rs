@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use engine::transport::at_port;
 use model::{Live, Role, Spec, TransportName};
 use peer_wire::nuttcp::{Mark, Options, PEER, Report, Server, ServerAction, Windows};
-use peer_wire::{SpeakError, Turn};
+use peer_wire::{Turn, WireError};
 
 use super::client::{END_GAP, send_begin_marks};
 use super::interim::{InterimReports, Numbered, counted, skip_first_mark};
@@ -17,22 +17,22 @@ use crate::acceptor::{self, ClientSession};
 use crate::line::Wait;
 use crate::marks::{MarkTimes, MarkedDatagrams, stop_at_end};
 use crate::plain::{self, Work};
-use crate::{InteropError, Service};
+use crate::{ProgramError, Service};
 
 /// How long a client may take for each thing that it has to say or do.
 const MESSAGE_LIMIT: Duration = Duration::from_secs(30);
 
 /// Serves until the service stops.
-pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
+pub(super) fn serve(service: &Service) -> Result<(), ProgramError> {
     acceptor::serve(service, PEER.name, &client)
 }
 
 /// Serves the client of a connection that inetd has accepted.
-pub(super) fn serve_one(service: &Service, socket: TcpStream) -> Result<(), InteropError> {
+pub(super) fn serve_one(service: &Service, socket: TcpStream) -> Result<(), ProgramError> {
     acceptor::serve_one(service, PEER.name, socket, &client)
 }
 
-fn client(client_session: &mut ClientSession<'_>) -> Result<String, InteropError> {
+fn client(client_session: &mut ClientSession<'_>) -> Result<String, ProgramError> {
     Session { client_session, machine: Server::default(), turn: Turn::default() }.conduct()
 }
 
@@ -43,24 +43,24 @@ struct Session<'a, 'g> {
 }
 
 impl Session<'_, '_> {
-    fn conduct(mut self) -> Result<String, InteropError> {
+    fn conduct(mut self) -> Result<String, ProgramError> {
         let served = self.serve();
         // Send what the state machine queued, also after an error.
         let _ = self.flush();
         served
     }
 
-    fn flush(&mut self) -> Result<(), InteropError> {
+    fn flush(&mut self) -> Result<(), ProgramError> {
         let send = std::mem::take(&mut self.turn.send);
         self.client_session.line.send(&send)
     }
 
-    fn peer_error(&self, error: SpeakError) -> InteropError {
+    fn peer_error(&self, error: WireError) -> ProgramError {
         self.client_session.line.peer_error(error)
     }
 
     /// The client's request.
-    fn requested(&mut self) -> Result<Options, InteropError> {
+    fn requested(&mut self) -> Result<Options, ProgramError> {
         let mut buffer = [0; 1024];
         loop {
             let ended = || self.machine.ended();
@@ -73,7 +73,7 @@ impl Session<'_, '_> {
         }
     }
 
-    fn serve(&mut self) -> Result<String, InteropError> {
+    fn serve(&mut self) -> Result<String, ProgramError> {
         let requested = self.requested()?;
         let spec = request::spec(&requested);
         let Some(admission) = self.client_session.admit() else {
@@ -103,7 +103,7 @@ impl Session<'_, '_> {
     }
 
     /// Accepts the client and its data connections; `None` if a port is not free.
-    fn open(&mut self, requested: &Options, spec: &Spec) -> Result<Option<Vec<OwnedFd>>, InteropError> {
+    fn open(&mut self, requested: &Options, spec: &Spec) -> Result<Option<Vec<OwnedFd>>, ProgramError> {
         let (here, peer) = (self.client_session.here.ip(), self.client_session.line.peer());
         let ports = || (requested.port..).take(requested.streams as usize);
         // The receiver listens, unless the client requests the reverse.
@@ -134,7 +134,7 @@ impl Session<'_, '_> {
         sockets.map(Some).ok_or_else(|| self.client_session.without_data(PEER.name, MESSAGE_LIMIT))
     }
 
-    fn accept(&mut self) -> Result<(), InteropError> {
+    fn accept(&mut self) -> Result<(), ProgramError> {
         self.machine.accept(&mut self.turn).map_err(|error| self.peer_error(error))?;
         self.flush()
     }
@@ -151,7 +151,7 @@ impl Session<'_, '_> {
         mut sockets: Vec<OwnedFd>,
         requested: &Options,
         spec: &Spec,
-    ) -> Result<(Report, Vec<OwnedFd>), InteropError> {
+    ) -> Result<(Report, Vec<OwnedFd>), ProgramError> {
         let work = Work::new(spec, Role::Passive);
         let windows = sockets.last().and_then(windows);
         let mark_times = Arc::new(MarkTimes::default());
@@ -197,7 +197,7 @@ impl Session<'_, '_> {
         let wait = Wait { program: PEER.name, limit: END_GAP, during: "at the end", cancelled: &cancelled };
         for number in 1..Mark::ENDS {
             let heard = self.client_session.line.wait(&mut [0; 64], &wait);
-            if !matches!(heard, Ok(Some(_)) | Err(InteropError::Silent { .. })) {
+            if !matches!(heard, Ok(Some(_)) | Err(ProgramError::Silent { .. })) {
                 return;
             }
             sockets.iter().for_each(|socket| plain::send_mark(socket, &Mark::End(number).bytes()));

@@ -6,16 +6,16 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use engine::transport::foreign::{self, Arrived};
+use engine::transport::programs::{self, Arrived};
 use model::{FlowTally, Interval, Live, SocketFacts, Spec, Stop};
-use peer_wire::SpeakError;
+use peer_wire::WireError;
 use peer_wire::stamp::{self, ErrorEstimate, PEER, Reply, Request};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use super::trips::{Arrival, Moment, Trips};
 use super::{request, wall};
 use crate::line::{resolve, would_block};
-use crate::{InteropError, Sides, TrialObserver};
+use crate::{ProgramError, Sides, TrialObserver};
 
 /// Longest wait for a reflection, also before the first one arrived. Without a rate the next request follows
 /// then, and after the last request the test ends.
@@ -31,20 +31,20 @@ pub(super) fn measure(
     host: &str,
     observer: &mut dyn TrialObserver,
     cancel: &AtomicBool,
-) -> Result<Sides, InteropError> {
+) -> Result<Sides, ProgramError> {
     request::check(spec)?;
     let begun = Instant::now();
     let Some(target) = resolve(host, PEER.port, spec.family)?.first().copied() else {
-        return Err(InteropError::Resolve {
+        return Err(ProgramError::Resolve {
             host: host.into(),
             reason: "no address of the requested IP version".into(),
         });
     };
-    let failed = |source| InteropError::socket("send to the reflector at", target, source);
-    let socket = UdpSocket::from(foreign::dial(spec, target, 0)?);
+    let failed = |source| ProgramError::socket("send to the reflector at", target, source);
+    let socket = UdpSocket::from(programs::dial(spec, target, 0)?);
     // A datagram that poll(2) reported can be dropped for a wrong checksum.
     socket.set_read_timeout(Some(STEP)).map_err(failed)?;
-    foreign::enable_arrival_info(socket.as_fd(), target.is_ipv6()).map_err(failed)?;
+    programs::enable_arrival_info(socket.as_fd(), target.is_ipv6()).map_err(failed)?;
     let local = socket.local_addr().ok().map(|address| address.to_string());
     observer.starting(begun.elapsed().as_nanos() as u64);
     let mut datagram = vec![0; spec.block as usize];
@@ -65,18 +65,18 @@ pub(super) fn measure(
     let cancelled = cancel.load(Ordering::SeqCst);
     if test.trips.received() == 0 {
         return Err(match cancelled {
-            true => InteropError::Interrupted,
+            true => ProgramError::Interrupted,
             false => match test.unread.take() {
-                Some(error) => InteropError::Peer { address: target.to_string(), error },
+                Some(error) => ProgramError::Peer { address: target.to_string(), error },
                 None => {
-                    InteropError::Unreachable { peer: PEER.name, address: target.to_string(), source: test.silence() }
+                    ProgramError::Unreachable { peer: PEER.name, address: target.to_string(), source: test.silence() }
                 }
             },
         });
     }
     let elapsed_ns = test.started.elapsed().as_nanos() as u64;
     let counts = test.trips.counts();
-    let dropped = foreign::dropped(test.socket.as_fd());
+    let dropped = programs::dropped(test.socket.as_fd());
     let [mut near, far] = test.trips.tallies(spec.block, test.error);
     let socket = SocketFacts { local, peer: Some(target.to_string()), ..SocketFacts::default() };
     near.flows = vec![FlowTally {
@@ -104,7 +104,7 @@ struct Test<'a> {
     /// Whether the host reported the port as closed.
     refused: bool,
     /// The error of the last datagram that was not a reflection.
-    unread: Option<SpeakError>,
+    unread: Option<WireError>,
     started: Instant,
 }
 
@@ -223,7 +223,7 @@ impl Test<'_> {
             Ok(_) => {}
             Err(errno) => return Err(errno.into()),
         }
-        match foreign::receive(self.socket.as_fd(), room) {
+        match programs::receive(self.socket.as_fd(), room) {
             Ok(arrived) => Ok(Some(arrived)),
             Err(error) if would_block(&error) => Ok(None),
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => {

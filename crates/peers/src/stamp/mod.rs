@@ -13,12 +13,12 @@ use std::sync::atomic::AtomicBool;
 use model::{Program, Spec};
 use peer_wire::stamp::{BASE_BYTES, PEER};
 
-use crate::{InteropError, PeerProtocol, Server, Service, Sides, TrialObserver};
+use crate::{ProgramError, ProgramProtocol, Server, Service, Sides, TrialObserver};
 
 /// The protocol.
 pub(crate) struct Stamp;
 
-impl PeerProtocol for Stamp {
+impl ProgramProtocol for Stamp {
     fn program(&self) -> Program {
         Program::Stamp
     }
@@ -43,7 +43,7 @@ impl PeerProtocol for Stamp {
         }
     }
 
-    fn check(&self, spec: &Spec) -> Result<(), InteropError> {
+    fn check(&self, spec: &Spec) -> Result<(), ProgramError> {
         request::check(spec)
     }
 
@@ -53,15 +53,15 @@ impl PeerProtocol for Stamp {
         server: &Server<'_>,
         observer: &mut dyn TrialObserver,
         cancel: &AtomicBool,
-    ) -> Result<Sides, InteropError> {
+    ) -> Result<Sides, ProgramError> {
         client::measure(spec, server.host, observer, cancel)
     }
 
-    fn check_options(&self, options: &str) -> Result<(), InteropError> {
+    fn check_options(&self, options: &str) -> Result<(), ProgramError> {
         request::mode(options).map(|_| ())
     }
 
-    fn serve(&self, service: &Service) -> Result<(), InteropError> {
+    fn serve(&self, service: &Service) -> Result<(), ProgramError> {
         reflector::serve(service)
     }
 }

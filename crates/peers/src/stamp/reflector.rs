@@ -5,14 +5,14 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use engine::transport::foreign;
+use engine::transport::programs;
 use peer_wire::stamp::{self, BASE_BYTES, Reply, Request, SHORTEST_REPLY_BYTES, TTL_UNKNOWN, Timestamp};
 use socket2::{Domain, Socket, Type};
 
 use super::request::{self, ReflectorMode};
 use super::senders::{Senders, SequenceNumber};
 use super::wall;
-use crate::{InteropError, Service};
+use crate::{ProgramError, Service};
 
 /// Interval between checks for the end.
 const STEP: Duration = Duration::from_millis(50);
@@ -27,11 +27,11 @@ const BURST_NS: u64 = 100_000_000;
 const UNPADDED_BPS: u64 = 100 * 8 * BASE_BYTES as u64;
 
 /// Serves on all addresses until the service stops. A reflection needs no admission: it is one datagram.
-pub(super) fn serve(service: &Service) -> Result<(), InteropError> {
+pub(super) fn serve(service: &Service) -> Result<(), ProgramError> {
     let mode = request::mode(&service.options)?;
     let mut sockets = Vec::new();
     for wanted in &service.addresses {
-        let failed = |source| InteropError::socket("reflect STAMP on", wanted, source);
+        let failed = |source| ProgramError::socket("reflect STAMP on", wanted, source);
         let socket = bound(*wanted).map_err(failed)?;
         let address = socket.local_addr().map_err(failed)?;
         sockets.push((socket, address));
@@ -64,8 +64,8 @@ fn bound(address: SocketAddr) -> std::io::Result<UdpSocket> {
     }
     socket.bind(&address.into())?;
     socket.set_read_timeout(Some(STEP))?;
-    foreign::make_roomy(socket.as_fd());
-    foreign::enable_arrival_info(socket.as_fd(), address.is_ipv6())?;
+    programs::make_roomy(socket.as_fd());
+    programs::enable_arrival_info(socket.as_fd(), address.is_ipv6())?;
     Ok(socket.into())
 }
 
@@ -124,7 +124,7 @@ impl Reflector<'_> {
             if requested.elapsed() > CLOCK_STEP {
                 (error, requested) = (wall::error(), Instant::now());
             }
-            let Ok(arrived) = foreign::receive(self.socket.as_fd(), &mut room) else { continue };
+            let Ok(arrived) = programs::receive(self.socket.as_fd(), &mut room) else { continue };
             let peer = arrived.peer;
             // Anything else on the port is not a request.
             let Ok(request) = Request::read(&room[..arrived.bytes]) else { continue };
@@ -180,7 +180,7 @@ impl Reflector<'_> {
             // The reply fits, and a reply that cannot be sent is a loss, which the sender measures.
             let _ = reply
                 .write(&mut room[..count])
-                .map(|()| foreign::answer(self.socket.as_fd(), &room[..count], &arrived));
+                .map(|()| programs::answer(self.socket.as_fd(), &room[..count], &arrived));
         }
     }
 

@@ -3,16 +3,16 @@
 use model::{Direction, Pattern, Program, Spec, TransportName};
 use peer_wire::stamp::BASE_BYTES;
 
-use crate::InteropError;
+use crate::ProgramError;
 use crate::capabilities::{REMEDY, uncarried};
 
 /// Bytes of a datagram at most.
 const MOST_BYTES: u64 = 65_507;
 
 /// Refuses what a reflector cannot do.
-pub(super) fn check(spec: &Spec) -> Result<(), InteropError> {
-    let refuse = |what: &str, remedy: &str| Err(InteropError::unsupported(format!("{what} with stamp"), remedy));
-    spec.check().map_err(|error| InteropError::unsupported("this measurement", error.to_string()))?;
+pub(super) fn check(spec: &Spec) -> Result<(), ProgramError> {
+    let refuse = |what: &str, remedy: &str| Err(ProgramError::unsupported(format!("{what} with stamp"), remedy));
+    spec.check().map_err(|error| ProgramError::unsupported("this measurement", error.to_string()))?;
     if spec.transport != TransportName::Udp || spec.pattern != Pattern::Rr || spec.is_point() {
         return refuse(
             &format!("{} over {}", spec.pattern, spec.transport),
@@ -47,7 +47,7 @@ pub(super) struct ReflectorMode {
 }
 
 /// Parses the reflector's options.
-pub(super) fn mode(words: &str) -> Result<ReflectorMode, InteropError> {
+pub(super) fn mode(words: &str) -> Result<ReflectorMode, ProgramError> {
     let mut mode = ReflectorMode::default();
     for word in words.split_whitespace() {
         match word {
@@ -55,7 +55,7 @@ pub(super) fn mode(words: &str) -> Result<ReflectorMode, InteropError> {
             "stateful" => mode.stateful = true,
             "unpadded" => mode.unpadded = true,
             other => {
-                return Err(InteropError::unsupported(
+                return Err(ProgramError::unsupported(
                     format!("`speak stamp:{other}`"),
                     "options are stateless (the default), stateful, and unpadded to answer any number of short requests, for \
                      example 'stamp:stateful unpadded'",

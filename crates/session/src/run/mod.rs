@@ -2,11 +2,11 @@
 
 mod collect;
 mod earlier;
-mod foreign;
 mod header;
 mod pair;
 mod plan;
 mod preview;
+mod program;
 mod request;
 mod screen;
 mod sinks;
@@ -62,7 +62,7 @@ struct Here<'s> {
 pub fn check(request: &Request) -> Result<(), Failure> {
     let Work::Measurement { specs, schedule, login, .. } = &request.work else { return Ok(()) };
     match specs.first().speak {
-        Some(program) => foreign::check(program, specs, schedule, login.is_some(), &request.hosts)?,
+        Some(program) => program::check(program, specs, schedule, login.is_some(), &request.hosts)?,
         None => specs.iter().try_for_each(engine::pattern::check)?,
     }
     if let (Some(launcher), Some(host)) =
@@ -105,7 +105,7 @@ pub fn conduct(request: &Request, screen: &mut dyn Screen) -> Result<Finished, F
             Work::Measurement { specs, rule, schedule, login } => match specs.first().speak {
                 Some(program) => {
                     let program = peers::protocol(program);
-                    foreign::measure(request, (specs, rule, schedule), program, login.clone(), &mut here).await?
+                    program::measure(request, (specs, rule, schedule), program, login.clone(), &mut here).await?
                 }
                 None => pair::measure(request, (specs, rule, schedule), &mut here).await?,
             },

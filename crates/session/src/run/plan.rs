@@ -10,8 +10,8 @@ use futures_util::stream::iter;
 use futures_util::{StreamExt, TryStreamExt};
 use model::{Cell, Factor, FactorKind, Inventory, Plan, PlanEnd, Program, Run, RunHeader, RunKind, Shared, Spec, Tool};
 
-use super::foreign::Far;
 use super::header::header;
+use super::program::Far;
 use super::request::{ParsedPlan, PlanCell, Request, Resumed};
 use super::{Here, unless_interrupted};
 use crate::Failure;

@@ -18,7 +18,7 @@ use tokio::sync::mpsc::unbounded_channel;
 
 use super::results::Folder;
 use super::rights::{self, Wanted};
-use super::{PeerOptions, PeerServers};
+use super::{ProgramServers, ServedOptions};
 use crate::failure::Failure;
 use crate::signals::Signals;
 use crate::values::scoped_endpoint;
@@ -76,7 +76,7 @@ pub struct ServeOptions<'a> {
     /// Whether any client is accepted, without a token.
     pub open: bool,
     /// The clients of other programs. The log is the agent's, too.
-    pub peers: PeerOptions<'a>,
+    pub peers: ServedOptions<'a>,
     /// Receives the addresses once the agent listens.
     pub listening: OnListening,
     /// Called after the rights are lowered, and before the process has other threads.
@@ -115,7 +115,7 @@ pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
     let machine = Machine::new(options.concurrent);
     let (told, mut measured) = unbounded_channel();
     let told = options.once.then_some(told);
-    let peer_servers = PeerServers::start(&options.peers, users.as_ref(), &peer_addresses, &machine, told.as_ref())?;
+    let peer_servers = ProgramServers::start(&options.peers, users.as_ref(), &peer_addresses, &machine, told.as_ref())?;
     let options = AgentOptions {
         token,
         machine,

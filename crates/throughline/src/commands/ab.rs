@@ -11,7 +11,7 @@ use session::paired::LEAST_PAIRS;
 use session::{Failure, Work, paired, safe_rate, specs};
 use vec1::vec1;
 
-use crate::flags::{self, Given, OfBothSides, Output, Peer};
+use crate::flags::{self, Given, HostFlags, OfBothSides, Output};
 use crate::measure::measure;
 use crate::registries::one_of;
 use crate::shape::Shape;
@@ -22,7 +22,7 @@ use crate::spec_args::{self, SpecError, Worded};
 #[command(after_help = include_str!("../help/ab.txt").trim_end())]
 pub struct AbArgs {
     #[command(flatten)]
-    peer: Peer,
+    hosts: HostFlags,
     #[command(flatten)]
     shared: Given<OfBothSides>,
 
@@ -87,7 +87,7 @@ pub fn run(args: &AbArgs) -> Result<u8, Failure> {
 }
 
 fn compare(args: &AbArgs) -> Result<u8, Failure> {
-    let (from, host) = (args.peer.from.as_deref(), args.peer.host().map(String::as_str));
+    let (from, host) = (args.hosts.from.as_deref(), args.hosts.host().map(String::as_str));
     // A file is taken as it is.
     let side = |name, words: Option<&String>, file: Option<&PathBuf>| match (words, file) {
         (Some(words), _) => {
@@ -110,7 +110,7 @@ fn compare(args: &AbArgs) -> Result<u8, Failure> {
         }),
         login: None,
     };
-    let request = args.output.request(RunKind::Ab, args.peer.hosts(&args.shared.options), work);
+    let request = args.output.request(RunKind::Ab, args.hosts.of_run(&args.shared.options), work);
     measure(&request, &args.output, Shape::default())
 }
 

@@ -10,7 +10,7 @@ use options::{TestKind, TestOptions};
 use session::{Failure, Work, files, searching};
 use vec1::vec1;
 
-use crate::flags::{self, Given, OfSearch, Output, Peer, ShortFor};
+use crate::flags::{self, Given, HostFlags, OfSearch, Output, ShortFor};
 use crate::measure::measure_run;
 use crate::registries::choice;
 use crate::shape::Shape;
@@ -25,7 +25,7 @@ const PILOT: Nanos = Nanos(500_000_000);
 #[command(after_help = include_str!("../help/advise.txt").trim_end())]
 pub struct AdviseArgs {
     #[command(flatten)]
-    peer: Peer,
+    hosts: HostFlags,
 
     /// The result to improve.
     #[arg(long, value_parser = choice::<Goal>(&GOALS), default_value = "throughput")]
@@ -93,7 +93,7 @@ pub fn run(args: &AdviseArgs) -> Result<u8, Failure> {
         schedule: Schedule::Advise(args.plan(goal)),
         login: None,
     };
-    let request = args.output.request(RunKind::Advise, args.peer.hosts(&options), work);
+    let request = args.output.request(RunKind::Advise, args.hosts.of_run(&options), work);
     let (run, code) = measure_run(&request, &args.output, Shape::default())?;
     if let Some(run) = run {
         for (path, text) in sysctl.iter().flatten().zip(report::sysctl_files(&run)) {
@@ -114,7 +114,7 @@ impl AdviseArgs {
             options.request = self.block;
         } else {
             options.block = self.block.map(BlockFlag::One);
-            options.host_is_ipv6 = self.block.is_none() && self.peer.is_ipv6(&options);
+            options.host_is_ipv6 = self.block.is_none() && self.hosts.is_ipv6(&options);
         }
         self.short_for.add_to(&mut options);
         options

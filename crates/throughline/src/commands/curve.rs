@@ -9,7 +9,7 @@ use options::TestOptions;
 use options::values::above_zero;
 use session::{Failure, Work, specs};
 
-use crate::flags::{Given, OfCurve, Output, Peer, Precision, ShortFor};
+use crate::flags::{Given, HostFlags, OfCurve, Output, Precision, ShortFor};
 use crate::measure::measure;
 use crate::shape::Shape;
 
@@ -26,7 +26,7 @@ const MIN_PASSES: u32 = 6;
 #[command(after_help = include_str!("../help/curve.txt").trim_end())]
 pub struct CurveArgs {
     #[command(flatten)]
-    peer: Peer,
+    hosts: HostFlags,
     #[command(flatten)]
     given: Given<OfCurve>,
     #[command(flatten)]
@@ -102,6 +102,6 @@ pub fn run(args: &CurveArgs) -> Result<u8, Failure> {
         check: true,
     };
     let work = Work::Measurement { specs, rule, schedule: Schedule::Curve(plan), login: None };
-    let request = args.output.request(RunKind::Curve, args.peer.hosts(&options), work);
+    let request = args.output.request(RunKind::Curve, args.hosts.of_run(&options), work);
     measure(&request, &args.output, Shape { np: args.np.as_deref(), all: args.all, ..Shape::default() })
 }

@@ -8,7 +8,7 @@ use session::{Failure, Work, specs};
 use vec1::vec1;
 
 use super::stream::BUDGET;
-use crate::flags::{Given, OfRr, Output, Peer, Precision, ShortFor};
+use crate::flags::{Given, HostFlags, OfRr, Output, Precision, ShortFor};
 use crate::measure::measure;
 use crate::shape::{Lines, Shape};
 
@@ -17,7 +17,7 @@ use crate::shape::{Lines, Shape};
 #[command(after_help = include_str!("../help/rr.txt").trim_end())]
 pub struct RrArgs {
     #[command(flatten)]
-    peer: Peer,
+    hosts: HostFlags,
     #[command(flatten)]
     given: Given<OfRr>,
     #[command(flatten)]
@@ -46,6 +46,6 @@ pub fn run(args: &RrArgs) -> Result<u8, Failure> {
         schedule: Schedule::Single(Unfixed::default()),
         login: None,
     };
-    let request = args.output.request(RunKind::Rr, args.peer.hosts(&options), work);
+    let request = args.output.request(RunKind::Rr, args.hosts.of_run(&options), work);
     measure(&request, &args.output, Shape { lines: Lines::Sum, ..Shape::default() })
 }

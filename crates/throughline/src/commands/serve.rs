@@ -9,7 +9,7 @@ use control::agent::{Captures, Limits};
 use model::{BitRate, Nanos, Spec};
 use options::values::{above_zero, whole};
 use session::Failure;
-use session::serving::{self, PeerOptions, PeerProgram, ServeOptions};
+use session::serving::{self, ServeOptions, ServedOptions, ServedProgram};
 use session::values::scoped_address;
 
 use crate::flags::UsersFlags;
@@ -128,7 +128,7 @@ pub struct ServeArgs {
     announce: bool,
 
     #[arg(long, value_name = "PROGRAM[=PORT][:OPTIONS]", help = registries::served_help(), value_delimiter = ',')]
-    pub speak: Vec<PeerProgram>,
+    pub speak: Vec<ServedProgram>,
 
     /// Address on which other programs' clients are served, without a port. May be repeated [default: those of --listen].
     #[arg(long, value_name = "ADDR", requires = "speak", value_parser = scoped_address)]
@@ -154,8 +154,8 @@ impl ServeArgs {
     const MOST: usize = 1_000_000;
 
     /// What other programs' clients get; their limits are those of coordinators.
-    fn peer_options(&self) -> PeerOptions<'_> {
-        PeerOptions {
+    fn peer_options(&self) -> ServedOptions<'_> {
+        ServedOptions {
             programs: &self.speak,
             users: self.users.files(),
             limits: peers::Limits {

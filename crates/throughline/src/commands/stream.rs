@@ -7,7 +7,7 @@ use options::TestOptions;
 use session::{Failure, Work, plan};
 use vec1::vec1;
 
-use crate::flags::{Bulk, Given, LoginFlags, OfStream, Output, Peer, Precision, ShortFor, bulk};
+use crate::flags::{Bulk, Given, HostFlags, LoginFlags, OfStream, Output, Precision, ShortFor, bulk};
 use crate::measure::{conduct, measure};
 
 /// Default time limit of `thru stream` and `thru rr`.
@@ -20,7 +20,7 @@ const SEARCH_BUDGET: Nanos = Nanos(60_000_000_000);
 #[command(after_help = concat!(include_str!("../help/stream.txt"), "\n", include_str!("../help/iperf3.txt")).trim_end())]
 pub struct StreamArgs {
     #[command(flatten)]
-    peer: Peer,
+    hosts: HostFlags,
     #[command(flatten)]
     given: Given<OfStream>,
     #[command(flatten)]
@@ -49,13 +49,13 @@ impl StreamArgs {
         self.short_for.add_to(&mut options);
         self.bulk.add_to(&mut options);
         options.host_is_ipv6 =
-            (bulk::sizes_by_family(&options) || !self.group.is_empty()) && self.peer.is_ipv6(&options);
+            (bulk::sizes_by_family(&options) || !self.group.is_empty()) && self.hosts.is_ipv6(&options);
         options
     }
 
     /// The spec, of which datagrams without a rate start slowly.
     pub fn safe_spec(&self) -> Result<Spec, Failure> {
-        bulk::started_safely(self.options(), &self.peer)
+        bulk::started_safely(self.options(), &self.hosts)
     }
 }
 
@@ -74,14 +74,14 @@ pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
         }),
         login: args.login.read(options.speak)?,
     };
-    let request = args.output.request(RunKind::Stream, args.peer.hosts(&options), work);
+    let request = args.output.request(RunKind::Stream, args.hosts.of_run(&options), work);
     measure(&request, &args.output, args.bulk.shape())
 }
 
 /// Measures groups of flows at the same time.
 fn groups(args: &StreamArgs) -> Result<u8, Failure> {
     let options = args.options();
-    let (hosts, rule) = (args.peer.hosts(&options), args.precision.rule(Some(BUDGET)));
+    let (hosts, rule) = (args.hosts.of_run(&options), args.precision.rule(Some(BUDGET)));
     let parsed = plan::of_groups(&options, &args.group, &hosts, rule)?;
     args.output.check(RunKind::Stream, parsed.specs().map(|spec| &**spec))?;
     let work = Work::Plan { parsed: Box::new(parsed), resumed: None };

@@ -7,7 +7,7 @@ use options::TestOptions;
 use session::{Failure, Work};
 use vec1::vec1;
 
-use crate::flags::{Bulk, Given, OfTransfer, Output, Peer, Precision, ShortFor, bulk};
+use crate::flags::{Bulk, Given, HostFlags, OfTransfer, Output, Precision, ShortFor, bulk};
 use crate::measure::measure;
 
 /// Flags of `thru transfer`.
@@ -15,7 +15,7 @@ use crate::measure::measure;
 #[command(after_help = concat!(include_str!("../help/transfer.txt"), "\n", include_str!("../help/iperf3.txt")).trim_end())]
 pub struct TransferArgs {
     #[command(flatten)]
-    peer: Peer,
+    hosts: HostFlags,
     #[command(flatten)]
     given: Given<OfTransfer>,
     #[command(flatten)]
@@ -34,7 +34,7 @@ impl TransferArgs {
         let mut options = self.given.options.clone();
         self.short_for.add_to(&mut options);
         self.bulk.add_to(&mut options);
-        options.host_is_ipv6 = bulk::sizes_by_family(&options) && self.peer.is_ipv6(&options);
+        options.host_is_ipv6 = bulk::sizes_by_family(&options) && self.hosts.is_ipv6(&options);
         options
     }
 }
@@ -45,11 +45,11 @@ pub fn run(args: &TransferArgs) -> Result<u8, Failure> {
     let precision = Precision { trials: args.precision.trials.or(Some(1)), ..args.precision.clone() };
     let options = args.options();
     let work = Work::Measurement {
-        specs: vec1![bulk::started_safely(options.clone(), &args.peer)?],
+        specs: vec1![bulk::started_safely(options.clone(), &args.hosts)?],
         rule: precision.rule(None),
         schedule: Schedule::Single(Unfixed::default()),
         login: None,
     };
-    let request = args.output.request(RunKind::Transfer, args.peer.hosts(&options), work);
+    let request = args.output.request(RunKind::Transfer, args.hosts.of_run(&options), work);
     measure(&request, &args.output, args.bulk.shape())
 }

@@ -7,7 +7,7 @@ use options::values::{BlockFlag, sending_rate};
 use session::safe_rate::{SAFE_RATE, lacks_rate, stays_here};
 use session::{Failure, specs};
 
-use super::Peer;
+use super::HostFlags;
 use crate::shape::{Lines, Shape};
 
 /// How bytes are sent in bulk, and what is printed.
@@ -40,7 +40,7 @@ impl Bulk {
 ///
 /// # Errors
 /// As [`specs::one`].
-pub fn started_safely(mut options: TestOptions, peer: &Peer) -> Result<Spec, Failure> {
+pub fn started_safely(mut options: TestOptions, peer: &HostFlags) -> Result<Spec, Failure> {
     let asks = lacks_rate(&options) && !stays_here(peer.from.as_deref(), peer.host().map(String::as_str));
     let safe = asks.then_some(SAFE_RATE);
     options.rate = safe.or(options.rate);

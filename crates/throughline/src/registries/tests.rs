@@ -48,7 +48,7 @@ fn the_manual_has_a_row_for_each_transport() {
 
 #[test]
 fn the_manual_has_a_row_for_each_program() {
-    assert_rows("speak.md", protocols().map(PeerProtocol::name));
+    assert_rows("speak.md", protocols().map(ProgramProtocol::name));
     let rows = rows("speak.md");
     for entry in protocols() {
         assert!(rows[entry.name()].contains(&entry.port().to_string()), "{}", entry.name());

@@ -124,8 +124,8 @@ impl DatagramRequester {
 
     /// Whether `bytes` answers the outstanding request: a late reply to an older one does not. Replies of another
     /// program carry no number.
-    fn answers(&self, bytes: &[u8], foreign: bool) -> bool {
-        if foreign {
+    fn answers(&self, bytes: &[u8], to_program: bool) -> bool {
+        if to_program {
             return bytes.len() == self.reply;
         }
         let width = self.request.min(self.reply).min(8);
@@ -137,7 +137,7 @@ impl DatagramRequester {
             env.counters.stop_sending(now_ns());
             env.counters.arrived(now_ns());
         }
-        if self.implied || channel.is_foreign() {
+        if self.implied || channel.is_to_program() {
             Ok(Turn::Done)
         } else {
             self.close_handshake.turn(channel, env, self.number, self.leg)
@@ -175,7 +175,7 @@ impl<C: Channel> Machine<C> for DatagramRequester {
                 self.waiting = true;
             }
             match channel.recv(env.rx) {
-                Ok(count) if self.answers(&env.rx[..count], channel.is_foreign()) => {
+                Ok(count) if self.answers(&env.rx[..count], channel.is_to_program()) => {
                     let now = now_ns();
                     let elapsed = now - self.requested_ns;
                     if self.done >= self.opening && !channel.is_disturbed() {
@@ -198,7 +198,7 @@ impl<C: Channel> Machine<C> for DatagramRequester {
                 // A late reply, or the other end repeating that the leg is open or requesting it.
                 Ok(count) => {
                     if let Some(signal @ Signal::Leg(_)) = Signal::decode(&env.rx[..count], channel.nonce())
-                        && !channel.is_foreign()
+                        && !channel.is_to_program()
                         && let Some(turn) = answer_signal(channel, signal, self.leg)
                     {
                         return Ok(turn);
@@ -245,7 +245,7 @@ impl<C: Channel> Machine<C> for DatagramAnswerer {
             if self.pending.is_none() {
                 let count = match channel.recv(env.rx) {
                     Ok(count) => count,
-                    Err(error) if not_now(&error) && channel.is_foreign() => {
+                    Err(error) if not_now(&error) && channel.is_to_program() => {
                         if env.signals.stopping() {
                             return Ok(Turn::Done);
                         }
@@ -254,7 +254,7 @@ impl<C: Channel> Machine<C> for DatagramAnswerer {
                     Err(error) if not_now(&error) => return Ok(self.arrivals.wait(now_ns)),
                     Err(error) => return Err(error),
                 };
-                if channel.is_foreign() {
+                if channel.is_to_program() {
                     // A datagram whose header marks it as no payload is the sender's end.
                     if channel.number_of(&env.rx[..count]).is_none() {
                         return Ok(Turn::Done);

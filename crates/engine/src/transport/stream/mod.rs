@@ -187,7 +187,7 @@ impl Channel for StreamChannel {
     }
 
     #[inline]
-    fn is_foreign(&self) -> bool {
+    fn is_to_program(&self) -> bool {
         self.foreign
     }
 

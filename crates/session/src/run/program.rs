@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use control::ControlError;
-use control::coordinator::{Cancel, Foreign, ForeignCurve, Schedule, run_foreign};
+use control::coordinator::{Cancel, FarProgram, ProgramCurve, Schedule, run_with_program};
 use control::proto::message::Done;
 use host::{RealSys, Watch, WatchOptions};
 use model::{
     Cell, EndPass, Event, EventSink, HostSettings, Inventory, Live, Program, RunHeader, Spec, Stop, Stopping, Tool,
 };
-use peers::{Curve, InteropError, Login, PeerProtocol, Server, Sides, TrialObserver};
+use peers::{Curve, Login, ProgramError, ProgramProtocol, Server, Sides, TrialObserver};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 
@@ -23,7 +23,7 @@ use crate::Failure;
 /// Another program, and the host of its server.
 #[derive(Clone)]
 struct Peer {
-    program: &'static dyn PeerProtocol,
+    program: &'static dyn ProgramProtocol,
     host: String,
     login: Option<Arc<Login>>,
 }
@@ -66,7 +66,7 @@ pub(super) fn check(
 pub(super) async fn measure(
     request: &Request,
     (specs, rule, schedule): Cells<'_>,
-    program: &'static dyn PeerProtocol,
+    program: &'static dyn ProgramProtocol,
     login: Option<Arc<Login>>,
     here: &mut Here<'_>,
 ) -> Result<Option<ControlError>, Failure> {
@@ -100,7 +100,7 @@ pub(super) async fn measure(
         tool: Tool { far_version: version, far_clock_ns: 0.0, ..begun.tool },
         ..begun
     };
-    let (_, failed) = run_foreign(&mut far, &header, &mut here.sinks, here.cancel.clone()).await;
+    let (_, failed) = run_with_program(&mut far, &header, &mut here.sinks, here.cancel.clone()).await;
     near.release().await;
     Ok(failed)
 }
@@ -146,7 +146,7 @@ impl Far {
         Ok((far, version))
     }
 
-    fn new(program: &'static dyn PeerProtocol, host: String, login: Option<Arc<Login>>) -> Self {
+    fn new(program: &'static dyn ProgramProtocol, host: String, login: Option<Arc<Login>>) -> Self {
         Self { peer: Peer { program, host, login }, tested: false, first: None }
     }
 
@@ -165,7 +165,7 @@ impl Far {
         if !first.starts(cancel).await {
             let (sides, _) = first.finish(&mut |_| Ok(()), cancel).await?;
             sides?;
-            return Err(ControlError::Foreign("the trial ended before it began".into()).into());
+            return Err(ControlError::Program("the trial ended before it began".into()).into());
         }
         Ok(first)
     }
@@ -181,7 +181,7 @@ impl Far {
 
 /// Work in a blocking thread.
 struct Underway<T> {
-    task: JoinHandle<(Result<T, InteropError>, EndPass)>,
+    task: JoinHandle<(Result<T, ProgramError>, EndPass)>,
     reports: UnboundedReceiver<Progress>,
     /// Set to end it.
     stop: Arc<AtomicBool>,
@@ -196,7 +196,7 @@ enum Progress {
 impl<T: Send + 'static> Underway<T> {
     fn begin(
         spec: &Spec,
-        work: impl FnOnce(&mut dyn TrialObserver, &AtomicBool) -> Result<T, InteropError> + Send + 'static,
+        work: impl FnOnce(&mut dyn TrialObserver, &AtomicBool) -> Result<T, ProgramError> + Send + 'static,
     ) -> Self {
         let (sender, reports) = unbounded_channel();
         let stop = Arc::new(AtomicBool::new(false));
@@ -228,7 +228,7 @@ impl<T: Send + 'static> Underway<T> {
         mut self,
         live: &mut dyn FnMut(Live) -> Result<(), model::SinkError>,
         cancel: &mut Cancel,
-    ) -> Result<(Result<T, InteropError>, EndPass), ControlError> {
+    ) -> Result<(Result<T, ProgramError>, EndPass), ControlError> {
         let mut running = true;
         loop {
             tokio::select! {
@@ -240,14 +240,14 @@ impl<T: Send + 'static> Underway<T> {
                     running = false;
                 }
                 done = &mut self.task => {
-                    return done.map_err(|error| ControlError::Foreign(format!("the measuring thread failed: {error}")));
+                    return done.map_err(|error| ControlError::Program(format!("the measuring thread failed: {error}")));
                 }
             }
         }
     }
 }
 
-impl Foreign for Far {
+impl FarProgram for Far {
     async fn trial(
         &mut self,
         number: u32,
@@ -259,9 +259,9 @@ impl Foreign for Far {
         let trial = self.first.take().unwrap_or_else(|| self.begin(spec));
         let (sides, host) = trial.finish(&mut live, cancel).await?;
         let sides = match sides {
-            Err(error @ InteropError::Unreachable { .. }) if self.tested && self.peer.program.may_serve_once() => {
+            Err(error @ ProgramError::Unreachable { .. }) if self.tested && self.peer.program.may_serve_once() => {
                 let name = self.peer.program.name();
-                return Err(ControlError::Foreign(format!(
+                return Err(ControlError::Program(format!(
                     "{error}; if {name} there ends after one test (-1), use `trials 1`"
                 )));
             }
@@ -277,8 +277,8 @@ impl Foreign for Far {
         Ok([near, Done { tallies: vec![far], ..Done::default() }])
     }
 
-    async fn curve(&mut self, points: &[Spec], cancel: &mut Cancel) -> Result<ForeignCurve, ControlError> {
-        let Some(first) = points.first() else { return Err(ControlError::Foreign("a curve without a size".into())) };
+    async fn curve(&mut self, points: &[Spec], cancel: &mut Cancel) -> Result<ProgramCurve, ControlError> {
+        let Some(first) = points.first() else { return Err(ControlError::Program("a curve without a size".into())) };
         let (peer, own) = (self.peer.clone(), points.to_vec());
         let curve = Underway::begin(first, move |live_progress, flag| {
             peer.program.curve(&own, &peer.server(), live_progress, flag)
@@ -288,15 +288,15 @@ impl Foreign for Far {
         let trials = points.iter().map(Vec::len).collect();
         let (near, far): (Vec<_>, Vec<_>) = points.into_iter().flatten().map(|[near, far]| (near, far)).unzip();
         let near = Done { tallies: near, failure, elapsed_ns, host, overlapped_by: 0 };
-        Ok(ForeignCurve { trials, ends: [near, Done { tallies: far, ..Done::default() }] })
+        Ok(ProgramCurve { trials, ends: [near, Done { tallies: far, ..Done::default() }] })
     }
 }
 
 /// Distinguishes an interruption by the user from a failure of the other program.
-fn into_control_error<T>(result: Result<T, InteropError>) -> Result<T, ControlError> {
+fn into_control_error<T>(result: Result<T, ProgramError>) -> Result<T, ControlError> {
     result.map_err(|error| match error {
-        InteropError::Interrupted => ControlError::Interrupted,
-        error => ControlError::Foreign(error.to_string()),
+        ProgramError::Interrupted => ControlError::Interrupted,
+        error => ControlError::Program(error.to_string()),
     })
 }
 

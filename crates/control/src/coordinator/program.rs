@@ -13,7 +13,7 @@ use crate::ControlError;
 use crate::proto::message::Done;
 
 /// Makes trials with another program at the far end.
-pub trait Foreign {
+pub trait FarProgram {
     /// One trial over fresh connections: the results of the near end, and of the far end as the program reported it.
     fn trial(
         &mut self,
@@ -28,11 +28,11 @@ pub trait Foreign {
         &mut self,
         points: &[Spec],
         cancel: &mut Cancel,
-    ) -> impl Future<Output = Result<ForeignCurve, ControlError>>;
+    ) -> impl Future<Output = Result<ProgramCurve, ControlError>>;
 }
 
 /// The result of a curve with another program.
-pub struct ForeignCurve {
+pub struct ProgramCurve {
     /// Number of trials of each point.
     pub trials: Vec<usize>,
     /// The near and the far end's results, with the tallies of all these trials, point after point.
@@ -42,8 +42,8 @@ pub struct ForeignCurve {
 /// A test with another program: its pass, and the number of trials of each leg (empty for one each).
 pub(super) type ProgramTest = Result<(RatePass, Vec<usize>), ControlError>;
 
-/// [`Foreign`], as the far end of some tests of a plan.
-pub(super) trait Program {
+/// [`FarProgram`], as the far end of some tests of a plan.
+pub(super) trait AnyFarProgram {
     /// One trial of `spec`, or all sizes of a curve, one for each of the `legs`.
     fn test<'a>(
         &'a mut self,
@@ -55,7 +55,7 @@ pub(super) trait Program {
     ) -> Pin<Box<dyn Future<Output = ProgramTest> + 'a>>;
 }
 
-impl<F: Foreign> Program for F {
+impl<F: FarProgram> AnyFarProgram for F {
     fn test<'a>(
         &'a mut self,
         number: u32,
@@ -68,7 +68,7 @@ impl<F: Foreign> Program for F {
             let ([near, far], repeats) = if spec.is_point() {
                 let points: Vec<Spec> =
                     legs.iter().map(|leg| Spec { block: leg.block, stop: leg.stop, ..spec.clone() }).collect();
-                let ForeignCurve { trials, ends } = self.curve(&points, cancel).await?;
+                let ProgramCurve { trials, ends } = self.curve(&points, cancel).await?;
                 // A program's own limit may have left out the last sizes.
                 let unmeasured = legs.len().saturating_sub(trials.len());
                 (ends, trials.into_iter().chain(std::iter::repeat_n(0, unmeasured)).collect())
@@ -81,25 +81,25 @@ impl<F: Foreign> Program for F {
     }
 }
 
-/// Measures the first cell of `header` with `foreign` until it has converged, or all cells once if they are the points of a
+/// Measures the first cell of `header` with `program` until it has converged, or all cells once if they are the points of a
 /// curve. After an error as well, the sinks get an outcome for each cell that has a trial, and the ending. The error is
 /// returned, too.
-pub async fn run_foreign<F: Foreign>(
-    foreign: &mut F,
+pub async fn run_with_program<F: FarProgram>(
+    program: &mut F,
     header: &RunHeader,
     sink: &mut dyn EventSink,
     cancel: Cancel,
 ) -> (Ending, Option<ControlError>) {
     if header.cells.first().is_some_and(|cell| cell.spec.is_point()) {
         let state = RunState::new(header, ScheduleKind::Curve);
-        let mut run = ActiveRun::new(foreign, header, state, sink, cancel);
+        let mut run = ActiveRun::new(program, header, state, sink, cancel);
         let mut result = run.begin();
         if result.is_ok() {
             result = run.foreign_curve().await;
         }
         return run.end(result, None, None);
     }
-    let mut ends = ForeignRun(foreign);
+    let mut ends = ProgramRun(program);
     let run = Run::new(header, &Schedule::Single(Unfixed::default()), Methods::default());
     let mut run = ActiveRun::new(&mut ends, header, run, sink, cancel);
     let mut result = run.begin();
@@ -110,9 +110,9 @@ pub async fn run_foreign<F: Foreign>(
 }
 
 /// The steps of a run with another program at the far end: trials only.
-struct ForeignRun<'a, F>(&'a mut F);
+struct ProgramRun<'a, F>(&'a mut F);
 
-impl<F: Foreign> Ends for ForeignRun<'_, F> {
+impl<F: FarProgram> Ends for ProgramRun<'_, F> {
     async fn trial(
         &mut self,
         number: u32,
@@ -127,7 +127,7 @@ impl<F: Foreign> Ends for ForeignRun<'_, F> {
     }
 }
 
-impl<F: Foreign> ActiveRun<'_, F, RunState> {
+impl<F: FarProgram> ActiveRun<'_, F, RunState> {
     /// One control connection, with as many trials as the other program makes.
     async fn foreign_curve(&mut self) -> Result<(), ControlError> {
         let cells = self.header.cells.clone();
@@ -137,7 +137,7 @@ impl<F: Foreign> ActiveRun<'_, F, RunState> {
             Phase { activity: "all sizes".into(), cells_done: 0, cells: cells.len() as u32, remaining_ns: None };
         self.sink.event(&Event::Phase(phase))?;
         self.begin_links();
-        let ForeignCurve { trials, ends: [near, far] } = self.pair.curve(&points, &mut self.cancel).await?;
+        let ProgramCurve { trials, ends: [near, far] } = self.pair.curve(&points, &mut self.cancel).await?;
         let failure = near.failure.clone();
         let own = cells.iter().zip(&trials).flat_map(|(cell, count)| std::iter::repeat_n(Some(cell.id), *count));
         let positions: Vec<(Option<u32>, u32)> = own.zip(0..).collect();

@@ -77,7 +77,7 @@ fn renewing(spec: &Spec, address: SocketAddr, renewal: Renewal) -> Result<Link, 
 pub fn datagrams(socket: OwnedFd, header: impl Header) -> Result<Link, EngineError> {
     let inner = DatagramChannel::new(socket, 0)
         .map_err(|source| EngineError::socket("prepare", "a connection to another program", source))?;
-    Ok(Link::of(ForeignDatagrams { inner, header }))
+    Ok(Link::of(ProgramDatagrams { inner, header }))
 }
 
 /// Opens a connected socket of the spec's transport, TCP or UDP, with the near end's options. `link` gives the local port its offset.
@@ -162,16 +162,16 @@ pub fn dropped(socket: BorrowedFd<'_>) -> u64 {
 }
 
 /// A connected UDP socket whose datagrams have another program's header.
-struct ForeignDatagrams<H> {
+struct ProgramDatagrams<H> {
     inner: DatagramChannel,
     header: H,
 }
 
-impl<H: Header> Channel for ForeignDatagrams<H> {
+impl<H: Header> Channel for ProgramDatagrams<H> {
     const KIND: Kind = Kind::Datagram;
 
     #[inline]
-    fn is_foreign(&self) -> bool {
+    fn is_to_program(&self) -> bool {
         true
     }
 
