@@ -506,6 +506,7 @@ options! {
         topic: Topic::Settings,
         help: "Change a host setting before the first trial and restore it after the last: KEY on both hosts, near:KEY or far:KEY \
                on one. May be repeated; `thru tune --help` lists the keys. A far host needs `thru serve --allow-tuning`",
+        repeats: true,
         fixes_search: true,
         with_programs: agents(|spec| !spec.settings.is_empty()),
         ..OptionRow::BASE

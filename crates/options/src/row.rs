@@ -34,6 +34,8 @@ pub struct OptionRow {
     pub tests: &'static [TestKind],
     /// Whether `thru advise` takes it too, as an option that the search leaves alone.
     pub fixes_search: bool,
+    /// Whether it may be given several times.
+    pub repeats: bool,
     /// Whether its value is the path of a file; that of a plan is relative to the plan.
     pub is_file: bool,
     /// The transports on which it has an effect.
@@ -195,6 +197,7 @@ impl OptionRow {
         help_of: &[],
         tests: &TestKind::ALL,
         fixes_search: false,
+        repeats: false,
         is_file: false,
         needs: Needs::Any,
         own_listener: false,

@@ -124,7 +124,7 @@ fn arg(row: &'static OptionRow, test: TestKind) -> Arg {
     }
     let Some(value) = row.value else { return arg.action(ArgAction::SetTrue) };
     arg = arg.value_name(value).value_parser(parser(row, test));
-    if row.key == "set" {
+    if row.repeats {
         arg = arg.action(ArgAction::Append);
     }
     if let Some(default) = row.default {
