@@ -75,23 +75,32 @@ impl TransportName {
         Self::Pvm,
     ];
 
+    /// Its name and facts, if it is one of this program's own.
+    #[must_use]
+    pub const fn named(&self) -> Option<&'static NamedTransport> {
+        Some(match self {
+            Self::Tcp => &TCP,
+            Self::Mptcp => &MPTCP,
+            Self::Tls => &TLS,
+            Self::Udp => &UDP,
+            Self::Quic => &QUIC,
+            Self::Unix => &UNIX,
+            Self::UnixDgram => &UNIX_DGRAM,
+            Self::Vsock => &VSOCK,
+            Self::Memcpy => &MEMCPY,
+            Self::Shm => &SHM,
+            Self::Mpi => &MPI,
+            Self::Pvm => &PVM,
+            Self::Other(_) => return None,
+        })
+    }
+
     /// The name itself.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
-            Self::Tcp => TCP.name,
-            Self::Mptcp => MPTCP.name,
-            Self::Tls => TLS.name,
-            Self::Udp => UDP.name,
-            Self::Quic => QUIC.name,
-            Self::Unix => UNIX.name,
-            Self::UnixDgram => UNIX_DGRAM.name,
-            Self::Vsock => VSOCK.name,
-            Self::Memcpy => MEMCPY.name,
-            Self::Shm => SHM.name,
-            Self::Mpi => MPI.name,
-            Self::Pvm => PVM.name,
             Self::Other(name) => name,
+            own => own.named().map_or("", |named| named.name),
         }
     }
 }
@@ -201,12 +210,6 @@ impl NamedTransport {
     const fn new(name: &'static str, facts: TransportFacts) -> Self {
         Self { name, facts }
     }
-
-    /// This program's own transport called `name`.
-    #[must_use]
-    pub fn of(name: &str) -> Option<&'static Self> {
-        TRANSPORTS.iter().find(|transport| transport.name == name)
-    }
 }
 
 /// TCP.
@@ -236,7 +239,3 @@ pub const SHM: NamedTransport = NamedTransport::new("shm", TransportFacts::LOCAL
 pub const MPI: NamedTransport = NamedTransport::new("mpi", TransportFacts::OTHER);
 /// PVM messages.
 pub const PVM: NamedTransport = NamedTransport::new("pvm", TransportFacts::OTHER);
-
-/// This program's own transports, in the order of the manual.
-pub const TRANSPORTS: [NamedTransport; 12] =
-    [TCP, MPTCP, TLS, UDP, QUIC, UNIX, UNIX_DGRAM, VSOCK, MEMCPY, SHM, MPI, PVM];

@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn transports_within_one_host_have_a_verdict() {
-        for known in model::transport::TRANSPORTS {
+        for known in model::TransportName::OWN.iter().filter_map(model::TransportName::named) {
             let verdicts = of_cell(&Cell::new(0, model::Spec::new(known.name, Pattern::Stream)), &[], None);
             assert_eq!(verdicts.contains(&Verdict::OneHost), known.facts.one_host, "{}", known.name);
         }

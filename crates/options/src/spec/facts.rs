@@ -1,13 +1,13 @@
 //! What a spec's transport is: one of this program's own, or one whose facts the spec carries.
 
 use super::Spec;
-use crate::{NamedTransport, Pattern, TransportFacts};
+use crate::{NamedTransport, Pattern, TransportFacts, TransportName};
 
 impl Spec {
     /// A spec over this transport, with its facts if another program added it.
     #[must_use]
     pub fn over(transport: &NamedTransport, pattern: Pattern) -> Self {
-        let known = NamedTransport::of(transport.name).is_some();
+        let known = TransportName::from(transport.name).named().is_some();
         let facts = if known { None } else { Some(transport.facts) };
         Self { transport_facts: facts, ..Self::new(transport.name, pattern) }
     }
@@ -15,7 +15,7 @@ impl Spec {
     /// The facts of its transport; `None` for an unknown one, such as that of an imported result.
     #[must_use]
     pub fn transport_facts(&self) -> Option<TransportFacts> {
-        NamedTransport::of(self.transport.as_str()).map(|known| known.facts).or(self.transport_facts)
+        self.transport.named().map(|known| known.facts).or(self.transport_facts)
     }
 
     /// Whether its connections are the kernel's TCP sockets.
@@ -29,16 +29,18 @@ impl Spec {
 mod tests {
     use super::*;
     use crate::Pattern;
-    use crate::transport::{TCP, TRANSPORTS};
+    use crate::transport::TCP;
 
     #[test]
     fn facts_belong_to_the_transport_of_a_spec() {
         let over_tcp = |name: &str| Spec::new(name, Pattern::Stream).is_over_tcp();
         assert!(over_tcp("tcp") && over_tcp("mptcp") && over_tcp("tls"));
         assert!(!over_tcp("quic") && !over_tcp("unix") && !over_tcp("icmp"));
-        let names: std::collections::BTreeSet<&str> = TRANSPORTS.iter().map(|known| known.name).collect();
-        assert_eq!(names.len(), TRANSPORTS.len(), "names are unique");
-        assert!(TRANSPORTS.iter().all(|known| !(known.facts.one_host && known.facts.ip.is_some())));
+        for own in TransportName::OWN {
+            let facts = own.named().unwrap().facts;
+            assert!(!(facts.one_host && facts.ip.is_some()), "{own}");
+            assert_eq!(TransportName::from(own.as_str()), own, "names are unique");
+        }
     }
 
     #[test]
