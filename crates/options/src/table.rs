@@ -177,3 +177,22 @@ fn scalar(key: &str, value: &Value) -> Result<String, OptionError> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_key_or_value_is_named() {
+        let set = |key: &str, value: &str| TestOptions::new(TestKind::Rr).set(key, value).unwrap_err().to_string();
+        assert_eq!(set("sndbufs", "1"), "thru rr has no 'sndbufs'; did you mean 'sndbuf'?");
+        assert!(set("probe", "1").starts_with("thru rr has no 'probe'; "), "{}", set("probe", "1"));
+        assert_eq!(set("near.block", "1"), "'block' applies to both ends: omit the near. prefix");
+        assert_eq!(set("far.mss", "5"), "far.mss: '5' is not a whole number from 88 to 32767");
+        assert_eq!(set("far.mss", " "), "far.mss: '' has no value: write one, or omit the key");
+        assert_eq!(set("reverse", "7"), "reverse: '7' is not true or false");
+        assert_eq!(set("wait", "x"), "wait: 'x' is not one of auto, blocking, epoll, uring");
+        let wrong = TestOptions::new(TestKind::Stream).set("rate", "0").unwrap_err();
+        assert_eq!(wrong, OptionError::of_value("rate", "0", "'0' must be more than 0".into()));
+    }
+}

@@ -228,22 +228,6 @@ impl FromStr for Cores {
     }
 }
 
-/// `on` or `off`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Switch(pub bool);
-
-impl FromStr for Switch {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "on" | "yes" | "1" => Ok(Self(true)),
-            "off" | "no" | "0" => Ok(Self(false)),
-            _ => Err(format!("'{text}' is not on or off")),
-        }
-    }
-}
-
 /// A rate of requests, as a flag: `1000/s`, or a bit rate of request bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RequestRate {
@@ -286,7 +270,7 @@ pub fn sending_rate(text: &str) -> Result<BitRate, String> {
     if text == "max" { Ok(NO_LIMIT) } else { above_zero(text) }
 }
 
-/// What the bytes of payload are, as a flag: `random`, `zeros`, `pattern`, or the name of a file.
+/// The payload that a flag asks for: `random`, `zeros`, `pattern`, or the name of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PayloadFlag {
     /// Made by the sender.
