@@ -101,7 +101,7 @@ end_options! {
             help: "Send buffer, SO_SNDBUF [default: the kernel's, which TCP autotunes]",
             own_listener: true,
             with_programs: WithPrograms::AtFarEnd(&[Iperf3, Netperf, Nttcp, Nuttcp, Iperf2]),
-            note: "of shm the ring",
+            note: "on shm: the ring",
             ..SOCKET
         };
         /// Requested SO_RCVBUF in bytes.

@@ -50,11 +50,11 @@ const TRIAL: &[TestKind] = &[Stream, Rr];
 const SENDING: &[TestKind] = &[Stream, Transfer];
 const ONE_WAY: &[TestKind] = &[Stream, Transfer, Curve];
 
-/// What only this end does, whatever is at the far end.
+/// An option that only this end carries out.
 const NEAR: OptionRow = OptionRow { with_programs: WithPrograms::NearEnd, ..OptionRow::BASE };
-/// What the code of each program checks.
+/// An option whose value the code of each program checks.
 const CHECKED: OptionRow = OptionRow { with_programs: WithPrograms::OwnCheck, ..OptionRow::BASE };
-/// What no other program does.
+/// An option with a part for the far end that only an agent carries out.
 const fn agents(asks: fn(&Spec) -> bool) -> WithPrograms {
     WithPrograms::FarEnd { asks, carried_by: &[] }
 }

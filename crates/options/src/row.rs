@@ -26,7 +26,7 @@ pub struct OptionRow {
     pub topic: Topic,
     /// Its help.
     pub help: &'static str,
-    /// What the manual adds.
+    /// What the manual adds to the help.
     pub note: &'static str,
     /// Help for single tests, in place of that. One without help is not listed.
     pub help_of: &'static [(TestKind, &'static str)],
@@ -42,7 +42,7 @@ pub struct OptionRow {
     pub needs: Needs,
     /// Whether it must be set on a listening socket before the handshake, so that the far end cannot use the agent's port.
     pub own_listener: bool,
-    /// What it becomes with another program at the far end.
+    /// What happens to it with another program at the far end.
     pub with_programs: WithPrograms,
     /// The columns of tables of results that have its value.
     pub columns: &'static [Column],
@@ -162,7 +162,7 @@ impl Needs {
     }
 }
 
-/// What an option becomes with another program at the far end.
+/// What happens to an option with another program at the far end.
 #[derive(Debug, Clone, Copy)]
 pub enum WithPrograms {
     /// This end alone carries it out.

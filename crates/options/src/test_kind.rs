@@ -20,7 +20,7 @@ impl TestKind {
     /// Every kind.
     pub const ALL: [Self; 4] = [Self::Stream, Self::Rr, Self::Transfer, Self::Curve];
 
-    /// Its name, which is that of its command.
+    /// Its name, the same as that of its command.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -71,7 +71,7 @@ pub fn worded(words: &[String]) -> Result<Worded, SpecError> {
     Ok(Worded { options, own_time })
 }
 
-/// A flag of a command that applies to the whole run, as it is typed: one that is no option of a test.
+/// The flag on the command line, as it is typed, that applies to the whole run: any flag that is not an option of a test.
 fn run_wide(command: &str, matches: &ArgMatches) -> Option<String> {
     let test = TestKind::read(command).ok()?;
     let typed = |arg: &&Arg| {

@@ -170,7 +170,7 @@ impl Test<'_> {
             let able = engine::transport::names(|other| other.facts().has_datagrams());
             let name = self.transport.name();
             return refuse(format!(
-                "is a mix of packet sizes, and a block on {name} is no packet: use {able}, or one size"
+                "is a mix of packet sizes, and a block on {name} is not a packet: use {able}, or one size"
             ));
         }
         if let Some(program) = self.options.speak {

@@ -95,7 +95,7 @@ fn field(arg: &Arg, row: Option<&OptionRow>) -> Field {
             _ => arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect(),
         },
         default: arg.get_default_values().first().map(|value| value.to_string_lossy().into_owned()),
-        // A value for each end is no number.
+        // `LOCAL,REMOTE` is not a number.
         number: row.is_some_and(|row| !row.is_per_end()) && [&least, &most].iter().all(|end| is_number(end.as_deref())),
         range: [least, most],
         heading: arg.get_help_heading().map(str::to_owned),

@@ -1,4 +1,4 @@
-//! The tables of options in the manual are made of the rows. `UPDATE_MANUAL=1 cargo test -p throughline manual` writes them anew.
+//! The tables of options in the manual come from the rows. `UPDATE_MANUAL=1 cargo test -p throughline manual` rewrites them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,9 +16,7 @@ const PAGES: [&str; 2] = ["options.md", "sockets.md"];
 /// The table called `name`.
 fn table(name: &str) -> String {
     let (head, topics): (&str, &[Topic]) = match name {
-        "sockets" => {
-            ("| flag | what it sets | transports | servers of other programs that do it | note |", &[Topic::Sockets])
-        }
+        "sockets" => ("| flag | what it sets | transports | also set by servers of | note |", &[Topic::Sockets]),
         "load" => (LOAD_HEAD, &[Topic::Load]),
         "hosts" => (LOAD_HEAD, &[Topic::Hosts, Topic::Settings]),
         "threads" => (LOAD_HEAD, &[Topic::Calls]),
@@ -105,15 +103,15 @@ fn transports(needs: Needs) -> String {
     }
 }
 
-/// What becomes of an option with another program at the far end.
+/// What happens to an option with another program at the far end.
 fn programs(row: &OptionRow) -> String {
     let names = |programs: &[model::Program]| match programs {
         [] => "none".to_owned(),
         some => some.iter().map(|program| program.name()).collect::<Vec<_>>().join(", "),
     };
     match row.with_programs {
-        WithPrograms::NearEnd => "this end does it".into(),
-        WithPrograms::OwnCheck => "[as the program can](speak.md)".into(),
+        WithPrograms::NearEnd => "only this end".into(),
+        WithPrograms::OwnCheck => "[depends on the program](speak.md)".into(),
         WithPrograms::FarEnd { carried_by, .. } | WithPrograms::AtFarEnd(carried_by) => names(carried_by),
     }
 }

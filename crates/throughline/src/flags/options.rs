@@ -81,7 +81,6 @@ pub struct Given<S> {
 
 impl<S: Selection> clap::Args for Given<S> {
     fn augment_args(command: Command) -> Command {
-        // The heading of the command's own flags that come next stays.
         command.args(S::rows().map(|row| arg(row, S::TEST)))
     }
 
