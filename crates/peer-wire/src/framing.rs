@@ -1,5 +1,7 @@
 //! Assembles messages from bytes as they arrive.
 
+use crate::WireProblem;
+
 /// Calls `take` to remove messages from the front of `input` until it is empty or one is invalid.
 pub(crate) fn each<E>(mut input: &[u8], mut take: impl FnMut(&mut &[u8]) -> Result<(), E>) -> Result<(), E> {
     while !input.is_empty() {
@@ -52,11 +54,11 @@ impl Framed {
     /// Removes what it needs from the front of `input`; returns the body once it is complete. The buffer grows
     /// with the data that arrives, so a length alone allocates nothing, and a length above the limit is refused
     /// at once.
-    pub(crate) fn take(&mut self, input: &mut &[u8]) -> Result<Option<Vec<u8>>, String> {
+    pub(crate) fn take(&mut self, input: &mut &[u8]) -> Result<Option<Vec<u8>>, WireProblem> {
         let Some(length) = self.length.take(input) else { return Ok(None) };
         let length = usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX);
         if length > self.limit {
-            return Err(format!("a message of {length} bytes; the limit is {}", self.limit));
+            return Err(WireProblem::MessageTooLong { bytes: length, limit: self.limit });
         }
         let (mine, rest) = input.split_at(input.len().min(length - self.body.len()));
         self.body.extend_from_slice(mine);
@@ -87,11 +89,11 @@ impl Lines {
 
     /// Removes what it needs from the front of `input`; returns the line once it is complete, without CR and
     /// LF. Invalid UTF-8 is replaced.
-    pub(crate) fn take(&mut self, input: &mut &[u8]) -> Result<Option<String>, String> {
+    pub(crate) fn take(&mut self, input: &mut &[u8]) -> Result<Option<String>, WireProblem> {
         let end = input.iter().position(|byte| *byte == b'\n');
         let (mine, rest) = input.split_at(end.unwrap_or(input.len()));
         if self.line.len() + mine.len() > self.limit {
-            return Err(format!("a line of more than {} bytes", self.limit));
+            return Err(WireProblem::LineTooLong { limit: self.limit });
         }
         self.line.extend_from_slice(mine);
         *input = rest.get(usize::from(end.is_some())..).unwrap_or_default();

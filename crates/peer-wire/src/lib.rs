@@ -7,6 +7,7 @@
 //! names the peer's program and the step ([`WireError`]), and after it the state machine accepts nothing.
 
 mod error;
+mod excerpt;
 mod framing;
 pub mod iperf2;
 pub mod iperf3;
@@ -18,6 +19,6 @@ mod peer;
 pub mod stamp;
 mod turn;
 
-pub use error::WireError;
+pub use error::{WireError, WireProblem};
 pub use peer::Peer;
 pub use turn::Turn;

@@ -10,14 +10,16 @@
 //!
 //! A sync is "SyncMe" from both ends. A reset is the QUIT handshake and a new connection. Version 5 needs MPI and speaks otherwise.
 
+mod error;
 mod schedule;
 
 use std::collections::VecDeque;
 
+pub use error::NetpipeError;
 pub use schedule::{Exchange, Mode, Plan};
 
 use crate::framing::Fixed;
-use crate::{Peer, Turn, WireError};
+use crate::{Peer, Turn, WireError, WireProblem};
 
 /// NetPIPE and the port of its server.
 pub const PEER: Peer = Peer { name: "netpipe", port: 5002 };
@@ -179,7 +181,7 @@ impl Netpipe {
         Ok(())
     }
 
-    fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), String> {
+    fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), WireProblem> {
         match self.steps.front() {
             Some(Step::SyncOrQuit)
                 if self.role == Role::Receiver
@@ -202,7 +204,7 @@ impl Netpipe {
                 self.word = Fixed::new();
                 self.count = u32::from_be_bytes(word);
                 if self.count == 0 {
-                    return Err("a repeat count of 0 came".into());
+                    return Err(NetpipeError::NoRepeats.into());
                 }
                 self.leave(turn);
             }
@@ -223,7 +225,7 @@ impl Netpipe {
                 }
                 self.leave(turn);
             }
-            _ => return Err(format!("{} unexpected bytes", input.len())),
+            _ => return Err(WireProblem::Unexpected { bytes: input.len() }),
         }
         Ok(())
     }
@@ -239,7 +241,7 @@ impl Netpipe {
                 let once = (elapsed_s / f64::from(self.count) / self.halves()).max(1e-9);
                 self.best_s = self.best_s.min(once);
             }
-            _ => return Err(self.error("no exchange was due".into())),
+            _ => return Err(self.error(NetpipeError::NoExchangeDue)),
         }
         self.leave(turn);
         Ok(())
@@ -251,7 +253,7 @@ impl Netpipe {
     /// Where none was requested.
     pub fn reconnected(&mut self, turn: &mut Turn<Action>) -> Result<(), WireError> {
         if self.steps.front() != Some(&Step::Reconnect) {
-            return Err(self.error("no new connection was due".into()));
+            return Err(self.error(NetpipeError::NoConnectionDue));
         }
         self.leave(turn);
         Ok(())
@@ -265,7 +267,7 @@ impl Netpipe {
         match self.steps.front() {
             _ if self.done => Ok(()),
             Some(Step::Reconnect) => Ok(()),
-            _ => Err(self.error("the peer closed the connection".into())),
+            _ => Err(self.error(WireProblem::Closed { end: "peer" })),
         }
     }
 
@@ -358,7 +360,7 @@ impl Netpipe {
         turn.actions.push(Action::Done);
     }
 
-    fn error(&self, what: String) -> WireError {
+    fn error(&self, what: impl Into<WireProblem>) -> WireError {
         let step = match self.steps.front() {
             _ if self.done => "at the end",
             Some(Step::Sync | Step::SyncOrQuit) => "while waiting for SyncMe",
@@ -369,11 +371,10 @@ impl Netpipe {
             Some(Step::Reconnect) => "while a new connection was made",
             Some(Step::Point | Step::Failed) | None => "after an error",
         };
-        WireError { peer: PEER.name, step, what }
+        PEER.error(step, what)
     }
 }
 
-fn expect(came: &[u8], mark: &[u8]) -> Result<(), String> {
-    let wrong = || format!("expected \"{1}\", received \"{0}\"", came.escape_ascii(), mark.escape_ascii());
-    if came == mark { Ok(()) } else { Err(wrong()) }
+fn expect(came: &[u8], mark: &'static [u8]) -> Result<(), NetpipeError> {
+    if came == mark { Ok(()) } else { Err(NetpipeError::Mark { expected: mark, received: came.into() }) }
 }

@@ -1,6 +1,10 @@
 //! STAMP (RFC 8762) and TWAMP Light (RFC 5357, appendix I), unauthenticated: datagrams that a reflector sends back with its own
 //! times in them. There is no control connection; both ends are configured.
 
+mod error;
+
+pub use error::StampError;
+
 use crate::{Peer, WireError};
 
 /// STAMP and its port, which is UDP's.
@@ -134,10 +138,6 @@ pub struct Trip {
     pub reflector_ns: i64,
 }
 
-fn error(step: &'static str, what: impl Into<String>) -> WireError {
-    WireError { peer: PEER.name, step, what: what.into() }
-}
-
 fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     let mut array = [0; N];
     for (to, from) in array.iter_mut().zip(bytes.iter().skip(at)) {
@@ -165,7 +165,7 @@ impl Request {
     pub fn write(&self, into: &mut [u8]) -> Result<(), WireError> {
         let have = into.len();
         let base = into.get_mut(..BASE_BYTES).ok_or_else(|| {
-            error("while writing a request", format!("{have} bytes are too few; {BASE_BYTES} are needed"))
+            PEER.error("while writing a request", StampError::NoRoom { bytes: have, needed: BASE_BYTES })
         })?;
         base.fill(0);
         base[..4].copy_from_slice(&self.sequence.to_be_bytes());
@@ -183,7 +183,7 @@ impl Request {
     pub fn read(datagram: &[u8]) -> Result<Self, WireError> {
         let step = "while reading a request";
         if datagram.len() < SHORTEST_BYTES {
-            return Err(error(step, format!("{} bytes; {SHORTEST_BYTES} are the least", datagram.len())));
+            return Err(PEER.error(step, StampError::Short { bytes: datagram.len(), least: SHORTEST_BYTES }));
         }
         let request = Self::at(datagram, 0);
         // After its 14 bytes a TWAMP request has padding, usually pseudo-random; a STAMP request has the
@@ -225,8 +225,8 @@ impl Reply {
     pub fn write(&self, datagram: &mut [u8]) -> Result<(), WireError> {
         let have = datagram.len();
         if have < SHORTEST_REPLY_BYTES {
-            let what = format!("{have} bytes are too few; {SHORTEST_REPLY_BYTES} are needed");
-            return Err(error("while writing a reply", what));
+            let what = StampError::NoRoom { bytes: have, needed: SHORTEST_REPLY_BYTES };
+            return Err(PEER.error("while writing a reply", what));
         }
         datagram[..4].copy_from_slice(&self.sequence.to_be_bytes());
         datagram[4..12].copy_from_slice(&self.sent.0.to_be_bytes());
@@ -249,11 +249,11 @@ impl Reply {
     pub fn read(datagram: &[u8]) -> Result<Self, WireError> {
         let step = "while reading a reply";
         if datagram.len() < LEAST_REPLY_BYTES {
-            return Err(error(step, format!("{} bytes; {LEAST_REPLY_BYTES} are the least", datagram.len())));
+            return Err(PEER.error(step, StampError::Short { bytes: datagram.len(), least: LEAST_REPLY_BYTES }));
         }
         let own = Request::at(datagram, 0);
         if own.error.is_ptp() {
-            return Err(error(step, "PTP timestamps are not supported, only NTP"));
+            return Err(PEER.error(step, StampError::Ptp));
         }
         let session = u16::from_be_bytes(array(datagram, 14));
         Ok(Self {

@@ -302,7 +302,7 @@ fn requests_that_cannot_be_are_refused_with_a_number() {
         // Our client reports it.
         let mut client = Client::open(&request(), &mut Turn::default());
         let reported = client.receive(&turn.send, &mut Turn::default()).unwrap_err();
-        assert!(reported.what.contains(&number.to_string()), "{reported}");
+        assert!(reported.what.to_string().contains(&number.to_string()), "{reported}");
     }
 }
 
@@ -360,7 +360,7 @@ proptest! {
         let mut turn = Turn::default();
         if let Err(error) = Server::default().receive(&said, &mut turn) {
             prop_assert_eq!(error.peer, "netperf");
-            prop_assert!(!error.what.is_empty());
+            prop_assert!(!error.what.to_string().is_empty());
         }
         if let Some(ServerAction::Requested(requested)) = turn.actions.first() {
             prop_assert_eq!(Request::from_block(&requested.to_block()), Ok(requested.clone()));

@@ -294,7 +294,7 @@ proptest! {
             let seen = turn.actions.len();
             if let Err(error) = machine.receive(&mut rest, &mut turn) {
                 prop_assert_eq!(error.peer, "netpipe");
-                prop_assert!(!error.what.is_empty());
+                prop_assert!(!error.what.to_string().is_empty());
                 prop_assert!(machine.receive(&mut &b"S"[..], &mut turn).is_err());
                 return Ok(());
             }

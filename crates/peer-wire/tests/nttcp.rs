@@ -141,7 +141,7 @@ fn a_failing_receiver_and_wrong_options_are_reported() {
     ] {
         let (mut remote, mut turn) = (Remote::default(), Turn::default());
         let error = remote.receive(format!("{line}\n").as_bytes(), &mut turn).unwrap_err();
-        assert!(error.what.contains(named) && !turn.send.is_empty(), "{line}: {error}");
+        assert!(error.what.to_string().contains(named) && !turn.send.is_empty(), "{line}: {error}");
     }
     let long = Options { seed: "x".repeat(1100), compare: true, ..Options::default() };
     assert!(Local::open(&long, &mut Turn::default()).is_err());

@@ -26,7 +26,7 @@ fn a_request_lies_as_the_rfc_has_it() {
     assert_eq!(bytes[16..BASE_BYTES], [0; 28]);
     assert_eq!(bytes[BASE_BYTES..], [0xee; 4], "padding stays");
     assert_eq!(Request::read(&bytes).unwrap(), request());
-    assert!(request().write(&mut [0; 43]).unwrap_err().what.contains("43 bytes"));
+    assert!(request().write(&mut [0; 43]).unwrap_err().what.to_string().contains("43 bytes"));
     // A TWAMP sender's padding is not a session number.
     assert_eq!(Request::read(&bytes[..43]).unwrap(), Request { session: 0, ..request() });
     bytes[30] = 1;
@@ -77,7 +77,7 @@ fn a_reply_carries_the_request_back_and_does_not_grow() {
         // twampy's responder ends before the time to live.
         assert_eq!(Reply::read(&datagram[..38]).unwrap(), Reply { ttl: TTL_UNKNOWN, ..reply });
     }
-    assert!(reply.write(&mut [0; 40]).unwrap_err().what.contains("40 bytes are too few"));
+    assert!(reply.write(&mut [0; 40]).unwrap_err().what.to_string().contains("40 bytes are too few"));
     let trip = reply.trip(at(1_750_000));
     let expected = Trip { round_ns: 1_500_000, there_ns: 1_000_000, back_ns: 500_000, reflector_ns: 250_000 };
     // A timestamp's unit is a quarter of a nanosecond, and each is cut.

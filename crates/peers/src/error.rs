@@ -107,9 +107,9 @@ mod tests {
     #[test]
     fn a_log_line_has_the_address_once() {
         let peer: SocketAddr = "192.0.2.1:7".parse().unwrap();
-        let error = WireError { peer: "iperf3", step: "at the end", what: "no".into() };
+        let error = peer_wire::iperf3::PEER.error("at the end", peer_wire::WireProblem::NothingToCount);
         let named = ProgramError::Peer { address: peer.to_string(), error };
-        assert_eq!(named.line_of(peer), "192.0.2.1:7: iperf3, at the end: no");
+        assert_eq!(named.line_of(peer), "192.0.2.1:7: iperf3, at the end: there is nothing to count");
         assert!(ProgramError::Interrupted.line_of(peer).starts_with("192.0.2.1:7: interrupted"));
     }
 }

@@ -1,5 +1,6 @@
 //! The header that a client sends before its data.
 
+use super::error::Iperf2Error;
 use super::{flag, word};
 
 /// Bytes of the header that 2.1.8's client writes over TCP.
@@ -90,17 +91,17 @@ impl Header {
     ///
     /// # Errors
     /// The invalid or unsupported value.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Iperf2Error> {
         let flags = word(bytes, 0);
         if flags & flag::VERSION_1 != 0 {
-            return Err("tests in both directions (-d, -r) are not supported".into());
+            return Err(Iperf2Error::BothDirections);
         }
         let (threads, port, size) = (word(bytes, 4), word(bytes, 8), word(bytes, 12));
-        let port = u16::try_from(port).map_err(|_| format!("port {port}"))?;
+        let port = u16::try_from(port).map_err(|_| Iperf2Error::Port { port })?;
         // A client without -l names none.
         let size = if size == 0 { DEFAULT_BYTES } else { size };
         if !(1..=1024).contains(&threads) || size > 1 << 30 {
-            return Err(format!("{threads} connections with writes of {size} bytes"));
+            return Err(Iperf2Error::Size { threads, bytes: size });
         }
         let amount = word(bytes, 20);
         let amount = if amount >> 31 == 1 { Amount::Hundredths(amount.wrapping_neg()) } else { Amount::Bytes(amount) };

@@ -8,16 +8,18 @@
 //! ```
 
 mod datagram;
+mod error;
 mod header;
 mod report;
 mod server;
 
 pub use datagram::{DATAGRAM_BYTES, Datagram};
+pub use error::Iperf2Error;
 pub use header::{Amount, HEADER_BYTES, Header, NUMBER_BYTES};
 pub use report::{Counts, REPORT_BYTES, Report};
 pub use server::{Action as ServerAction, Server};
 
-use crate::{Peer, WireError};
+use crate::Peer;
 
 /// iperf 2 and the port of its server.
 pub const PEER: Peer = Peer { name: "iperf2", port: 5001 };
@@ -42,10 +44,6 @@ mod flag {
     pub(super) const REVERSE: u32 = 0x0400_0000;
     /// Likewise: both send, over one connection (--full-duplex).
     pub(super) const FULL_DUPLEX: u32 = 0x0800_0000;
-}
-
-fn error(step: &'static str, what: impl Into<String>) -> WireError {
-    WireError { peer: PEER.name, step, what: what.into() }
 }
 
 /// The big-endian word at `at`; 0 beyond the end.

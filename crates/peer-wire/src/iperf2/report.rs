@@ -1,7 +1,8 @@
 //! A server's counts of a transfer over UDP, and its report.
 
 use super::datagram::Datagram;
-use super::{error, flag, word};
+use super::error::Iperf2Error;
+use super::{PEER, flag, word};
 use crate::WireError;
 
 /// Bytes of the report that is written here, that of the first version, which every client reads.
@@ -57,17 +58,17 @@ impl Report {
     /// # Errors
     /// What is wrong with it.
     pub fn read(datagram: &[u8]) -> Result<Self, WireError> {
-        let refuse = |what: String| Err(error("while reading the server's report", what));
+        let refuse = |what: Iperf2Error| Err(PEER.error("while reading the server's report", what));
         if datagram.len() < REPORT_BYTES {
-            return refuse(format!("a datagram of {} bytes; a report has {REPORT_BYTES} or more", datagram.len()));
+            return refuse(Iperf2Error::ShortReport { bytes: datagram.len(), least: REPORT_BYTES });
         }
         if word(datagram, 16) & flag::VERSION_1 == 0 {
-            return refuse("a datagram that is no report".into());
+            return refuse(Iperf2Error::NoReport);
         }
         let micros = |at: usize| Some(u64::from(word(datagram, at)) * 1_000_000 + u64::from(word(datagram, at + 4)));
         let whole = |at: usize| micros(at).filter(|_| word(datagram, at + 4) < 1_000_000);
         let (Some(elapsed_us), Some(jitter_us)) = (whole(28), whole(48)) else {
-            return refuse("a time whose microseconds are more than a second".into());
+            return refuse(Iperf2Error::Time);
         };
         Ok(Self {
             bytes: u64::from(word(datagram, 20)) << 32 | u64::from(word(datagram, 24)),

@@ -1,7 +1,7 @@
 //! The server's end of a stream over TCP: separates the header from the data.
 
-use super::{error, flag, header::Header, word};
-use crate::{Turn, WireError};
+use super::{PEER, flag, header::Header, word};
+use crate::{Turn, WireError, WireProblem};
 
 /// What the server's driver must do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Server {
     /// The header's invalid or unsupported value.
     pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), WireError> {
         if self.failed {
-            return Err(error("after an error", format!("{} unexpected bytes", input.len())));
+            return Err(PEER.error("after an error", WireProblem::Unexpected { bytes: input.len() }));
         }
         let mut rest = input;
         while !self.data && !rest.is_empty() {
@@ -56,7 +56,7 @@ impl Server {
                 Some(length) if self.front.len() == length => {
                     let header = Header::from_bytes(&self.front).map_err(|what| {
                         self.failed = true;
-                        error("while reading the header", what)
+                        PEER.error("while reading the header", what)
                     })?;
                     if !header.reverse && !header.full_duplex {
                         turn.send.extend_from_slice(&Header::acknowledgement());
@@ -79,6 +79,7 @@ impl Server {
     /// Where it ends within a header.
     pub fn ended(&self) -> Result<(), WireError> {
         let within = self.front.len() >= 4 && !self.data;
-        if within { Err(error("while reading the header", "the client closed the connection")) } else { Ok(()) }
+        let closed = || PEER.error("while reading the header", WireProblem::Closed { end: "client" });
+        if within { Err(closed()) } else { Ok(()) }
     }
 }

@@ -1,12 +1,12 @@
 //! The client's end of the control connection.
 
 use super::cookie::Cookie;
-use super::fault::Fault;
+use super::error::Iperf3Error;
 use super::parameters::Parameters;
 use super::results::{RESULTS_LIMIT, Results};
-use super::{byte, error};
+use super::{PEER, byte};
 use crate::framing::{Fixed, Framed, each, framed};
-use crate::{Turn, WireError};
+use crate::{Turn, WireError, WireProblem};
 
 /// What the client's driver must do.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,9 +84,9 @@ impl Client {
         let name = self.step.name();
         match &mut self.step {
             Step::ProgramResults(results) => {
-                let Some(json) = results.take(input).map_err(|what| error(name, what))? else { return Ok(()) };
+                let Some(json) = results.take(input).map_err(|what| PEER.error(name, what))? else { return Ok(()) };
                 let peer_results =
-                    Results::from_json(&json, self.parameters.streams()).map_err(|what| error(name, what))?;
+                    Results::from_json(&json, self.parameters.streams()).map_err(|what| PEER.error(name, what))?;
                 turn.actions.push(Action::ProgramResults(peer_results));
                 self.step = Step::Display;
                 return Ok(());
@@ -94,16 +94,16 @@ impl Client {
             Step::Refused(words) => {
                 return if words.take(input).is_some() { Err(refusal(words.so_far())) } else { Ok(()) };
             }
-            Step::Done | Step::Failed => return Err(error(name, format!("{} unexpected bytes", input.len()))),
+            Step::Done | Step::Failed => {
+                return Err(PEER.error(name, WireProblem::Unexpected { bytes: input.len() }));
+            }
             _ => {}
         }
-        let (&said, rest) = input.split_first().ok_or_else(|| error(name, "no byte received"))?;
+        let Some((&said, rest)) = input.split_first() else { return Ok(()) };
         *input = rest;
         match (&self.step, said) {
-            (_, byte::ACCESS_DENIED) => {
-                return Err(error(name, "the server is busy with another client; try again later"));
-            }
-            (_, byte::SERVER_TERMINATE) => return Err(error(name, "the server was stopped")),
+            (_, byte::ACCESS_DENIED) => return Err(PEER.error(name, Iperf3Error::Busy)),
+            (_, byte::SERVER_TERMINATE) => return Err(PEER.error(name, Iperf3Error::Stopped)),
             (_, byte::SERVER_ERROR) => self.step = Step::Refused(Fixed::new()),
             (Step::Greeting, byte::PARAM_EXCHANGE) => {
                 framed(&self.parameters.to_json(), &mut turn.send);
@@ -127,7 +127,7 @@ impl Client {
                 turn.actions.push(Action::Done);
                 self.step = Step::Done;
             }
-            _ => return Err(error(name, format!("unexpected byte {said}"))),
+            _ => return Err(PEER.error(name, Iperf3Error::Byte { byte: said })),
         }
         Ok(())
     }
@@ -138,7 +138,7 @@ impl Client {
     /// Where the test is not running.
     pub fn end(&mut self, turn: &mut Turn<Action>) -> Result<(), WireError> {
         if !matches!(self.step, Step::Running) {
-            return Err(error(self.step.name(), "the test cannot end before it runs"));
+            return Err(PEER.error(self.step.name(), Iperf3Error::NotRunning));
         }
         turn.send.push(byte::TEST_END);
         self.step = Step::Ending;
@@ -151,7 +151,7 @@ impl Client {
     /// Where the server has not requested them.
     pub fn results(&mut self, results: &Results, turn: &mut Turn<Action>) -> Result<(), WireError> {
         if !matches!(self.step, Step::OwnResults) {
-            return Err(error(self.step.name(), "the server does not wait for results"));
+            return Err(PEER.error(self.step.name(), Iperf3Error::NotWaiting));
         }
         framed(&results.to_json(), &mut turn.send);
         self.step = Step::ProgramResults(Framed::new(RESULTS_LIMIT));
@@ -180,41 +180,20 @@ impl Client {
             // Version 3.12 leaves the system's error number out of some refusals.
             Step::Refused(words) => Err(refusal(words.so_far())),
             // Servers with users before 3.14 name no reason.
-            step @ Step::Accepting => Err(error(step.name(), self.closed_before_streams())),
-            step => Err(error(step.name(), "the server closed the connection")),
+            step @ Step::Accepting => Err(PEER.error(step.name(), self.closed_before_streams())),
+            step => Err(PEER.error(step.name(), WireProblem::Closed { end: "server" })),
         }
     }
 
-    fn closed_before_streams(&self) -> &'static str {
-        match self.parameters.token {
-            Some(_) => {
-                "the server closed the connection: it may not know the login; check `username`, the password, \
-                 `rsa-public-key-path`, `use-pkcs1-padding` and both clocks"
-            }
-            None => "the server closed the connection: it may require a login (`username` and `rsa-public-key-path`)",
-        }
-    }
-}
-
-/// The system's error number behind a server's error; some servers send one that no system has.
-fn system_error(errno: i32) -> String {
-    match errno {
-        0 => String::new(),
-        1.. => format!(": {}", std::io::Error::from_raw_os_error(errno)),
-        _ => format!(", errno {errno}"),
+    fn closed_before_streams(&self) -> Iperf3Error {
+        if self.parameters.token.is_some() { Iperf3Error::Login } else { Iperf3Error::NoLogin }
     }
 }
 
 /// A server's error: iperf3's number, then the system's.
 fn refusal(words: &[u8]) -> WireError {
     let word = |at: usize| words.get(at..).and_then(<[u8]>::first_chunk).map(|word| u32::from_be_bytes(*word));
-    let what = match (word(0), word(4)) {
-        (Some(number), system) => {
-            let meaning = Fault::of(number).map_or_else(String::new, |fault| format!(" ({fault})"));
-            let system = system.map_or_else(String::new, |errno| system_error(errno as i32));
-            format!("the server refused with error {number}{meaning}{system}")
-        }
-        (None, _) => "the server refused without a reason".into(),
-    };
-    error("while reading the server's error", what)
+    let errno = word(4).map(|errno| errno as i32);
+    let what = word(0).map_or(Iperf3Error::RefusedSilently, |number| Iperf3Error::Refused { number, errno });
+    PEER.error("while reading the server's error", what)
 }

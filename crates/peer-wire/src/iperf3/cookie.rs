@@ -1,8 +1,8 @@
 //! The cookie that ties data streams to their control connection.
 
-use super::error;
-use crate::WireError;
+use super::PEER;
 use crate::framing::Fixed;
+use crate::{WireError, WireProblem};
 
 /// Bytes of a cookie on the wire: 36 characters and a NUL.
 pub const COOKIE_BYTES: usize = 37;
@@ -68,6 +68,6 @@ impl StreamHello {
     /// Always: it ended before its cookie was complete.
     pub fn ended(&self) -> Result<(), WireError> {
         let have = self.0.so_far().len();
-        Err(error("while reading the cookie", format!("the connection ended after {have} of {COOKIE_BYTES} bytes")))
+        Err(PEER.error("while reading the cookie", WireProblem::CutOff { have, of: COOKIE_BYTES }))
     }
 }

@@ -21,6 +21,7 @@ mod claim;
 mod client;
 mod cookie;
 pub mod datagram;
+mod error;
 mod fault;
 mod json;
 mod parameters;
@@ -30,12 +31,13 @@ mod server;
 pub use claim::{Claim, hashed_text};
 pub use client::{Action as ClientAction, Client};
 pub use cookie::{ALPHABET, COOKIE_BYTES, Cookie, StreamHello};
+pub use error::Iperf3Error;
 pub use fault::Fault;
 pub use parameters::{Offloads, PARAMETERS_LIMIT, Parameters, Protocol};
 pub use results::{Omitted, RESULTS_LIMIT, Results, StreamResult, stream_ids};
 pub use server::{Action as ServerAction, REFUSAL, Server};
 
-use crate::{Peer, WireError};
+use crate::Peer;
 
 /// iperf3 and the port of its server.
 pub const PEER: Peer = Peer { name: "iperf3", port: 5201 };
@@ -54,8 +56,4 @@ mod byte {
     pub(super) const IPERF_DONE: u8 = 16;
     pub(super) const ACCESS_DENIED: u8 = 0xff;
     pub(super) const SERVER_ERROR: u8 = 0xfe;
-}
-
-fn error(step: &'static str, what: impl Into<String>) -> WireError {
-    WireError { peer: PEER.name, step, what: what.into() }
 }

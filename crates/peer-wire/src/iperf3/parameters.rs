@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::error::Iperf3Error;
 use super::fault::Fault;
 use super::json::{Writer, flag, text, whole};
 
@@ -198,14 +199,14 @@ impl Parameters {
     /// the same).
     ///
     /// # Errors
-    /// The fault to answer with, and what was wrong.
-    pub fn from_json(json: &[u8]) -> Result<Self, (Fault, String)> {
+    /// The invalid value.
+    pub fn from_json(json: &[u8]) -> Result<Self, Iperf3Error> {
         let map: Map<String, Value> =
-            serde_json::from_slice(json).map_err(|error| (Fault::Parameters, format!("not a JSON object: {error}")))?;
+            serde_json::from_slice(json).map_err(|source| Iperf3Error::NotParameters { source })?;
         let protocol = match (flag(&map, "tcp"), flag(&map, "udp"), flag(&map, "sctp")) {
             (true, false, false) => Protocol::Tcp,
             (false, true, false) => Protocol::Udp,
-            _ => return Err((Fault::Parameters, "not exactly one of \"tcp\" and \"udp\" is requested".into())),
+            _ => return Err(Iperf3Error::Protocol),
         };
         let values = Values(&map);
         let mut read = Self::new(protocol, 0);
@@ -257,17 +258,16 @@ impl Parameters {
 struct Values<'a>(&'a Map<String, Value>);
 
 impl Values<'_> {
-    fn within(&self, key: &str, least: u32, most: u32, fault: Fault) -> Result<Option<u32>, (Fault, String)> {
+    fn within(&self, key: &'static str, least: u32, most: u32, fault: Fault) -> Result<Option<u32>, Iperf3Error> {
         let Some(value) = whole(self.0, key) else { return Ok(None) };
         match u32::try_from(value) {
             Ok(value) if (least..=most).contains(&value) => Ok(Some(value)),
-            _ => Err((fault, format!("\"{key}\" is {value}; the limits are {least} to {most}"))),
+            _ => Err(Iperf3Error::Limits { key, value, least, most, fault }),
         }
     }
 
-    fn count(&self, key: &str) -> Result<Option<u64>, (Fault, String)> {
+    fn count(&self, key: &'static str) -> Result<Option<u64>, Iperf3Error> {
         let Some(value) = whole(self.0, key) else { return Ok(None) };
-        let negative = |_| (Fault::Parameters, format!("\"{key}\" is {value}; it cannot be negative"));
-        u64::try_from(value).map(Some).map_err(negative)
+        u64::try_from(value).map(Some).map_err(|_| Iperf3Error::Negative { key, value })
     }
 }

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::error::Iperf3Error;
 use super::json::Writer;
 
 /// The longest accepted results, in bytes. iperf3 has no limit; a server's output over a day has some MiB.
@@ -94,8 +95,8 @@ fn known(number: f64) -> Option<f64> {
     (0.0..9e18).contains(&number).then_some(number)
 }
 
-fn count(key: &str, number: f64) -> Result<u64, String> {
-    known(number).map(|number| number as u64).ok_or_else(|| format!("\"{key}\" is {number}, which is not a count"))
+fn count(key: &'static str, number: f64) -> Result<u64, Iperf3Error> {
+    known(number).map(|number| number as u64).ok_or(Iperf3Error::Count { key, number })
 }
 
 impl Results {
@@ -103,19 +104,19 @@ impl Results {
     ///
     /// # Errors
     /// What is wrong with it: not JSON, a missing key, an invalid number, an unknown or repeated stream.
-    pub fn from_json(json: &[u8], streams: u32) -> Result<Self, String> {
-        let wire: Wire = serde_json::from_slice(json).map_err(|error| format!("invalid results: {error}"))?;
+    pub fn from_json(json: &[u8], streams: u32) -> Result<Self, Iperf3Error> {
+        let wire: Wire = serde_json::from_slice(json).map_err(|source| Iperf3Error::NotResults { source })?;
         if wire.streams.len() > STREAMS_LIMIT {
-            return Err(format!("{} streams; a test has up to {STREAMS_LIMIT}", wire.streams.len()));
+            return Err(Iperf3Error::TooManyStreams { count: wire.streams.len(), limit: STREAMS_LIMIT });
         }
         let mut read: Vec<StreamResult> = Vec::with_capacity(wire.streams.len());
         for stream in &wire.streams {
             let stream = stream.read()?;
             if !stream_ids(streams).any(|id| id == stream.id) {
-                return Err(format!("stream {} is not part of this test", stream.id));
+                return Err(Iperf3Error::UnknownStream { id: stream.id.into() });
             }
             if read.iter().any(|other| other.id == stream.id) {
-                return Err(format!("stream {} occurs twice", stream.id));
+                return Err(Iperf3Error::Repeated { id: stream.id });
             }
             read.push(stream);
         }
@@ -163,20 +164,20 @@ impl StreamResult {
 }
 
 impl WireStream {
-    fn read(&self) -> Result<StreamResult, String> {
+    fn read(&self) -> Result<StreamResult, Iperf3Error> {
         let id = count("id", self.id)?;
         let omitted = match (self.omitted_errors, self.omitted_packets) {
             (Some(errors), Some(packets)) => {
                 Some(Omitted { errors: errors as i64, packets: count("omitted_packets", packets)? })
             }
             (None, None) => None,
-            _ => return Err("\"omitted_errors\" or \"omitted_packets\" is missing".into()),
+            _ => return Err(Iperf3Error::Omitted),
         };
         Ok(StreamResult {
-            id: u32::try_from(id).map_err(|_| format!("stream {id} is not part of this test"))?,
+            id: u32::try_from(id).map_err(|_| Iperf3Error::UnknownStream { id })?,
             bytes: count("bytes", self.bytes)?,
             retransmits: known(self.retransmits).map(|again| again as u64),
-            jitter_s: known(self.jitter).ok_or_else(|| format!("\"jitter\" is {}", self.jitter))?,
+            jitter_s: known(self.jitter).ok_or(Iperf3Error::Jitter { number: self.jitter })?,
             errors: self.errors as i64,
             packets: count("packets", self.packets)?,
             omitted,

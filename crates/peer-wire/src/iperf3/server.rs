@@ -1,11 +1,12 @@
 //! The server's end of the control connection.
 
+use super::error::Iperf3Error;
 use super::fault::Fault;
 use super::parameters::{PARAMETERS_LIMIT, Parameters};
 use super::results::{RESULTS_LIMIT, Results};
-use super::{byte, error};
+use super::{PEER, byte};
 use crate::framing::{Framed, each, framed};
-use crate::{Turn, WireError};
+use crate::{Turn, WireError, WireProblem};
 
 /// A busy server's only message to a client before it closes the connection; also to a stream with a wrong
 /// cookie.
@@ -83,15 +84,14 @@ impl Server {
         let name = self.step.name();
         match &mut self.step {
             Step::Parameters(parameters) => {
-                let refused = |what| (Fault::Parameters, what);
-                let requested = match parameters.take(input).map_err(refused) {
-                    Ok(None) => return Ok(()),
-                    Ok(Some(json)) => Parameters::from_json(&json),
-                    Err(refused) => Err(refused),
-                };
-                let requested = requested.map_err(|(fault, what)| {
-                    send_error(fault, turn);
-                    error(name, what)
+                let json = parameters.take(input).map_err(|what| {
+                    send_error(Fault::Parameters, turn);
+                    PEER.error(name, what)
+                })?;
+                let Some(json) = json else { return Ok(()) };
+                let requested = Parameters::from_json(&json).map_err(|what| {
+                    send_error(what.fault(), turn);
+                    PEER.error(name, what)
                 })?;
                 self.streams = requested.streams();
                 turn.actions.push(Action::Requested(Box::new(requested)));
@@ -99,20 +99,21 @@ impl Server {
                 return Ok(());
             }
             Step::ProgramResults(results) => {
-                let refused = |what| error(name, what);
-                let Some(json) = results.take(input).map_err(refused)? else { return Ok(()) };
+                let Some(json) = results.take(input).map_err(|what| PEER.error(name, what))? else { return Ok(()) };
                 let peer_results = Results::from_json(&json, self.streams).map_err(|what| {
                     send_error(Fault::Results, turn);
-                    error(name, what)
+                    PEER.error(name, what)
                 })?;
                 turn.actions.push(Action::ProgramResults(peer_results));
                 self.step = Step::OwnResults;
                 return Ok(());
             }
-            Step::Done | Step::Failed => return Err(error(name, format!("{} unexpected bytes", input.len()))),
+            Step::Done | Step::Failed => {
+                return Err(PEER.error(name, WireProblem::Unexpected { bytes: input.len() }));
+            }
             _ => {}
         }
-        let (&said, rest) = input.split_first().ok_or_else(|| error(name, "no byte received"))?;
+        let Some((&said, rest)) = input.split_first() else { return Ok(()) };
         *input = rest;
         match (&self.step, said) {
             (_, byte::CLIENT_TERMINATE) => {
@@ -127,7 +128,7 @@ impl Server {
                 turn.actions.push(Action::Done);
                 self.step = Step::Done;
             }
-            _ => return Err(error(name, format!("unexpected byte {said}"))),
+            _ => return Err(PEER.error(name, Iperf3Error::Byte { byte: said })),
         }
         Ok(())
     }
@@ -183,7 +184,7 @@ impl Server {
 
     fn go(&mut self, ready: bool, next: Step, say: &[u8], turn: &mut Turn<Action>) -> Result<(), WireError> {
         if !ready {
-            return Err(error(self.step.name(), "it is not the server's turn"));
+            return Err(PEER.error(self.step.name(), WireProblem::NotServersTurn));
         }
         turn.send.extend_from_slice(say);
         self.step = next;
@@ -197,7 +198,7 @@ impl Server {
     pub fn ended(&self) -> Result<(), WireError> {
         match &self.step {
             Step::Last | Step::Done => Ok(()),
-            step => Err(error(step.name(), "the client closed the connection")),
+            step => Err(PEER.error(step.name(), WireProblem::Closed { end: "client" })),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! Only the server's side, with the offsets of 2.7.
 
 use super::block::Block;
+use super::error::NetperfError;
 use super::kind;
 use super::omni::{CPU_RATE, Counted, Direction, Flags, PROC_STAT, Ready, Request, Served, port, size};
 
@@ -9,10 +10,10 @@ use super::omni::{CPU_RATE, Counted, Direction, Flags, PROC_STAT, Ready, Request
 ///
 /// # Errors
 /// The value that is not supported.
-pub(super) fn request(block: &Block) -> Result<Request, String> {
+pub(super) fn request(block: &Block) -> Result<Request, NetperfError> {
     let ip_version = match block.word(64) {
         version @ (0 | 4 | 6) => version as u8,
-        version => return Err(format!("address family {version}; only IPv4 and IPv6 are supported")),
+        family => return Err(NetperfError::Family { family }),
     };
     let mut flags = Flags::ROUTED.0;
     for (at, flag) in [(28, Flags::NODELAY), (32, Flags::CPU)] {

@@ -1,10 +1,11 @@
 //! netperf's end of the control connection.
 
+use super::PEER;
 use super::block::{BLOCK_BYTES, Block};
-use super::error;
+use super::error::{NOT_SUPPORTED, NetperfError};
 use super::omni::{Counted, Flags, Ready, Request};
 use crate::framing::{Fixed, each};
-use crate::{Turn, WireError};
+use crate::{Turn, WireError, WireProblem};
 
 /// What the client's driver must do.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,7 +45,7 @@ impl Client {
     /// Where the previous one has not ended.
     pub fn ask(&mut self, request: &Request, turn: &mut Turn<Action>) -> Result<(), WireError> {
         if self.step != Step::Idle {
-            return Err(error(self.name(), "the previous test has not ended"));
+            return Err(PEER.error(self.name(), NetperfError::NotEnded));
         }
         *self = Self::open(request, turn);
         Ok(())
@@ -56,15 +57,15 @@ impl Client {
     /// The server's invalid message, or why it refused.
     pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), WireError> {
         each(input, |rest| self.take(rest, turn)).map_err(|what| {
-            let error = error(self.name(), what);
+            let error = PEER.error(self.name(), what);
             self.step = Step::Failed;
             error
         })
     }
 
-    fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), String> {
+    fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), WireProblem> {
         if matches!(self.step, Step::Idle | Step::Failed) {
-            return Err(format!("{} unexpected bytes", input.len()));
+            return Err(WireProblem::Unexpected { bytes: input.len() });
         }
         let Some(bytes) = self.block.take(input) else { return Ok(()) };
         self.block = Fixed::new();
@@ -72,8 +73,8 @@ impl Client {
         // The type of an answer is not reliable: netserver may send it byte-swapped.
         match block.word(4) {
             0 => {}
-            998 => return Err("the server does not know this test (error 998)".into()),
-            number => return Err(format!("the server refused with error {number}")),
+            NOT_SUPPORTED => return Err(NetperfError::NotKnown.into()),
+            number => return Err(NetperfError::Refused { number }.into()),
         }
         if self.step == Step::Ready {
             turn.actions.push(Action::Run(Ready::from_block(&block)?));
@@ -90,7 +91,8 @@ impl Client {
     /// # Errors
     /// Where the session is not complete.
     pub fn ended(&self) -> Result<(), WireError> {
-        if self.step == Step::Idle { Ok(()) } else { Err(error(self.name(), "the server closed the connection")) }
+        let closed = || PEER.error(self.name(), WireProblem::Closed { end: "server" });
+        if self.step == Step::Idle { Ok(()) } else { Err(closed()) }
     }
 
     fn name(&self) -> &'static str {

@@ -11,15 +11,17 @@
 mod block;
 mod classic;
 mod client;
+mod error;
 mod omni;
 mod server;
 
 pub use block::{BLOCK_BYTES, Block};
 pub use client::{Action as ClientAction, Client};
+pub use error::{NOT_SUPPORTED, NetperfError};
 pub use omni::{Counted, Cpu, Direction, Flags, Ready, Request, Served};
-pub use server::{Action as ServerAction, NOT_SUPPORTED, Server};
+pub use server::{Action as ServerAction, Server};
 
-use crate::{Peer, WireError};
+use crate::Peer;
 
 /// netperf and the port of its server.
 pub const PEER: Peer = Peer { name: "netperf", port: 12_865 };
@@ -37,8 +39,4 @@ mod kind {
     pub(super) const OMNI_DONE: u32 = 98;
     pub(super) const SYSTEM: u32 = 600;
     pub(super) const SYSTEM_DONE: u32 = 601;
-}
-
-fn error(step: &'static str, what: impl Into<String>) -> WireError {
-    WireError { peer: PEER.name, step, what: what.into() }
 }

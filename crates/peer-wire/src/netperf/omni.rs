@@ -1,6 +1,7 @@
 //! The three blocks of an OMNI test, by the offsets of 2.7.
 
 use super::block::Block;
+use super::error::NetperfError;
 use super::kind;
 
 /// Largest send or receive that a server accepts, in bytes.
@@ -185,23 +186,24 @@ fn chosen(size: Option<u32>) -> i32 {
     size.map_or(-1, |size| i32::try_from(size).unwrap_or(i32::MAX))
 }
 
-pub(super) fn size(block: &Block, at: usize, what: &str) -> Result<Option<u32>, String> {
+pub(super) fn size(block: &Block, at: usize, what: &'static str) -> Result<Option<u32>, NetperfError> {
     match block.signed(at) {
         -1 => Ok(None),
         size @ 0..=SIZE_LIMIT => Ok(Some(size as u32)),
-        size => Err(format!("{what} of {size} bytes; the limit is {SIZE_LIMIT}")),
+        bytes => Err(NetperfError::Size { what, bytes, limit: SIZE_LIMIT }),
     }
 }
 
-fn width(block: &Block, at: usize) -> Result<u32, String> {
+fn width(block: &Block, at: usize) -> Result<u32, NetperfError> {
     match block.signed(at) {
         width @ 0..=WIDTH_LIMIT => Ok(width as u32),
-        width => Err(format!("a ring of {width} buffers; the limit is {WIDTH_LIMIT}")),
+        buffers => Err(NetperfError::Ring { buffers, limit: WIDTH_LIMIT }),
     }
 }
 
-pub(super) fn port(block: &Block, at: usize) -> Result<u16, String> {
-    u16::try_from(block.word(at)).map_err(|_| format!("port {}", block.word(at)))
+pub(super) fn port(block: &Block, at: usize) -> Result<u16, NetperfError> {
+    let port = block.word(at);
+    u16::try_from(port).map_err(|_| NetperfError::Port { port })
 }
 
 impl Request {
@@ -242,19 +244,15 @@ impl Request {
     ///
     /// # Errors
     /// The value that is not supported.
-    pub fn from_block(block: &Block) -> Result<Self, String> {
+    pub fn from_block(block: &Block) -> Result<Self, NetperfError> {
         let udp = match (block.word(96), block.word(100)) {
             (1, 6) => false,
             (2, 17) => true,
-            (socket, protocol) => {
-                return Err(format!(
-                    "socket type {socket} with IP protocol {protocol}; only TCP and UDP are supported"
-                ));
-            }
+            (socket, protocol) => return Err(NetperfError::Socket { socket, protocol }),
         };
         let ip_version = match block.word(92) {
             version @ (0 | 4 | 6) => version as u8,
-            version => return Err(format!("address family {version}; only IPv4 and IPv6 are supported")),
+            family => return Err(NetperfError::Family { family }),
         };
         Ok(Self {
             served: Served::Omni,
@@ -289,11 +287,11 @@ impl Direction {
         }
     }
 
-    fn of(bits: u32) -> Result<Self, String> {
+    fn of(bits: u32) -> Result<Self, NetperfError> {
         [Self::Neither, Self::ServerSends, Self::ServerReceives, Self::Both]
             .into_iter()
             .find(|direction| direction.bits() == bits)
-            .ok_or_else(|| format!("direction {bits}"))
+            .ok_or(NetperfError::Direction { bits })
     }
 }
 
@@ -325,7 +323,7 @@ impl Ready {
     ///
     /// # Errors
     /// The invalid value.
-    pub fn from_block(block: &Block) -> Result<Self, String> {
+    pub fn from_block(block: &Block) -> Result<Self, NetperfError> {
         Ok(Self {
             receive_buffer: block.word(8),
             receive_size: size(block, 12, "a receive")?,
@@ -354,7 +352,7 @@ impl Cpu {
         block.put(88, self.peak);
     }
 
-    fn from_block(block: &Block) -> Result<Self, String> {
+    fn from_block(block: &Block) -> Result<Self, NetperfError> {
         let mut shares = [0.0; 7];
         for (at, share) in Self::AT.into_iter().zip(&mut shares) {
             *share = positive(block, at)?;
@@ -366,9 +364,9 @@ impl Cpu {
 }
 
 /// A float that is a time or a share.
-fn positive(block: &Block, at: usize) -> Result<f32, String> {
+fn positive(block: &Block, at: usize) -> Result<f32, NetperfError> {
     let number = block.float(at);
-    if number.is_finite() && number >= 0.0 { Ok(number) } else { Err(format!("{number} for a number")) }
+    if number.is_finite() && number >= 0.0 { Ok(number) } else { Err(NetperfError::Number { number }) }
 }
 
 impl Counted {
@@ -398,7 +396,7 @@ impl Counted {
     ///
     /// # Errors
     /// The invalid value.
-    pub fn from_block(block: &Block, flags: Flags) -> Result<Self, String> {
+    pub fn from_block(block: &Block, flags: Flags) -> Result<Self, NetperfError> {
         Ok(Self {
             bytes_received: block.wide(8),
             receives: block.word(16),

@@ -1,13 +1,11 @@
 //! netserver's end of the control connection.
 
 use super::block::{BLOCK_BYTES, Block};
+use super::error::{NOT_SUPPORTED, NetperfError};
 use super::omni::{CPU_RATE, Counted, Ready, Request, Served};
-use super::{classic, error, kind};
+use super::{PEER, classic, kind};
 use crate::framing::{Fixed, each};
-use crate::{Turn, WireError};
-
-/// netserver's error number for a request that it does not know.
-pub const NOT_SUPPORTED: u32 = 998;
+use crate::{Turn, WireError, WireProblem};
 
 /// The system that clients are told of: this program, and nothing about its host.
 const SYSTEM: &str = concat!("|thru|", env!("CARGO_PKG_VERSION"), "|unknown|unknown");
@@ -59,15 +57,15 @@ impl Server {
     /// The client's invalid message.
     pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), WireError> {
         each(input, |rest| self.take(rest, turn)).map_err(|what| {
-            let error = error(self.name(), what);
+            let error = PEER.error(self.name(), what);
             self.step = Step::Failed;
             error
         })
     }
 
-    fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), String> {
+    fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), WireProblem> {
         if self.step != Step::Idle {
-            return Err(format!("{} unexpected bytes during a test", input.len()));
+            return Err(WireProblem::Unexpected { bytes: input.len() });
         }
         let Some(bytes) = self.block.take(input) else { return Ok(()) };
         self.block = Fixed::new();
@@ -84,7 +82,7 @@ impl Server {
                     }
                     Err(what) => {
                         send_error(INVALID, turn);
-                        return Err(what);
+                        return Err(what.into());
                     }
                 }
             }
@@ -106,7 +104,7 @@ impl Server {
             kind::PASSPHRASE => {}
             unknown => {
                 send_error(NOT_SUPPORTED, turn);
-                return Err(format!("request {unknown}; only OMNI tests (97) and TCP_STREAM (10) are supported"));
+                return Err(NetperfError::Request { number: unknown }.into());
             }
         }
         Ok(())
@@ -144,7 +142,7 @@ impl Server {
 
     fn go(&mut self, from: Step, to: Step, block: &Block, turn: &mut Turn<Action>) -> Result<(), WireError> {
         if self.step != from {
-            return Err(error(self.name(), "it is not the server's turn"));
+            return Err(PEER.error(self.name(), WireProblem::NotServersTurn));
         }
         turn.send.extend_from_slice(&block.0);
         self.step = to;
@@ -158,8 +156,8 @@ impl Server {
     pub fn ended(&self) -> Result<(), WireError> {
         match self.block.so_far().len() {
             0 if self.step == Step::Idle => Ok(()),
-            0 => Err(error(self.name(), "the client closed the connection")),
-            have => Err(error(self.name(), format!("the connection ended after {have} of {BLOCK_BYTES} bytes"))),
+            0 => Err(PEER.error(self.name(), WireProblem::Closed { end: "client" })),
+            have => Err(PEER.error(self.name(), WireProblem::CutOff { have, of: BLOCK_BYTES })),
         }
     }
 

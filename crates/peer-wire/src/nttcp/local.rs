@@ -1,10 +1,11 @@
 //! The local side, which the user starts and which sets the options.
 
+use super::error::NttcpError;
 use super::options::{OPTIONS_LIMIT, Options};
 use super::statistics::Statistics;
-use super::{data_port, error, write_port};
+use super::{PEER, data_port, write_port};
 use crate::framing::{Lines, each};
-use crate::{Turn, WireError};
+use crate::{Turn, WireError, WireProblem};
 
 /// Longest verbose output of the remote side before its next message, bytes.
 const VERBOSE_LIMIT: usize = 64 << 10;
@@ -48,7 +49,7 @@ impl Local {
         let line = options.to_line();
         let one_line = |text: &str| !text.is_empty() && !text.contains(['\n', '\r']);
         if line.len() > OPTIONS_LIMIT || !one_line(&options.format) || !one_line(&options.seed) {
-            return Err(error("while sending the options", format!("{} bytes do not fit into a line", line.len())));
+            return Err(PEER.error("while sending the options", NttcpError::OptionsTooLong { bytes: line.len() }));
         }
         turn.send.extend_from_slice(&line);
         let step = if options.transmits {
@@ -66,7 +67,7 @@ impl Local {
     /// Where no port was requested.
     pub fn listening(&mut self, port: u16, turn: &mut Turn<Action>) -> Result<(), WireError> {
         if self.step != Step::Listening {
-            return Err(error(self.name(), "no data socket was requested"));
+            return Err(PEER.error(self.name(), NttcpError::NotRequested));
         }
         write_port(port, &mut turn.send);
         self.step = Step::Statistics;
@@ -79,21 +80,21 @@ impl Local {
     /// The remote side's invalid message, or its failure.
     pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), WireError> {
         each(input, |rest| self.take(rest, turn)).map_err(|what| {
-            let error = error(self.name(), what);
+            let error = PEER.error(self.name(), what);
             self.step = Step::Failed;
             error
         })
     }
 
-    fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), String> {
+    fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), WireProblem> {
         if self.step == Step::Failed {
-            return Err(format!("{} unexpected bytes", input.len()));
+            return Err(WireProblem::Unexpected { bytes: input.len() });
         }
         let before = input.len();
         let line = self.lines.take(input)?;
         self.heard += before - input.len();
         if self.heard > VERBOSE_LIMIT {
-            return Err(format!("more than {VERBOSE_LIMIT} bytes of verbose output"));
+            return Err(NttcpError::Verbose { limit: VERBOSE_LIMIT }.into());
         }
         let Some(line) = line else { return Ok(()) };
         if self.step == Step::Port
@@ -123,7 +124,7 @@ impl Local {
     pub fn ended(&self, default_format: bool) -> Result<(), WireError> {
         match self.step {
             Step::Statistics if self.counted || !default_format => Ok(()),
-            _ => Err(error(self.name(), "the remote side closed the connection")),
+            _ => Err(PEER.error(self.name(), WireProblem::Closed { end: "remote side" })),
         }
     }
 

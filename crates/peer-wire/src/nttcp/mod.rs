@@ -12,6 +12,7 @@
 //! pair alone.
 
 mod datagrams;
+mod error;
 mod local;
 mod options;
 mod pattern;
@@ -19,13 +20,14 @@ mod remote;
 mod statistics;
 
 pub use datagrams::{Datagrams, MARK_BYTES, Seen};
+pub use error::NttcpError;
 pub use local::{Action as LocalAction, Local};
 pub use options::{OPTIONS_LIMIT, Options};
 pub use pattern::{DEFAULT_SEED, Pattern};
 pub use remote::{Action as RemoteAction, Remote};
 pub use statistics::{DEFAULT_FORMAT, Format, SEPARATED_FORMAT, Statistics};
 
-use crate::{Peer, WireError};
+use crate::Peer;
 
 /// nttcp and the port of its service, to which inetd listened.
 pub const PEER: Peer = Peer { name: "nttcp", port: 5037 };
@@ -33,15 +35,11 @@ pub const PEER: Peer = Peer { name: "nttcp", port: 5037 };
 /// The first port that a receiver tries for its data socket.
 pub const FIRST_DATA_PORT: u16 = 5038;
 
-fn error(step: &'static str, what: impl Into<String>) -> WireError {
-    WireError { peer: PEER.name, step, what: what.into() }
-}
-
 /// The port of a line `dataport: PORT`; an error if it is invalid, which means that the peer failed.
-fn data_port(line: &str) -> Option<Result<u16, String>> {
+fn data_port(line: &str) -> Option<Result<u16, NttcpError>> {
     let number = line.strip_prefix("dataport: ")?.trim();
     let port = number.parse::<i64>().ok().and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0);
-    Some(port.ok_or_else(|| format!("no data socket at the other end (dataport: {number})")))
+    Some(port.ok_or_else(|| NttcpError::NoDataSocket { port: number.into() }))
 }
 
 /// The line that names a receiver's port.

@@ -1,5 +1,6 @@
 //! The local side's options for the remote side: a program name and its arguments, joined by `@`.
 
+use super::error::NttcpError;
 use super::pattern::DEFAULT_SEED;
 use super::statistics::DEFAULT_FORMAT;
 
@@ -95,22 +96,22 @@ impl Options {
     ///
     /// # Errors
     /// The invalid or unsupported option.
-    pub fn from_line(line: &str) -> Result<Self, String> {
+    pub fn from_line(line: &str) -> Result<Self, NttcpError> {
         let mut fields = fields(line).into_iter();
-        fields.next().ok_or("an empty line for options")?;
+        fields.next().ok_or(NttcpError::NoOptions)?;
         let mut options = Self::default();
         let mut fixed = None;
         while let Some(field) = fields.next() {
             let mut letters = field.chars();
             let (Some('-'), Some(letter)) = (letters.next(), letters.next()) else {
-                return Err(format!("'{}' for an option", shown(&field)));
+                return Err(NttcpError::NotAnOption { text: field });
             };
             let joined = letters.as_str().to_owned();
-            let mut value = || -> Result<String, String> {
+            let mut value = || {
                 if !joined.is_empty() {
                     return Ok(joined.clone());
                 }
-                fields.next().ok_or_else(|| format!("-{} without its value", shown(&letter.to_string())))
+                fields.next().ok_or(NttcpError::NoValue { option: letter })
             };
             match letter {
                 't' => options.transmits = true,
@@ -137,16 +138,16 @@ impl Options {
                 'p' => drop(number(letter, &value()?, 0, 1 << 16)?),
                 'f' => options.format = value()?,
                 'S' => (options.seed, options.compare) = (value()?, true),
-                'm' => return Err("-m, multicast, which is not spoken".into()),
-                'R' => return Err("-R, which measures no transfer".into()),
-                other => return Err(format!("-{}, which is no option of a remote side", shown(&other.to_string()))),
+                'm' => return Err(NttcpError::Multicast),
+                'R' => return Err(NttcpError::NoTransfer),
+                option => return Err(NttcpError::UnknownOption { option }),
             }
         }
         if !(1..BYTES_LIMIT).contains(&options.bytes) || !(1..COUNT_LIMIT).contains(&options.count) {
-            return Err(format!("{} buffers of {} bytes", options.count, options.bytes));
+            return Err(NttcpError::Buffers { count: options.count, bytes: options.bytes });
         }
         if options.seed.is_empty() {
-            return Err("an empty seed".into());
+            return Err(NttcpError::EmptySeed);
         }
         Ok(options)
     }
@@ -179,12 +180,7 @@ fn fields(line: &str) -> Vec<String> {
     fields
 }
 
-fn number(option: char, text: &str, least: u64, limit: u64) -> Result<u64, String> {
+fn number(option: char, text: &str, least: u64, limit: u64) -> Result<u64, NttcpError> {
     let number = text.parse().ok().filter(|number| (least..limit).contains(number));
-    number.ok_or_else(|| format!("-{option} '{}', which is not from {least} to below {limit}", shown(text)))
-}
-
-/// A peer's text, escaped for a message.
-fn shown(text: &str) -> String {
-    text.escape_debug().take(60).collect()
+    number.ok_or_else(|| NttcpError::Number { option, text: text.into(), least, limit })
 }

@@ -1,10 +1,11 @@
 //! The remote side, which inetd or `nttcp -i` starts for each control connection.
 
+use super::error::NttcpError;
 use super::options::{OPTIONS_LIMIT, Options};
 use super::statistics::{Format, Statistics};
-use super::{data_port, error, write_port};
+use super::{PEER, data_port, write_port};
 use crate::framing::{Lines, each};
-use crate::{Turn, WireError};
+use crate::{Turn, WireError, WireProblem};
 
 /// What the remote side's driver must do.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,7 +49,7 @@ impl Remote {
     /// The local side's invalid message.
     pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), WireError> {
         each(input, |rest| self.take(rest, turn)).map_err(|what| {
-            let error = error(self.name(), what);
+            let error = PEER.error(self.name(), what);
             if self.step != Step::Failed {
                 turn.send.extend_from_slice(format!("nttcp-{}: {}\n", self.mark, error.what).as_bytes());
             }
@@ -57,9 +58,9 @@ impl Remote {
         })
     }
 
-    fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), String> {
+    fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), WireProblem> {
         if !matches!(self.step, Step::Options | Step::Port) {
-            return Err(format!("{} more bytes came", input.len()));
+            return Err(WireProblem::Unexpected { bytes: input.len() });
         }
         let Some(line) = self.lines.take(input)? else { return Ok(()) };
         if self.step == Step::Port {
@@ -83,7 +84,7 @@ impl Remote {
     /// Where no port was requested.
     pub fn listening(&mut self, port: u16, turn: &mut Turn<Action>) -> Result<(), WireError> {
         if self.step != Step::Listening {
-            return Err(error(self.name(), "no data socket was asked for"));
+            return Err(PEER.error(self.name(), NttcpError::NotRequested));
         }
         write_port(port, &mut turn.send);
         self.step = Step::Data;
@@ -96,7 +97,7 @@ impl Remote {
     /// Where no data flowed.
     pub fn counted(&mut self, counted: &Statistics, turn: &mut Turn<Action>) -> Result<(), WireError> {
         let Some(format) = self.format.as_ref().filter(|_| self.step == Step::Data) else {
-            return Err(error(self.name(), "there is nothing to count"));
+            return Err(PEER.error(self.name(), WireProblem::NothingToCount));
         };
         turn.send.extend_from_slice(format.line(self.mark, counted).as_bytes());
         self.step = Step::Done;
@@ -115,7 +116,11 @@ impl Remote {
     /// # Errors
     /// Where the session is not complete.
     pub fn ended(&self) -> Result<(), WireError> {
-        if self.step == Step::Done { Ok(()) } else { Err(error(self.name(), "the local side closed the connection")) }
+        if self.step == Step::Done {
+            Ok(())
+        } else {
+            Err(PEER.error(self.name(), WireProblem::Closed { end: "local side" }))
+        }
     }
 
     fn name(&self) -> &'static str {

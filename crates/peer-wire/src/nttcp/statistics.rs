@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use super::error::NttcpError;
+
 /// nttcp's default format.
 pub const DEFAULT_FORMAT: &str = "%9b%8.2rt%8.2ct%12.4rbr%12.4cbr%8c%10.2rcr%10.1ccr";
 
@@ -74,7 +76,7 @@ impl Format {
     ///
     /// # Errors
     /// The `%` that no value follows.
-    pub fn new(text: &str) -> Result<Self, String> {
+    pub fn new(text: &str) -> Result<Self, NttcpError> {
         let mut parts = Vec::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once('%') {
@@ -91,7 +93,7 @@ impl Format {
             let (letters, value, title) = VALUES
                 .iter()
                 .find(|(letters, ..)| after.starts_with(letters))
-                .ok_or_else(|| format!("no value after % in '{}'", text.escape_debug().take(60).collect::<String>()))?;
+                .ok_or_else(|| NttcpError::Format { format: text.into() })?;
             parts.push(Part::Value {
                 value: *value,
                 title,

@@ -1,10 +1,11 @@
 //! The client's end of the control connection.
 
+use super::error::NuttcpError;
 use super::options::Options;
 use super::report::Report;
-use super::{LINE_LIMIT, error, greeted, hello, shown};
+use super::{LINE_LIMIT, PEER, greeted, hello};
 use crate::framing::{Lines, each};
-use crate::{Turn, WireError};
+use crate::{Turn, WireError, WireProblem};
 
 /// Most bytes of the server's report.
 const REPORT_LIMIT: usize = 64 << 10;
@@ -47,26 +48,26 @@ impl Client {
     /// The server's invalid message or its refusal.
     pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), WireError> {
         each(input, |rest| self.take(rest, turn)).map_err(|what| {
-            let error = error(self.name(), what);
+            let error = PEER.error(self.name(), what);
             self.step = Step::Failed;
             error
         })
     }
 
-    fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), String> {
+    fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), WireProblem> {
         if self.step == Step::Failed {
-            return Err(format!("{} unexpected bytes", input.len()));
+            return Err(WireProblem::Unexpected { bytes: input.len() });
         }
         let before = input.len();
         let line = self.lines.take(input)?;
         self.heard += before - input.len();
         if self.heard > REPORT_LIMIT {
-            return Err(format!("a report of more than {REPORT_LIMIT} bytes came"));
+            return Err(NuttcpError::ReportTooLong { limit: REPORT_LIMIT }.into());
         }
         let Some(line) = line else { return Ok(()) };
         match self.step {
             Step::Greeting => {
-                greeted(&line)?;
+                greeted(line)?;
                 turn.send.extend_from_slice(&self.options.to_line());
                 self.step = Step::Accepting;
             }
@@ -74,7 +75,7 @@ impl Client {
                 turn.actions.push(Action::Run);
                 self.step = Step::Report;
             }
-            Step::Accepting => return Err(format!("the server refused: '{}'", shown(&line))),
+            Step::Accepting => return Err(NuttcpError::Refused { line }.into()),
             Step::Report | Step::Failed => self.report.read(&line),
         }
         Ok(())
@@ -88,7 +89,7 @@ impl Client {
         if self.step == Step::Report && self.report.bps > 0.0 {
             return Ok(self.report);
         }
-        Err(error(self.name(), "the server closed the connection"))
+        Err(PEER.error(self.name(), WireProblem::Closed { end: "server" }))
     }
 
     fn name(&self) -> &'static str {

@@ -14,18 +14,20 @@
 //! Streams of TCP are plain bytes. Over UDP, marks of four bytes stand before (`BOD0`, `BOD1`) and after (`EOD0` to `EOD4`) the data.
 
 mod client;
+mod error;
 mod marks;
 mod options;
 mod report;
 mod server;
 
 pub use client::{Action as ClientAction, Client};
+pub use error::NuttcpError;
 pub use marks::{Mark, count_sent, mark, sent_so_far};
 pub use options::{MOST_WINDOW, NO_RATE, Options};
 pub use report::{INTERIM_END, Interim, Report, Windows};
 pub use server::{Action as ServerAction, Server};
 
-use crate::{Peer, WireError};
+use crate::Peer;
 
 /// nuttcp and the port of its server.
 pub const PEER: Peer = Peer { name: "nuttcp", port: 5000 };
@@ -35,25 +37,12 @@ const VERSION: &str = "6.1.2";
 /// The longest line that is read, bytes; the client's of options has some 350.
 const LINE_LIMIT: usize = 1023;
 
-fn error(step: &'static str, what: impl Into<String>) -> WireError {
-    WireError { peer: PEER.name, step, what: what.into() }
-}
-
 /// The greeting of both sides, with its LF.
 fn hello() -> String {
     format!("HELO nuttcp v{VERSION}\n")
 }
 
 /// Checks the other side's greeting.
-fn greeted(line: &str) -> Result<(), String> {
-    if line.starts_with("HELO nuttcp v") {
-        Ok(())
-    } else {
-        Err(format!("expected a greeting, received '{}'", shown(line)))
-    }
-}
-
-/// A peer's text, escaped for a message.
-fn shown(text: &str) -> String {
-    text.escape_debug().take(80).collect()
+fn greeted(line: String) -> Result<(), NuttcpError> {
+    if line.starts_with("HELO nuttcp v") { Ok(()) } else { Err(NuttcpError::Greeting { line }) }
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::{VERSION, shown};
+use super::VERSION;
+use super::error::NuttcpError;
 
 /// The value for no rate limit, kbit/s.
 pub const NO_RATE: u64 = 4_294_967_295;
@@ -115,7 +116,7 @@ impl Options {
     ///
     /// # Errors
     /// The missing, invalid or unsupported field.
-    pub fn from_line(line: &str) -> Result<Self, String> {
+    pub fn from_line(line: &str) -> Result<Self, NuttcpError> {
         let fields: BTreeMap<&str, &str> = line
             .split(',')
             .filter_map(|field| field.split_once('='))
@@ -140,11 +141,11 @@ impl Options {
             parse: fields.whole("format", Some(0), 0, u64::MAX)? & FORMAT_PARSE > 0,
         };
         if options.count == 0 && options.seconds <= 0.0 {
-            return Err("neither a count nor a time to end by".into());
+            return Err(NuttcpError::Endless);
         }
         for (key, off) in [("traceroute", "0"), ("thirdparty", "_NULL_"), ("multicast", "0"), ("rate_pps", "0")] {
             if let Some(value) = fields.0.get(key).filter(|value| **value != off) {
-                return Err(format!("{key} = {}, which is not supported", shown(value)));
+                return Err(NuttcpError::Unsupported { key, text: (*value).into() });
             }
         }
         Ok(options)
@@ -154,19 +155,19 @@ impl Options {
 struct Fields<'a>(BTreeMap<&'a str, &'a str>);
 
 impl Fields<'_> {
-    fn whole(&self, key: &str, default: Option<u64>, least: u64, most: u64) -> Result<u64, String> {
-        let Some(text) = self.0.get(key) else { return default.ok_or_else(|| format!("no {key}")) };
+    fn whole(&self, key: &'static str, default: Option<u64>, least: u64, most: u64) -> Result<u64, NuttcpError> {
+        let Some(text) = self.0.get(key) else { return default.ok_or(NuttcpError::Missing { key }) };
         let number = text.parse().ok().filter(|number| (least..=most).contains(number));
-        number.ok_or_else(|| format!("{key} = {}, which is not from {least} to {most}", shown(text)))
+        number.ok_or_else(|| NuttcpError::Number { key, text: (*text).into(), least, most })
     }
 
-    fn flag(&self, key: &str, default: Option<bool>) -> Result<bool, String> {
+    fn flag(&self, key: &'static str, default: Option<bool>) -> Result<bool, NuttcpError> {
         Ok(self.whole(key, default.map(u64::from), 0, 1)? == 1)
     }
 
-    fn seconds(&self, key: &str) -> Result<f64, String> {
+    fn seconds(&self, key: &'static str) -> Result<f64, NuttcpError> {
         let Some(text) = self.0.get(key) else { return Ok(0.0) };
         let seconds = text.parse().ok().filter(|seconds: &f64| (0.0..=MOST_SECONDS).contains(seconds));
-        seconds.ok_or_else(|| format!("{key} = {}, which is no time of up to a day", shown(text)))
+        seconds.ok_or_else(|| NuttcpError::Time { key, text: (*text).into() })
     }
 }

@@ -2,9 +2,9 @@
 
 use super::options::Options;
 use super::report::{INTERIM_END, Report};
-use super::{LINE_LIMIT, VERSION, error, greeted, hello};
+use super::{LINE_LIMIT, PEER, VERSION, greeted, hello};
 use crate::framing::{Lines, each};
-use crate::{Turn, WireError};
+use crate::{Turn, WireError, WireProblem};
 
 /// What the server's driver must do.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,7 +46,7 @@ impl Server {
     /// The client's invalid message.
     pub fn receive(&mut self, input: &[u8], turn: &mut Turn<Action>) -> Result<(), WireError> {
         each(input, |rest| self.take(rest, turn)).map_err(|what| {
-            let error = error(self.name(), what);
+            let error = PEER.error(self.name(), what);
             if self.step != Step::Failed {
                 turn.send.extend_from_slice(b"KO\n");
             }
@@ -55,13 +55,13 @@ impl Server {
         })
     }
 
-    fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), String> {
+    fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), WireProblem> {
         if !matches!(self.step, Step::Greeting | Step::Options) {
-            return Err(format!("{} unexpected bytes", input.len()));
+            return Err(WireProblem::Unexpected { bytes: input.len() });
         }
         let Some(line) = self.lines.take(input)? else { return Ok(()) };
         if self.step == Step::Greeting {
-            greeted(&line)?;
+            greeted(line)?;
             turn.send.extend_from_slice(hello().as_bytes());
             self.step = Step::Options;
         } else {
@@ -79,7 +79,7 @@ impl Server {
     /// Where no options are pending.
     pub fn accept(&mut self, turn: &mut Turn<Action>) -> Result<(), WireError> {
         if self.step != Step::Checking {
-            return Err(error(self.name(), "it is not the server's turn"));
+            return Err(PEER.error(self.name(), WireProblem::NotServersTurn));
         }
         turn.send.extend_from_slice(format!("OK v{VERSION}\n").as_bytes());
         self.step = Step::Data;
@@ -98,7 +98,7 @@ impl Server {
     /// Where no data flowed.
     pub fn counted(&mut self, report: &Report, turn: &mut Turn<Action>) -> Result<(), WireError> {
         if self.step != Step::Data {
-            return Err(error(self.name(), "there is nothing to count"));
+            return Err(PEER.error(self.name(), WireProblem::NothingToCount));
         }
         let text = if self.parse { report.to_pairs() } else { report.to_text() };
         if self.interim {
@@ -114,7 +114,11 @@ impl Server {
     /// # Errors
     /// Where the session is not complete.
     pub fn ended(&self) -> Result<(), WireError> {
-        if self.step == Step::Done { Ok(()) } else { Err(error(self.name(), "the client closed the connection")) }
+        if self.step == Step::Done {
+            Ok(())
+        } else {
+            Err(PEER.error(self.name(), WireProblem::Closed { end: "client" }))
+        }
     }
 
     fn name(&self) -> &'static str {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use engine::transport::programs;
 use model::{Direction, Role, Spec, Stop, TransportName};
 use peer_wire::WireError;
-use peer_wire::iperf2::{Counts, LAST_WAIT_MS, PEER, Report};
+use peer_wire::iperf2::{Counts, Iperf2Error, LAST_WAIT_MS, PEER, Report};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 
@@ -74,8 +74,7 @@ pub(super) fn measure(
 
 /// The host reports that the port of the datagrams is closed.
 fn nobody() -> WireError {
-    let what = "nothing receives datagrams at its port: it has ended, or was not started with -s -u".into();
-    WireError { peer: PEER.name, step: "while its report was expected", what }
+    PEER.error("while its report was expected", Iperf2Error::NoReceiver)
 }
 
 struct Test<'a> {

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use peer_wire::netpipe::{Action, Exchange, MARK, Mode, Netpipe, PEER, Plan, Role};
+use peer_wire::netpipe::{Action, Exchange, MARK, Mode, Netpipe, NetpipeError, PEER, Plan, Role};
 use peer_wire::{Turn, WireError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -213,8 +213,8 @@ impl<'a> Session<'a> {
             }
             self.take(&mut message[..size])?;
             if let Some(at) = exchange.first_wrong(&message[..size]) {
-                let what = format!("a message of {size} bytes differs from the sent one at byte {at}");
-                return Err(self.peer_error(WireError { peer: PEER.name, step: "during an exchange", what }));
+                let what = NetpipeError::Differs { bytes: size, at };
+                return Err(self.peer_error(PEER.error("during an exchange", what)));
             }
             if exchange.mode == Mode::PingPong { self.send(&message[..size]) } else { Ok(()) }
         });

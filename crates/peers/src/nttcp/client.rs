@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use engine::transport::at_port;
 use model::{Role, Spec, TransportName};
-use peer_wire::nttcp::{FIRST_DATA_PORT, Local, LocalAction, Options, PEER, Statistics};
-use peer_wire::{Turn, WireError};
+use peer_wire::Turn;
+use peer_wire::nttcp::{FIRST_DATA_PORT, Local, LocalAction, NttcpError, Options, PEER, Statistics};
 
 use super::{MARK, request, results, sort};
 use crate::line::{Input, Line, Wait};
@@ -109,12 +109,12 @@ impl Session<'_> {
 
     /// The remote side closed the connection: its last verbose line has the reason, if there is one.
     fn left(&self) -> ProgramError {
-        let closed = |what| WireError { peer: PEER.name, step: "before it reported statistics", what };
+        let closed = |what: NttcpError| PEER.error("before it reported statistics", what);
         let ended = self.machine.ended(true).err();
         let error = match (&self.verbose_line, ended) {
-            (Some(line), _) => closed(format!("'{}', and closed the connection", line.escape_debug())),
+            (Some(line), _) => closed(NttcpError::ClosedAfter { line: line.clone() }),
             (None, Some(error)) => error,
-            (None, None) => closed("it closed the connection".into()),
+            (None, None) => closed(NttcpError::Closed),
         };
         self.line.peer_error(error)
     }
