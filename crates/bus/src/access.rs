@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::BusError;
+use crate::{BusError, CredentialsProblem};
 
 /// How this process proves itself to a server, and recognizes it. The files are read at once, so that a process can give up its rights
 /// afterwards.
@@ -21,18 +21,14 @@ impl BusAccess {
     /// # Errors
     /// [`BusError::Credentials`] for a file that cannot be read, or has no credentials or no certificate.
     pub fn read(credentials: Option<&Path>, authorities: Option<&Path>) -> Result<Self, BusError> {
-        let wrong =
-            |path: &Path, what: &str| BusError::Credentials { path: path.display().to_string(), what: what.into() };
-        let read = |path: &Path| std::fs::read(path).map_err(|error| wrong(path, &error.to_string()));
+        let wrong = |path: &Path, what| BusError::Credentials { path: path.display().to_string(), what };
+        let read = |path: &Path| std::fs::read(path).map_err(|error| wrong(path, error.into()));
         let credentials = match credentials {
             None => None,
             Some(path) => {
-                let text = String::from_utf8(read(path)?).map_err(|_| wrong(path, "it is not text"))?;
+                let text = String::from_utf8(read(path)?).map_err(|_| wrong(path, CredentialsProblem::NotText))?;
                 if seed(&text).is_none() && password(&text).is_none() {
-                    return Err(wrong(
-                        path,
-                        "it has neither the credentials that `nsc` writes, nor the seed of an nkey, nor a line USER:PASSWORD",
-                    ));
+                    return Err(wrong(path, CredentialsProblem::NoCredentials));
                 }
                 Some(text)
             }
@@ -42,7 +38,7 @@ impl BusAccess {
             Some(path) => {
                 let pem = read(path)?;
                 if !String::from_utf8_lossy(&pem).contains("BEGIN CERTIFICATE") {
-                    return Err(wrong(path, "it has no certificate in PEM"));
+                    return Err(wrong(path, CredentialsProblem::NoCertificate));
                 }
                 Some(pem)
             }

@@ -16,7 +16,7 @@ mod presence;
 mod without;
 
 pub use access::BusAccess;
-pub use error::BusError;
+pub use error::{BusError, BusProblem, ConnectProblem, CredentialsProblem};
 pub use place::{Place, is_bus, place};
 pub use presence::{Contact, Present};
 

@@ -12,7 +12,7 @@ use super::line::{BusStream, Side, line};
 use super::names::{Names, NotWritten, REPEAT_AFTER};
 use super::switchboard::Role;
 use super::{Bus, CONNECT_LIMIT, SUBJECTS, number};
-use crate::{BusError, Contact};
+use crate::{BusError, BusProblem, Contact};
 
 /// A name that is not renewed for so long is free.
 pub(super) const LEASE: Duration = Duration::from_secs(10);
@@ -163,7 +163,7 @@ enum Takes {
 impl Keeper {
     /// Takes the name, if it may.
     async fn take(&self, takes: Takes) -> Result<Held, BusError> {
-        let failed = |what: String| self.bus.failed("take a name", what);
+        let failed = |what: BusProblem| self.bus.failed("take a name", what);
         let first = Entry { epoch: None, ..self.entry.clone() };
         let give_up = Instant::now() + CONNECT_LIMIT;
         let epoch = loop {
@@ -184,7 +184,7 @@ impl Keeper {
                 }
             }
             if Instant::now() >= give_up {
-                return Err(failed("others write the same name".into()));
+                return Err(failed(BusProblem::Contended));
             }
             tokio::time::sleep(REPEAT_AFTER).await;
         };
@@ -192,7 +192,7 @@ impl Keeper {
         let receiving = vec![self.receive(epoch).await?];
         let complete = Entry { epoch: Some(epoch), ..self.entry.clone() };
         let revision = self.names.update(&self.name, complete.encode(), epoch).await;
-        let revision = revision.map_err(|error| failed(error.to_string()))?;
+        let revision = revision.map_err(|error| failed(error.into()))?;
         Ok(Held { revision, epoch, receiving })
     }
 
@@ -202,7 +202,7 @@ impl Keeper {
     }
 
     /// The newest revision of the name, and who has it; nobody if what is written there is no agent's.
-    async fn found(&self) -> Result<Option<(u64, Option<Entry>)>, String> {
+    async fn found(&self) -> Result<Option<(u64, Option<Entry>)>, BusProblem> {
         let found = self.names.get(&self.name).await?;
         Ok(found.and_then(|found| Some((found.revision, Entry::decode(&found.bytes?)))))
     }
@@ -210,9 +210,9 @@ impl Keeper {
     async fn receive(&self, epoch: u64) -> Result<Receiving, BusError> {
         let subject = format!("{SUBJECTS}.to.{epoch}.*.{}", self.name);
         let client = self.bus.0.client.clone();
-        let failed = |what: String| self.bus.failed("subscribe", what);
-        let messages = client.subscribe(subject).await.map_err(|error| failed(error.to_string()))?;
-        client.flush().await.map_err(|error| failed(error.to_string()))?;
+        let failed = |what: BusProblem| self.bus.failed("subscribe", what);
+        let messages = client.subscribe(subject).await.map_err(|error| failed(BusProblem::refused(error)))?;
+        client.flush().await.map_err(|error| failed(BusProblem::refused(error)))?;
         let receiver = Receiver { bus: self.bus.clone(), arrivals: self.arrivals.clone() };
         Ok(Receiving(tokio::spawn(receiver.run(messages))))
     }

@@ -39,7 +39,7 @@ pub use attend::{Arrival, Attendance, attend};
 pub use line::BusStream;
 
 use crate::access::{password, seed, token};
-use crate::{BusAccess, BusError, Contact, Place, Present};
+use crate::{BusAccess, BusError, BusProblem, ConnectProblem, Contact, Place, Present};
 use attend::Entry;
 use line::{Ends, Side, line};
 use names::Names;
@@ -120,7 +120,7 @@ impl Bus {
     /// # Errors
     /// No server is reached, or it refuses.
     pub async fn connect(place: &Place, access: &BusAccess) -> Result<Self, BusError> {
-        let unreachable = |what: String| BusError::Unreachable { bus: place.bus.clone(), what };
+        let unreachable = |what: ConnectProblem| BusError::Unreachable { bus: place.bus.clone(), what };
         let (count, connections) = watch::channel(0);
         let options = options(access).map_err(unreachable)?.event_callback(move |event| {
             if matches!(event, async_nats::Event::Connected) {
@@ -131,8 +131,8 @@ impl Bus {
         let connected = tokio::time::timeout(2 * CONNECT_LIMIT, options.connect(place.servers())).await;
         let client = match connected {
             Ok(Ok(client)) => client,
-            Ok(Err(error)) => return Err(unreachable(remedy(&error))),
-            Err(_) => return Err(unreachable("it does not answer; check the address".into())),
+            Ok(Err(error)) => return Err(unreachable(problem(error))),
+            Err(_) => return Err(unreachable(ConnectProblem::Silent)),
         };
         let mut jetstream = jetstream::new(client.clone());
         jetstream.set_timeout(CONNECT_LIMIT);
@@ -184,14 +184,14 @@ impl Bus {
     /// # Errors
     /// No agent has that name, or it does not answer.
     pub async fn open(&self, name: &str) -> Result<(BusStream, Contact), BusError> {
-        let failed = |what: String| self.failed("reach an agent", what);
+        let failed = |what: BusProblem| self.failed("reach an agent", what);
         let absent = || BusError::Absent { bus: self.0.bus.clone(), name: name.to_owned() };
         let found = self.agents().await?.get(name).await.map_err(failed)?;
         let found = found.and_then(|found| Entry::decode(&found.bytes?)).ok_or_else(absent)?;
         let epoch = found.epoch.ok_or_else(absent)?;
         self.subscribe().await?;
         let stream = number();
-        let plug = self.0.streams.open(&stream).ok_or_else(|| failed("it has too many streams".into()))?;
+        let plug = self.0.streams.open(&stream).ok_or_else(|| failed(BusProblem::TooManyStreams))?;
         let client = &self.0.client_number;
         let from = Subject::from(format!("{SUBJECTS}.from.{client}.{stream}"));
         let to = Subject::from(format!("{SUBJECTS}.to.{epoch}.{stream}.{name}"));
@@ -222,7 +222,7 @@ impl Bus {
         let subscribe = async || {
             let subject = format!("{SUBJECTS}.from.{}.*", self.0.client_number);
             let subscribed = self.0.client.subscribe(subject).await;
-            let mut messages = subscribed.map_err(|error| self.failed("subscribe", error.to_string()))?;
+            let mut messages = subscribed.map_err(|error| self.failed("subscribe", BusProblem::refused(error)))?;
             let (streams, outbox) = (self.0.streams.clone(), self.0.outbox.clone());
             tokio::spawn(async move {
                 while let Some(message) = messages.next().await {
@@ -243,14 +243,8 @@ impl Bus {
         self.0.agents.get_or_try_init(open).await
     }
 
-    fn failed(&self, operation: &'static str, what: impl Into<String>) -> BusError {
-        let what = what.into();
-        let remedy = if what.contains("JetStream not enabled") || what.contains("no responders") {
-            "; it needs JetStream: start nats-server with -js"
-        } else {
-            ""
-        };
-        BusError::Failed { bus: self.0.bus.clone(), operation, what: format!("{what}{remedy}") }
+    fn failed(&self, operation: &'static str, what: BusProblem) -> BusError {
+        BusError::Failed { bus: self.0.bus.clone(), operation, what }
     }
 }
 
@@ -260,7 +254,7 @@ impl std::fmt::Debug for Bus {
     }
 }
 
-fn options(access: &BusAccess) -> Result<ConnectOptions, String> {
+fn options(access: &BusAccess) -> Result<ConnectOptions, ConnectProblem> {
     let mut options = ConnectOptions::new()
         .name("throughline")
         .connection_timeout(CONNECT_LIMIT)
@@ -269,7 +263,7 @@ fn options(access: &BusAccess) -> Result<ConnectOptions, String> {
         .custom_inbox_prefix(format!("{SUBJECTS}.inbox.{}", number()));
     if let Some(text) = &access.credentials {
         options = if let (Some(token), Some(seed)) = (token(text), seed(text)) {
-            let key = KeyPair::from_seed(seed).map_err(|error| format!("the seed of the credentials: {error}"))?;
+            let key = KeyPair::from_seed(seed).map_err(|error| ConnectProblem::Seed { source: error.into() })?;
             let key = Arc::new(key);
             options.jwt(token.to_owned(), move |nonce| {
                 let signed = key.sign(&nonce).map_err(AuthError::new);
@@ -278,34 +272,35 @@ fn options(access: &BusAccess) -> Result<ConnectOptions, String> {
         } else if let Some(seed) = seed(text) {
             options.nkey(seed.to_owned())
         } else {
-            let (user, password) = password(text).ok_or("the credentials have no password")?;
+            let (user, password) = password(text).ok_or(ConnectProblem::NoPassword)?;
             options.user_and_password(user.to_owned(), password.to_owned())
         };
     }
     if let Some(pem) = &access.authorities {
         let mut roots = RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(pem) {
-            roots.add(certificate.map_err(|error| error.to_string())?).map_err(|error| error.to_string())?;
+            let certificate = certificate.map_err(|error| ConnectProblem::Authority { source: error.into() })?;
+            roots.add(certificate).map_err(|error| ConnectProblem::Authority { source: error.into() })?;
         }
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-        let config = config.map_err(|error| error.to_string())?.with_root_certificates(roots).with_no_client_auth();
+        let config = config.map_err(|error| ConnectProblem::Other { source: error.into() })?;
+        let config = config.with_root_certificates(roots).with_no_client_auth();
         options = options.tls_client_config(config).require_tls(true);
     }
     Ok(options)
 }
 
-/// What went wrong, with what helps.
-fn remedy(error: &async_nats::ConnectError) -> String {
+/// What went wrong, by what helps.
+fn problem(error: async_nats::ConnectError) -> ConnectProblem {
     use async_nats::ConnectErrorKind as Kind;
-    let what = error.to_string();
-    match error.kind() {
-        Kind::Authentication | Kind::AuthorizationViolation => {
-            format!("it refuses these credentials ({what}); set THRU_BUS_CREDS to the file that its operator gave you")
-        }
-        Kind::Tls => format!("{what}; set THRU_BUS_CA to the file with the certificate of its authority"),
-        Kind::Io | Kind::TimedOut | Kind::Dns => format!("{what}; check the address, and that nats-server runs there"),
-        _ => what,
+    let kind = error.kind();
+    let source = error.into();
+    match kind {
+        Kind::Authentication | Kind::AuthorizationViolation => ConnectProblem::Refused { source },
+        Kind::Tls => ConnectProblem::Tls { source },
+        Kind::Io | Kind::TimedOut | Kind::Dns => ConnectProblem::NotReached { source },
+        _ => ConnectProblem::Other { source },
     }
 }
 

@@ -4,7 +4,6 @@
 //! the stream. This is the part of it that leases need; all of it would bring a library of regular expressions.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::{Duration, Instant};
 
 use async_nats::HeaderMap;
@@ -17,6 +16,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 
 use super::CONNECT_LIMIT;
+use crate::BusProblem;
 
 /// The bucket.
 const BUCKET: &str = "thru-agents";
@@ -27,8 +27,6 @@ const DELETED: &str = "DEL";
 
 /// A message that is not answered for so long is sent again, and waits twice as long each time.
 const ANSWER_LIMIT: Duration = Duration::from_secs(1);
-/// Why something failed that has no answer.
-const SILENT: &str = "it does not answer";
 /// Names that are asked for at once.
 const BATCH: usize = 1000;
 /// Time before a message is sent again.
@@ -54,12 +52,12 @@ pub(super) enum NotWritten {
     /// The name has another revision.
     Revision,
     /// The bus does not answer, or refuses.
-    Failed(String),
+    Failed(BusProblem),
 }
 
 impl Names {
     /// The bucket, made if there is none; a name that is not written again for `lease` is free.
-    pub(super) async fn open(jetstream: &jetstream::Context, lease: Duration) -> Result<Self, String> {
+    pub(super) async fn open(jetstream: &jetstream::Context, lease: Duration) -> Result<Self, BusProblem> {
         let config = stream::Config {
             name: format!("KV_{BUCKET}"),
             description: Some("names of throughline's agents".into()),
@@ -72,7 +70,7 @@ impl Names {
             allow_direct: true,
             ..Default::default()
         };
-        let stream = jetstream.get_or_create_stream(config).await.map_err(|error| whole(&error))?;
+        let stream = jetstream.get_or_create_stream(config).await.map_err(BusProblem::refused)?;
         Ok(Self { jetstream: jetstream.clone(), stream })
     }
 
@@ -116,12 +114,12 @@ impl Names {
                     PublishErrorKind::WrongLastSequence if is_first => return Err(NotWritten::Revision),
                     // Perhaps by the first message, whose answer was lost.
                     PublishErrorKind::WrongLastSequence => return self.written(name, &bytes).await,
-                    PublishErrorKind::StreamNotFound => whole(&error),
-                    _ => return Err(NotWritten::Failed(whole(&error))),
+                    PublishErrorKind::StreamNotFound => BusProblem::refused(error),
+                    _ => return Err(NotWritten::Failed(BusProblem::refused(error))),
                 },
                 Err(_) => {
                     limit *= 2;
-                    SILENT.to_owned()
+                    BusProblem::Silent
                 }
             };
             if Instant::now() > give_up {
@@ -141,36 +139,38 @@ impl Names {
     }
 
     /// What a name has; `None` if the bus does not know it.
-    pub(super) async fn get(&self, name: &str) -> Result<Option<Value>, String> {
+    pub(super) async fn get(&self, name: &str) -> Result<Option<Value>, BusProblem> {
         match self.stream.get_last_raw_message_by_subject(&subject(name)).await {
             Ok(message) => Ok(Some(Value {
                 revision: message.sequence,
                 bytes: is_value(&message.headers).then_some(message.payload),
             })),
             Err(error) if matches!(error.kind(), LastRawMessageErrorKind::NoMessageFound) => Ok(None),
-            Err(error) => Err(whole(&error)),
+            Err(error) => Err(BusProblem::refused(error)),
         }
     }
 
     /// All names with their values.
-    pub(super) async fn all(&self) -> Result<BTreeMap<String, Bytes>, String> {
+    pub(super) async fn all(&self) -> Result<BTreeMap<String, Bytes>, BusProblem> {
         let config = pull::Config {
             filter_subject: subject(">"),
             deliver_policy: DeliverPolicy::LastPerSubject,
             ack_policy: AckPolicy::None,
             ..pull::Config::default()
         };
-        let consumer = self.stream.create_consumer(config).await.map_err(|error| whole(&error))?;
+        let consumer = self.stream.create_consumer(config).await.map_err(BusProblem::refused)?;
         let mut found = BTreeMap::new();
         let mut is_more = consumer.cached_info().num_pending > 0;
         while is_more {
             // The server tells where its messages end. Their number of those still to come does not: names are renewed meanwhile, and
             // nats-server 2.9.10 then counts one too many for ever.
             let batch = consumer.fetch().max_messages(BATCH).expires(ANSWER_LIMIT).messages().await;
-            let mut batch = batch.map_err(|error| whole(&error))?;
+            let mut batch = batch.map_err(BusProblem::refused)?;
             let mut got = 0;
-            while let Some(message) = tokio::time::timeout(CONNECT_LIMIT, batch.next()).await.map_err(|_| SILENT)? {
-                let message = message.map_err(|error| whole(error.as_ref()))?;
+            while let Some(message) =
+                tokio::time::timeout(CONNECT_LIMIT, batch.next()).await.map_err(|_| BusProblem::Silent)?
+            {
+                let message = message.map_err(BusProblem::refused)?;
                 let name = message.subject.strip_prefix(&subject("")).unwrap_or_default().to_owned();
                 if message.headers.as_ref().is_none_or(is_value) {
                     found.insert(name, message.payload.clone());
@@ -194,19 +194,11 @@ fn is_value(headers: &HeaderMap) -> bool {
     headers.get(OPERATION).is_none()
 }
 
-/// An error with its sources: the first line alone says little.
-pub(super) fn whole(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(source) if !error.to_string().contains(&source.to_string()) => format!("{error}: {}", whole(source)),
-        _ => error.to_string(),
-    }
-}
-
-impl fmt::Display for NotWritten {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Revision => f.write_str("another agent was faster"),
-            Self::Failed(what) => f.write_str(what),
+impl From<NotWritten> for BusProblem {
+    fn from(error: NotWritten) -> Self {
+        match error {
+            NotWritten::Revision => Self::Overtaken,
+            NotWritten::Failed(what) => what,
         }
     }
 }

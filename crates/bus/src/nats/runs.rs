@@ -18,7 +18,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 
 use super::{Bus, SUBJECTS};
-use crate::BusError;
+use crate::{BusError, BusProblem};
 
 /// The stream's name.
 const STREAM: &str = "THRU_RUNS";
@@ -57,7 +57,7 @@ impl Bus {
         tokio::select! {
             appended = append => appended,
             // What was under way is lost, or its acknowledgement is.
-            _ = connections.changed() => Err(self.failed("keep a run", "its connection was lost")),
+            _ = connections.changed() => Err(self.failed("keep a run", BusProblem::Lost)),
         }
     }
 
@@ -65,7 +65,7 @@ impl Bus {
         let writer = &self.0.client_number;
         let mut jetstream = self.0.jetstream.clone();
         jetstream.set_timeout(ACK_LIMIT);
-        let failed = |error: jetstream::context::PublishError| self.failed("keep a run", error.to_string());
+        let failed = |error: jetstream::context::PublishError| self.failed("keep a run", BusProblem::refused(error));
         let (mut sent, mut under_way) = (VecDeque::<(PublishAckFuture, usize)>::new(), 0);
         for (record, bytes) in records {
             let parts: Vec<&[u8]> = if bytes.is_empty() { vec![bytes] } else { bytes.chunks(PART).collect() };
@@ -101,7 +101,7 @@ impl Bus {
     /// # Errors
     /// The bus does not answer.
     pub async fn records(&self, run: &str) -> Result<Vec<Bytes>, BusError> {
-        let failed = |what: String| self.failed("read a run", what);
+        let failed = |what: BusProblem| self.failed("read a run", what);
         let stream = self.runs().await?;
         let config = OrderedConfig {
             filter_subject: format!("{SUBJECTS}.runs.{run}"),
@@ -109,14 +109,14 @@ impl Bus {
             max_batch: ASKED_FOR,
             ..OrderedConfig::default()
         };
-        let mut consumer = stream.create_consumer(config).await.map_err(|error| failed(error.to_string()))?;
-        let mut waiting = consumer.info().await.map_err(|error| failed(error.to_string()))?.num_pending;
-        let mut messages = consumer.messages().await.map_err(|error| failed(error.to_string()))?;
+        let mut consumer = stream.create_consumer(config).await.map_err(|error| failed(BusProblem::refused(error)))?;
+        let mut waiting = consumer.info().await.map_err(|error| failed(BusProblem::refused(error)))?.num_pending;
+        let mut messages = consumer.messages().await.map_err(|error| failed(BusProblem::refused(error)))?;
         let mut records = Records::default();
         while waiting > 0 {
             let message = tokio::time::timeout(READ_LIMIT, messages.next()).await;
-            let Ok(Some(message)) = message else { return Err(failed("it does not answer".into())) };
-            let message = message.map_err(|error| failed(error.to_string()))?;
+            let Ok(Some(message)) = message else { return Err(failed(BusProblem::Silent)) };
+            let message = message.map_err(|error| failed(BusProblem::refused(error)))?;
             waiting -= 1;
             let header = |name: &str| message.headers.as_ref()?.get(name).map(ToString::to_string);
             let number = header(RECORD).and_then(|number| number.parse().ok());
@@ -137,7 +137,7 @@ impl Bus {
             ..Default::default()
         };
         let stream = self.0.jetstream.get_or_create_stream(config).await;
-        stream.map_err(|error| self.failed("keep runs", error.to_string()))
+        stream.map_err(|error| self.failed("keep runs", BusProblem::refused(error)))
     }
 }
 
