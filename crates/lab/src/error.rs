@@ -78,12 +78,12 @@ pub enum LabError {
         source: io::Error,
     },
     /// A property of a link has a wrong value, or there is no such property.
-    #[error("{key}: {reason}")]
+    #[error("{key}: {source}")]
     LinkValue {
         /// The key of the setting.
         key: String,
         /// Why the value is refused.
-        reason: String,
+        source: serde_json::Error,
     },
     /// A link cannot change while the lab is up.
     #[error(

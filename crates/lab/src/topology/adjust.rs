@@ -58,7 +58,7 @@ impl<'a> Property<'a> {
             link.mtu = mtu;
             return Ok(());
         }
-        let change = change(self.name, value).map_err(|reason| LabError::LinkValue { key: key.clone(), reason })?;
+        let change = change(self.name, value).map_err(|source| LabError::LinkValue { key: key.clone(), source })?;
         for (at, direction) in link.directions.iter_mut().enumerate() {
             if self.direction.is_none_or(|own| own == at) {
                 change.apply(direction);
@@ -69,17 +69,14 @@ impl<'a> Property<'a> {
 }
 
 /// A property with its value as in a topology file.
-fn change(name: &str, value: &str) -> Result<Change, String> {
-    let of = |value: serde_json::Value| -> Result<Change, serde_json::Error> {
-        serde_json::from_value(serde_json::json!({ "at": "0s", name: value }))
-    };
+fn change(name: &str, value: &str) -> Result<Change, serde_json::Error> {
+    let of = |value: serde_json::Value| serde_json::from_value(serde_json::json!({ "at": "0s", name: value }));
     let text = of(value.into());
     // Counts are numbers in a file.
-    let read = match value.parse::<u64>() {
+    match value.parse::<u64>() {
         Ok(number) => of(number.into()).or(text),
         Err(_) => text,
-    };
-    read.map_err(|error| error.to_string())
+    }
 }
 
 impl Topology {

@@ -4,16 +4,25 @@
 use std::fmt;
 use std::time::Duration;
 
-use model::{BitRate, ByteSize, Nanos, Ratio};
+use model::{BitRate, ByteSize, Nanos, Ratio, ValueError};
 use serde::de::{Error, Visitor};
 
 /// The text for a rate without a limit.
 const UNLIMITED: &str = "unlimited";
 
+/// Why a text is not the quantity that is expected.
+#[derive(Debug, thiserror::Error)]
+enum QuantityError {
+    #[error(transparent)]
+    Value(#[from] ValueError),
+    #[error("{0}; or '{UNLIMITED}'")]
+    Rate(ValueError),
+}
+
 /// Reads a quantity of either form.
 struct Quantity<T> {
     expected: &'static str,
-    read: fn(&str) -> Result<T, String>,
+    read: fn(&str) -> Result<T, QuantityError>,
 }
 
 impl<T> Visitor<'_> for Quantity<T> {
@@ -40,23 +49,26 @@ impl<T> Visitor<'_> for Quantity<T> {
     }
 }
 
-fn time_of(text: &str) -> Result<Duration, String> {
-    text.parse().map(|Nanos(ns)| Duration::from_nanos(ns)).map_err(|error| error.to_string())
+fn time_of(text: &str) -> Result<Duration, QuantityError> {
+    let Nanos(ns) = text.parse()?;
+    Ok(Duration::from_nanos(ns))
 }
 
-fn rate_of(text: &str) -> Result<Option<u64>, String> {
+fn rate_of(text: &str) -> Result<Option<u64>, QuantityError> {
     if text == UNLIMITED {
         return Ok(None);
     }
-    text.parse().map(|BitRate(bps)| Some(bps)).map_err(|error| format!("{error}; or '{UNLIMITED}'"))
+    text.parse().map(|BitRate(bps)| Some(bps)).map_err(QuantityError::Rate)
 }
 
-fn size_of(text: &str) -> Result<u64, String> {
-    text.parse().map(|ByteSize(bytes)| bytes).map_err(|error| error.to_string())
+fn size_of(text: &str) -> Result<u64, QuantityError> {
+    let ByteSize(bytes) = text.parse()?;
+    Ok(bytes)
 }
 
-fn share_of(text: &str) -> Result<f64, String> {
-    text.parse().map(|Ratio(share)| share).map_err(|error| error.to_string())
+fn share_of(text: &str) -> Result<f64, QuantityError> {
+    let Ratio(share) = text.parse()?;
+    Ok(share)
 }
 
 /// A module for `#[serde(with)]`, with `maybe` for an optional value.
