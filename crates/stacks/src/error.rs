@@ -31,7 +31,7 @@ pub enum StackError {
         /// The file.
         path: PathBuf,
         /// What is wrong with it, and what is valid.
-        what: String,
+        what: RulesError,
     },
     /// A file that is not a stack.
     #[error("{origin} is not a stack of thru: {what}; `thru stacks info aimd --source` prints a template")]
@@ -101,6 +101,72 @@ pub enum StackError {
         operation: String,
         /// The cause.
         source: io::Error,
+    },
+}
+
+/// What is wrong with a file of rules for destinations.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RulesError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Read(#[from] io::Error),
+    /// It is no TOML, or has keys that no section has.
+    #[error(transparent)]
+    Toml(#[from] toml::de::Error),
+    /// A section has an invalid value.
+    #[error("[{section}]: {what}")]
+    Section {
+        /// Its name.
+        section: String,
+        /// The value.
+        what: SectionError,
+    },
+    /// More sections than a stack holds.
+    #[error("{count} sections; a stack holds at most {most}")]
+    TooMany {
+        /// How many there are.
+        count: usize,
+        /// The most.
+        most: usize,
+    },
+}
+
+/// An invalid value in a section of a file of rules, with what is valid.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SectionError {
+    /// An unknown mode.
+    #[error("mode = {mode} is not valid; use 1, or 0 to leave the section out")]
+    Mode {
+        /// As written.
+        mode: u8,
+    },
+    /// A switch that is neither on nor off.
+    #[error("{key} = {value} is not valid; use 0 or 1")]
+    Switch {
+        /// Its key.
+        key: &'static str,
+        /// As written.
+        value: u8,
+    },
+    /// A number out of its limits.
+    #[error("{key} = {value} is not valid; use {least} to {most}")]
+    Number {
+        /// Its key.
+        key: &'static str,
+        /// As written.
+        value: f64,
+        /// The least.
+        least: f64,
+        /// The largest.
+        most: f64,
+    },
+    /// A text that is no address.
+    #[error("'{text}' is not an address with a prefix; write 192.0.2.0/24 or 2001:db8::/32")]
+    Address {
+        /// As written.
+        text: String,
     },
 }
 

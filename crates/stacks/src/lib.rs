@@ -24,7 +24,7 @@ mod registry;
 mod request;
 mod rules;
 
-pub use error::StackError;
+pub use error::{RulesError, SectionError, StackError};
 pub use kept::{keep, release};
 pub use kernel::{available, missing_rights, obstacle};
 pub use loader::{BUILT, Loaded, load};

@@ -11,6 +11,7 @@ use model::StackRule;
 use serde::Deserialize;
 
 use crate::StackError;
+use crate::error::{RulesError, SectionError};
 
 /// How many rules a stack holds (`RULES` in `bpf/highspeed.bpf.c`).
 pub(crate) const MOST: usize = 16;
@@ -71,44 +72,51 @@ fn reno_decrease() -> f64 {
 /// # Errors
 /// [`StackError::Rules`] for a file that cannot be read or is not valid.
 pub fn read_rules(path: &Path) -> Result<Vec<StackRule>, StackError> {
-    let wrong = |what: String| StackError::Rules { path: path.to_owned(), what };
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-    parse(&text).map_err(wrong)
+    let rules = std::fs::read_to_string(path).map_err(RulesError::Read).and_then(|text| parse(&text));
+    rules.map_err(|what| StackError::Rules { path: path.to_owned(), what })
 }
 
-pub(crate) fn parse(text: &str) -> Result<Vec<StackRule>, String> {
-    let sections: BTreeMap<String, Section> = toml::from_str(&as_toml(text)).map_err(|error| error.to_string())?;
+pub(crate) fn parse(text: &str) -> Result<Vec<StackRule>, RulesError> {
+    let sections: BTreeMap<String, Section> = toml::from_str(&as_toml(text))?;
     let mut rules = Vec::new();
     for (name, section) in sections {
-        let say = |what: String| format!("[{name}]: {what}");
-        match section.mode {
-            0 => continue,
-            1 => {}
-            mode => return Err(say(format!("mode = {mode} is not valid; use 1, or 0 to leave the section out"))),
+        match section.rule(&name) {
+            Ok(rule) => rules.extend(rule),
+            Err(what) => return Err(RulesError::Section { section: name, what }),
         }
-        let rule = StackRule {
-            source: prefix(&section.src_addr).map_err(&say)?,
-            source_port: section.src_port,
-            destination: prefix(&section.dst_addr).map_err(&say)?,
-            destination_port: section.dst_port,
-            sndbuf_bytes: section.sndbuf,
-            rcvbuf_bytes: section.rcvbuf,
-            increase_permille: permille("wadai", section.wadai, 0.001, 1_000_000.0).map_err(&say)?,
-            decrease_permille: permille("wadmd", section.wadmd, 0.001, 0.999).map_err(&say)?,
-            max_ssthresh: section.maxssth,
-            // With 2 the daemon did itself, ten times a second, what the kernel does with 1.
-            table: switch("floyd", section.floyd, 2).map_err(&say)?,
-            ignore_local_queue: switch("wad_ifq", section.wad_ifq, 1).map_err(&say)?,
-            divide: switch("divide", section.divide, 1).map_err(&say)?,
-            name,
-        };
-        rules.push(rule);
     }
     if rules.len() > MOST {
-        return Err(format!("{} sections; a stack holds at most {MOST}", rules.len()));
+        return Err(RulesError::TooMany { count: rules.len(), most: MOST });
     }
     rules.sort_by_key(|rule| std::cmp::Reverse(specificity(rule)));
     Ok(rules)
+}
+
+impl Section {
+    /// The rule of the section with that name; `None` if the section is left out.
+    fn rule(&self, name: &str) -> Result<Option<StackRule>, SectionError> {
+        match self.mode {
+            0 => return Ok(None),
+            1 => {}
+            mode => return Err(SectionError::Mode { mode }),
+        }
+        Ok(Some(StackRule {
+            source: prefix(&self.src_addr)?,
+            source_port: self.src_port,
+            destination: prefix(&self.dst_addr)?,
+            destination_port: self.dst_port,
+            sndbuf_bytes: self.sndbuf,
+            rcvbuf_bytes: self.rcvbuf,
+            increase_permille: permille("wadai", self.wadai, 0.001, 1_000_000.0)?,
+            decrease_permille: permille("wadmd", self.wadmd, 0.001, 0.999)?,
+            max_ssthresh: self.maxssth,
+            // With 2 the daemon did itself, ten times a second, what the kernel does with 1.
+            table: switch("floyd", self.floyd, 2)?,
+            ignore_local_queue: switch("wad_ifq", self.wad_ifq, 1)?,
+            divide: switch("divide", self.divide, 1)?,
+            name: name.to_owned(),
+        }))
+    }
 }
 
 /// The text with each line `key: value` of wad.conf as one of TOML; other lines stay as they are.
@@ -127,22 +135,22 @@ fn as_toml(text: &str) -> String {
     text.lines().map(line).collect()
 }
 
-fn switch(key: &str, value: u8, most: u8) -> Result<bool, String> {
-    if value > most { Err(format!("{key} = {value} is not valid; use 0 or 1")) } else { Ok(value > 0) }
+fn switch(key: &'static str, value: u8, most: u8) -> Result<bool, SectionError> {
+    if value > most { Err(SectionError::Switch { key, value }) } else { Ok(value > 0) }
 }
 
-fn permille(key: &str, value: f64, least: f64, most: f64) -> Result<u32, String> {
+fn permille(key: &'static str, value: f64, least: f64, most: f64) -> Result<u32, SectionError> {
     if (least..=most).contains(&value) {
         Ok((value * 1_000.0).round() as u32)
     } else {
-        Err(format!("{key} = {value} is not valid; use {least} to {most}"))
+        Err(SectionError::Number { key, value, least, most })
     }
 }
 
 /// An address with its prefix, in its shortest form. The all-zero address means any, with any prefix (the files of the
 /// 2003 record say 0.0.0.0/32).
-fn prefix(text: &str) -> Result<String, String> {
-    let wrong = || format!("'{text}' is not an address with a prefix; write 192.0.2.0/24 or 2001:db8::/32");
+fn prefix(text: &str) -> Result<String, SectionError> {
+    let wrong = || SectionError::Address { text: text.to_owned() };
     let (address, length) = text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
     let address: IpAddr = address.trim().parse().map_err(|_| wrong())?;
     let most = if address.is_ipv4() { 32 } else { 128 };
@@ -257,10 +265,10 @@ mod tests {
         let literal = "# wad.conf\n[GVA]\nsrc_addr: 0.0.0.0/32\nsrc_port: 0\ndst_addr: 192.91.239.0/24\ndst_port: 0\nmode: 1\n\
                        sndbuf: 41943040\nrcvbuf: 41943040\nwadai: 6\nwadmd: .3\nmaxssth: 100\nwad_ifq: 1  # queue\ndivide: 1\n\
                        floyd: 1\n";
-        assert_eq!(parse(literal), parse(RECORD));
+        assert_eq!(parse(literal).unwrap(), parse(RECORD).unwrap());
         let v6 = parse("[x]\ndst_addr: 2001:db8::/32\n").unwrap();
         assert_eq!(v6[0].destination, "2001:db8::/32");
-        assert!(parse("[x]\nsendbuf: 1").unwrap_err().contains("sendbuf"));
+        assert!(parse("[x]\nsendbuf: 1").unwrap_err().to_string().contains("sendbuf"));
     }
 
     #[test]
@@ -279,10 +287,10 @@ mod tests {
             ("mode = 2", "use 1"),
             ("floyd = 3", "floyd"),
         ] {
-            let message = parse(&format!("[x]\n{line}")).unwrap_err();
+            let message = parse(&format!("[x]\n{line}")).unwrap_err().to_string();
             assert!(message.contains("[x]") && message.contains(word), "{message}");
         }
-        assert!(parse("[x]\nsendbuf = 1").unwrap_err().contains("sendbuf"));
-        assert_eq!(parse("[x]\nmode = 0"), Ok(vec![]));
+        assert!(parse("[x]\nsendbuf = 1").unwrap_err().to_string().contains("sendbuf"));
+        assert_eq!(parse("[x]\nmode = 0").unwrap(), []);
     }
 }
