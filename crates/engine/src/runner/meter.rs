@@ -2,13 +2,30 @@
 
 use std::io;
 
-use model::{Spec, Spent};
+use model::{Pattern, Spec, Spent};
 use perf::{Counter, Event};
 use rustix::time::{ClockId, clock_gettime};
 
+/// Why there are no cycles.
+#[derive(Debug, thiserror::Error)]
+enum Uncounted {
+    #[error("not counted for {0}: the counter would slow its round trips")]
+    Slowed(Pattern),
+    #[error("this machine has no cycle counter that the kernel can use (most virtual machines have none)")]
+    NoCounter,
+    #[error("perf_event_open is refused: set kernel.perf_event_paranoid to 1 or less, or run with CAP_PERFMON")]
+    Refused,
+    #[error("this kernel has no perf_event_open")]
+    NoCall,
+    #[error("other programs held the processor's cycle counter all the time")]
+    Held,
+    #[error("perf_event_open: {0}")]
+    Failed(io::Error),
+}
+
 /// Counts for one trial, from the release of its threads to the end of the last one.
 pub(super) struct Meter {
-    cycles: Result<Counter, String>,
+    cycles: Result<Counter, Uncounted>,
     released_ns: u64,
 }
 
@@ -19,9 +36,9 @@ impl Meter {
     /// that waits for each answer.
     pub(super) fn new(spec: &Spec) -> Self {
         let cycles = if spec.is_stream() {
-            Counter::of_thread(Event::Cycles).map_err(|error| refusal(&error))
+            Counter::of_thread(Event::Cycles).map_err(Uncounted::from)
         } else {
-            Err(format!("not counted for {}: the counter would slow its round trips", spec.pattern))
+            Err(Uncounted::Slowed(spec.pattern))
         };
         Self { cycles, released_ns: 0 }
     }
@@ -30,7 +47,7 @@ impl Meter {
     pub(super) fn release(&mut self) {
         let failed = self.cycles.as_ref().ok().and_then(|counter| counter.enable().err());
         if let Some(error) = failed {
-            self.cycles = Err(refusal(&error));
+            self.cycles = Err(error.into());
         }
         self.released_ns = process_ns();
     }
@@ -39,28 +56,23 @@ impl Meter {
     pub(super) fn finish(self) -> Spent {
         let process_ns = process_ns().saturating_sub(self.released_ns);
         let finish = |counter: Counter| counter.disable().and_then(|()| counter.read());
-        let counted = self.cycles.and_then(|counter| finish(counter).map_err(|error| refusal(&error)));
+        let counted = self.cycles.and_then(|counter| finish(counter)?.ok_or(Uncounted::Held));
         let (cycles, cycles_missing) = match counted {
-            Ok(Some(cycles)) => (Some(cycles), None),
-            Ok(None) => (None, Some("other programs held the processor's cycle counter all the time".to_owned())),
-            Err(reason) => (None, Some(reason)),
+            Ok(cycles) => (Some(cycles), None),
+            Err(reason) => (None, Some(reason.to_string())),
         };
         Spent { process_ns, cycles, cycles_missing, ..Spent::default() }
     }
 }
 
-/// Why there are no cycles.
-fn refusal(error: &io::Error) -> String {
-    match error.raw_os_error() {
-        Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP) => {
-            "this machine has no cycle counter that the kernel can use (most virtual machines have none)".to_owned()
+impl From<io::Error> for Uncounted {
+    fn from(error: io::Error) -> Self {
+        match error.raw_os_error() {
+            Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP) => Self::NoCounter,
+            Some(libc::EACCES | libc::EPERM) => Self::Refused,
+            Some(libc::ENOSYS) => Self::NoCall,
+            _ => Self::Failed(error),
         }
-        Some(libc::EACCES | libc::EPERM) => {
-            "perf_event_open is refused: set kernel.perf_event_paranoid to 1 or less, or run with CAP_PERFMON"
-                .to_owned()
-        }
-        Some(libc::ENOSYS) => "this kernel has no perf_event_open".to_owned(),
-        _ => format!("perf_event_open: {error}"),
     }
 }
 
@@ -94,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_refusal_names_its_remedy() {
-        let said = |code| refusal(&io::Error::from_raw_os_error(code));
+        let said = |code| Uncounted::from(io::Error::from_raw_os_error(code)).to_string();
         assert!(said(libc::EACCES).contains("kernel.perf_event_paranoid"));
         assert!(said(libc::ENOENT).contains("no cycle counter"));
         assert!(said(libc::EMFILE).starts_with("perf_event_open: "));
