@@ -56,32 +56,57 @@ pub(crate) struct Filled {
     options: Vec<(String, Option<String>)>,
 }
 
+/// Why a filled form is no command line.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FormError {
+    /// A command without a form.
+    #[error("the page cannot start `thru {command}`")]
+    UnknownCommand { command: String },
+    /// What stands without a name, in a command that takes nothing like it.
+    #[error("`thru {command}` takes no '{subject}'")]
+    Subject { command: String, subject: String },
+    /// An option that the form does not have.
+    #[error("`thru {command}` has no option '{name}' here")]
+    UnknownOption { command: String, name: String },
+    /// A value of an option without one.
+    #[error("'{name}' takes no value")]
+    TakesNoValue { name: String },
+    /// An option without its value.
+    #[error("'{name}' needs a value")]
+    NeedsValue { name: String },
+    /// A value that is none of the option's.
+    #[error("{name}: '{value}' is not one of {}", choices.join(", "))]
+    Choice { name: String, value: String, choices: Vec<String> },
+}
+
 pub(crate) async fn all(State(app): State<Arc<App>>) -> Response {
     Json(&app.options.forms).into_response()
 }
 
 /// The words of the command line. Only what the form offers is passed on, each value as one word with its option, so that no value
 /// becomes an option.
-pub(crate) fn words(forms: &[Form], filled: &Filled) -> Result<Vec<String>, String> {
+pub(crate) fn words(forms: &[Form], filled: &Filled) -> Result<Vec<String>, FormError> {
+    let command = || filled.command.clone();
     let form = forms.iter().find(|form| form.command == filled.command);
-    let form = form.ok_or_else(|| format!("the page cannot start `thru {}`", filled.command))?;
+    let form = form.ok_or_else(|| FormError::UnknownCommand { command: command() })?;
     let subject = filled.subject.trim();
     if subject.starts_with('-') || (form.subject.is_none() && !subject.is_empty()) {
-        return Err(format!("`thru {}` takes no '{subject}'", form.command));
+        return Err(FormError::Subject { command: command(), subject: subject.to_owned() });
     }
-    let mut words = vec![form.command.clone()];
+    let mut words = vec![command()];
     words.extend((!subject.is_empty()).then(|| subject.to_owned()));
-    for (name, value) in &filled.options {
-        let field = form.fields.iter().find(|field| field.name == *name);
-        let field = field.ok_or_else(|| format!("`thru {}` has no option '{name}' here", form.command))?;
+    for (option, value) in &filled.options {
+        let name = || option.clone();
+        let field = form.fields.iter().find(|field| field.name == *option);
+        let field = field.ok_or_else(|| FormError::UnknownOption { command: command(), name: name() })?;
         words.push(match value {
-            Some(_) if field.value.is_none() => return Err(format!("'{name}' takes no value")),
+            Some(_) if field.value.is_none() => return Err(FormError::TakesNoValue { name: name() }),
             Some(value) if !field.choices.is_empty() && !field.choices.contains(value) => {
-                return Err(format!("{name}: '{value}' is not one of {}", field.choices.join(", ")));
+                return Err(FormError::Choice { name: name(), value: value.clone(), choices: field.choices.clone() });
             }
-            Some(value) => format!("--{name}={value}"),
-            None if field.value.is_some() && !field.optional => return Err(format!("'{name}' needs a value")),
-            None => format!("--{name}"),
+            Some(value) => format!("--{option}={value}"),
+            None if field.value.is_some() && !field.optional => return Err(FormError::NeedsValue { name: name() }),
+            None => format!("--{option}"),
         });
     }
     Ok(words)
@@ -106,7 +131,7 @@ mod tests {
         }
     }
 
-    fn filled(command: &str, subject: &str, options: &[(&str, Option<&str>)]) -> Result<Vec<String>, String> {
+    fn filled(command: &str, subject: &str, options: &[(&str, Option<&str>)]) -> Result<Vec<String>, FormError> {
         let fields =
             vec![field("time", Some("TIME"), false), field("both", None, false), field("probe", Some("N"), true)];
         let form = |command: &str, subject| Form {

@@ -35,7 +35,7 @@ pub(crate) struct Started {
 }
 
 pub(crate) async fn start(State(app): State<Arc<App>>, Json(filled): Json<Filled>) -> Answer<Json<Started>> {
-    let words = forms::words(&app.options.forms, &filled).map_err(Refusal::bad)?;
+    let words = forms::words(&app.options.forms, &filled).map_err(|error| Refusal::bad(error.to_string()))?;
     let mut child = app.tests.spawn(&app, &words)?;
     let process = child.id();
     let messages = child.stderr.take().map(last_lines);
