@@ -144,7 +144,7 @@ impl Powers {
             Packets::Headers => tap.snaplen.min(HEADERS),
             Packets::Whole => tap.snaplen,
         };
-        Tap { snaplen, ..tap }.open()
+        Tap { snaplen, ..tap }.open().map_err(|error| error.to_string())
     }
 }
 

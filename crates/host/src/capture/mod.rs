@@ -6,6 +6,7 @@
 //!
 //! A capture never stops the measurement: a failure (no permission, full disk) is reported in its result.
 
+mod error;
 mod file;
 mod filter;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -16,10 +17,11 @@ mod relay;
 mod sequence;
 mod sys;
 
+use std::error::Error;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -29,6 +31,7 @@ use model::Capture;
 use pcap_file::DataLink;
 use serde::{Deserialize, Serialize};
 
+pub use error::CaptureError;
 pub use filter::Wanted;
 pub use own::Own;
 
@@ -71,7 +74,7 @@ pub struct CaptureRequest {
 pub struct Capturing {
     stop: Arc<AtomicBool>,
     own: Arc<OnceLock<Own>>,
-    thread: Result<JoinHandle<Capture>, String>,
+    thread: Result<JoinHandle<Capture>, CaptureError>,
     snaplen: u32,
 }
 
@@ -79,20 +82,24 @@ impl Capturing {
     /// Starts the capture with the packets that `open` gives it: those of [`Tap::open`], or of a process with more privileges that
     /// calls it. A failure is reported by [`finish`](Self::finish).
     #[must_use]
-    pub fn start(request: &CaptureRequest, open: impl FnOnce(&Tap) -> Result<Packets, String>) -> Self {
+    pub fn start<E: Into<Box<dyn Error + Send + Sync>>>(
+        request: &CaptureRequest,
+        open: impl FnOnce(&Tap) -> Result<Packets, E>,
+    ) -> Self {
         let (stop, own) = (Arc::new(AtomicBool::new(false)), Arc::new(OnceLock::new()));
         let thread = Job::new(request, open).and_then(|job| {
             let (stop, own) = (stop.clone(), own.clone());
             let thread = std::thread::Builder::new().name("capture".into());
-            thread.spawn(move || job.run(&stop, &own)).map_err(|error| format!("cannot start its thread: {error}"))
+            thread.spawn(move || job.run(&stop, &own)).map_err(CaptureError::Thread)
         });
         Self { stop, own, thread, snaplen: request.snaplen }
     }
 
     /// A capture that cannot start, with the reason.
     #[must_use]
-    pub fn missing(snaplen: u32, why: String) -> Self {
-        Self { stop: Arc::default(), own: Arc::default(), thread: Err(why), snaplen }
+    pub fn missing(snaplen: u32, why: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        let thread = Err(CaptureError::Caller(why.into()));
+        Self { stop: Arc::default(), own: Arc::default(), thread, snaplen }
     }
 
     /// Sets whose packets are kept, including those that have passed already; before this call, and of other
@@ -105,9 +112,13 @@ impl Capturing {
     #[must_use]
     pub fn finish(mut self) -> Capture {
         self.stop.store(true, Ordering::SeqCst);
-        let thread = std::mem::replace(&mut self.thread, Err(String::new()));
-        let ended = thread.and_then(|thread| thread.join().map_err(|_| "the capturing thread panicked".into()));
-        ended.unwrap_or_else(|why| Capture { snaplen: self.snaplen, missing: Some(why), ..Capture::default() })
+        let thread = std::mem::replace(&mut self.thread, Err(CaptureError::Panicked));
+        let ended = thread.and_then(|thread| thread.join().map_err(|_| CaptureError::Panicked));
+        ended.unwrap_or_else(|error| Capture {
+            snaplen: self.snaplen,
+            missing: Some(error.to_string()),
+            ..Capture::default()
+        })
     }
 }
 
@@ -126,7 +137,10 @@ struct Job {
 }
 
 impl Job {
-    fn new(request: &CaptureRequest, open: impl FnOnce(&Tap) -> Result<Packets, String>) -> Result<Self, String> {
+    fn new<E: Into<Box<dyn Error + Send + Sync>>>(
+        request: &CaptureRequest,
+        open: impl FnOnce(&Tap) -> Result<Packets, E>,
+    ) -> Result<Self, CaptureError> {
         let (interface, index) = interface(request)?;
         let loopback = interface == LOOPBACK;
         let packets = open(&Tap {
@@ -135,9 +149,10 @@ impl Job {
             interface: index,
             // On loopback each packet passes twice, on its way out and in.
             outgoing: !loopback,
-        })?;
+        })
+        .map_err(|error| CaptureError::Caller(error.into()))?;
         let file = PacketFile::create(&request.file, &interface, request.snaplen, FILE_LIMIT)
-            .map_err(|error| format!("cannot make {}: {error}", request.file.display()))?;
+            .map_err(|source| CaptureError::File { path: request.file.clone(), source })?;
         Ok(Self { packets, keeper: Keeper::new(file, request), interface, loopback })
     }
 
@@ -165,7 +180,7 @@ impl Job {
         let Totals { drops, cost_ns } = self.packets.totals();
         let Keeper { mut file, connections, snaplen, early, failed, .. } = self.keeper;
         let failed = failed.or_else(|| file.finish().err());
-        let missing = failed.map(|error| format!("ended before the trial: {}", ended(&error, file.path())));
+        let missing = failed.map(|error| CaptureError::ended(error, file.path()).to_string());
         Capture {
             file: Some(file.path().display().to_string()),
             interface: Some(self.interface),
@@ -286,14 +301,14 @@ impl Tap {
     /// Opens a packet socket for it. Needs CAP_NET_RAW.
     ///
     /// # Errors
-    /// The reason and the remedy.
-    pub fn open(&self) -> Result<Packets, String> {
+    /// No port, no permission, or no packet sockets in this kernel.
+    pub fn open(&self) -> Result<Packets, CaptureError> {
         if self.wanted.ports.is_empty() {
-            return Err("a capture needs a port".into());
+            return Err(CaptureError::NoPort);
         }
         let ring = sys::packet_socket(&filter::program(&self.wanted, self.snaplen))
             .and_then(|socket| Ring::open(socket, self.interface, !self.outgoing));
-        let ring = ring.map_err(|error| refusal(&error))?;
+        let ring = ring.map_err(CaptureError::socket)?;
         Ok(Packets(Source::Ring { ring, outgoing: self.outgoing }))
     }
 }
@@ -371,21 +386,24 @@ impl Packets {
 const LOOPBACK: &str = "lo";
 
 /// Name and number of the interface that the packets use.
-fn interface(request: &CaptureRequest) -> Result<(String, u32), String> {
-    let known = if_addrs::get_if_addrs().map_err(|error| format!("the interfaces cannot be listed: {error}"))?;
+fn interface(request: &CaptureRequest) -> Result<(String, u32), CaptureError> {
+    let known = if_addrs::get_if_addrs().map_err(CaptureError::Interfaces)?;
     let of = |address: IpAddr| known.iter().find(|interface| interface.ip() == address.to_canonical());
     let found = match (request.peer.map(|peer| peer.to_canonical()), request.here) {
         // Packets to an address of this host do not leave it.
         (Some(peer), _) if peer.is_loopback() || of(peer).is_some() => {
             known.iter().find(|interface| interface.name == LOOPBACK)
         }
-        (Some(peer), _) => of(source(peer).map_err(|error| format!("no route to {peer}: {error}"))?),
+        (Some(peer), _) => of(source(peer).map_err(|source| CaptureError::Route { peer, source })?),
         (None, Some(here)) => of(here),
         (None, None) => None,
     };
-    let found = found.ok_or_else(|| "no interface has the address that the packets use".to_owned())?;
-    let index = found.index.ok_or_else(|| format!("{} has no number", found.name))?;
-    Ok((found.name.clone(), index))
+    let found = found.ok_or(CaptureError::NoInterface)?;
+    let interface = found.name.clone();
+    match found.index {
+        Some(index) => Ok((interface, index)),
+        None => Err(CaptureError::NoNumber { interface }),
+    }
 }
 
 /// Whether packets to this address stay within this host.
@@ -405,34 +423,11 @@ fn source(peer: IpAddr) -> io::Result<IpAddr> {
     Ok(socket.local_addr()?.ip())
 }
 
-/// Why there is no packet socket.
-fn refusal(error: &io::Error) -> String {
-    match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES) => {
-            "no permission to capture packets: run thru as root, or give it CAP_NET_RAW (`setcap cap_net_raw+ep` on \
-                its file)"
-                .to_owned()
-        }
-        Some(libc::EAFNOSUPPORT | libc::EPROTONOSUPPORT) => {
-            "this kernel has no packet sockets (CONFIG_PACKET; `modprobe af_packet`)".to_owned()
-        }
-        _ => format!("the packet socket: {error}"),
-    }
-}
-
-/// Why a capture ended.
-fn ended(error: &io::Error, path: &Path) -> String {
-    let folder = path.parent().unwrap_or(path).display();
-    match error.kind() {
-        io::ErrorKind::StorageFull => format!("the disk of {folder} is full"),
-        _ => error.to_string(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
+    use std::path::Path;
 
     use super::*;
 
@@ -449,11 +444,11 @@ mod tests {
     }
 
     /// Packets that another process, here a thread, passes on.
-    fn through_another(tap: &Tap) -> Result<Packets, String> {
+    fn through_another(tap: &Tap) -> Result<Packets, CaptureError> {
         let packets = tap.open()?;
         let (to, from) = UnixStream::pair().unwrap();
         std::thread::spawn(move || packets.pass_on(&to));
-        Packets::relayed(from).map_err(|error| error.to_string())
+        Packets::relayed(from).map_err(CaptureError::Socket)
     }
 
     #[test]
@@ -466,7 +461,7 @@ mod tests {
         kept_once(through_another);
     }
 
-    fn kept_once(open: fn(&Tap) -> Result<Packets, String>) {
+    fn kept_once(open: fn(&Tap) -> Result<Packets, CaptureError>) {
         let folder = tempfile::tempdir().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -507,8 +502,8 @@ mod tests {
 
     #[test]
     fn a_missing_requirement_is_reported_with_its_remedy() {
-        assert!(refusal(&io::Error::from_raw_os_error(libc::EPERM)).contains("CAP_NET_RAW"));
-        assert!(refusal(&io::Error::from_raw_os_error(libc::EAFNOSUPPORT)).contains("CONFIG_PACKET"));
+        let refusal = |errno| CaptureError::socket(io::Error::from_raw_os_error(errno)).to_string();
+        assert!(refusal(libc::EPERM).contains("CAP_NET_RAW") && refusal(libc::EAFNOSUPPORT).contains("CONFIG_PACKET"));
         let folder = tempfile::tempdir().unwrap();
         let elsewhere =
             CaptureRequest { peer: None, here: Some(Ipv4Addr::new(192, 0, 2, 77).into()), ..request(folder.path(), 1) };
@@ -518,7 +513,7 @@ mod tests {
         let capture = Capturing::start(&nowhere, Tap::open).finish();
         let missing = capture.missing.unwrap();
         assert!(missing.contains("/proc/none/a.pcapng") || missing.contains("CAP_NET_RAW"), "{missing}");
-        let full = ended(&io::Error::from_raw_os_error(libc::ENOSPC), Path::new("/x/a.pcapng"));
-        assert_eq!(full, "the disk of /x is full");
+        let full = CaptureError::ended(io::Error::from_raw_os_error(libc::ENOSPC), Path::new("/x/a.pcapng"));
+        assert_eq!(full.to_string(), "ended before the trial: the disk of /x is full");
     }
 }

@@ -27,7 +27,7 @@ pub use dev::interface_totals;
 pub use live::Live;
 pub use reading::{Kind, Reading};
 pub use recorder::Recorder;
-pub use registry::{Entry, Start, add};
+pub use registry::{Entry, ObserverError, Start, add};
 pub use sched::Own;
 pub use watch::{Options, Watch};
 

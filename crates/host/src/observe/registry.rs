@@ -48,6 +48,18 @@ pub(super) const OBSERVERS: &[Entry] = &[
     Entry { source: source::SCHED, often: true, start: |_, own| Ok(Box::new(sched::Sched::new(own))) },
 ];
 
+/// Why an observer cannot be added.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ObserverError {
+    /// There is a source of this name.
+    #[error("a second source of counters called '{name}': give it another name")]
+    Exists {
+        /// The name.
+        name: &'static str,
+    },
+}
+
 /// Those that the program has added.
 static ADDED: RwLock<Vec<Entry>> = RwLock::new(Vec::new());
 
@@ -56,10 +68,10 @@ static ADDED: RwLock<Vec<Entry>> = RwLock::new(Vec::new());
 ///
 /// # Errors
 /// A source of this name exists.
-pub fn add(entry: Entry) -> Result<(), String> {
+pub fn add(entry: Entry) -> Result<(), ObserverError> {
     let name = entry.source.name;
     if Source::of(name).is_some() || entries().iter().any(|other| other.source.name == name) {
-        return Err(format!("a second source of counters called '{name}': give it another name"));
+        return Err(ObserverError::Exists { name });
     }
     ADDED.write().unwrap_or_else(PoisonError::into_inner).push(entry);
     Ok(())

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use model::Hop;
 
+use super::error::ProbeError;
 use super::pace::Pace;
 use super::ready;
 use crate::sys::probe;
@@ -35,14 +36,13 @@ pub(super) struct Walk {
 /// Probes the path to `peer` until it answers, or until `until`.
 ///
 /// # Errors
-/// Why nothing answered, as text.
-pub(super) fn walk(peer: SocketAddr, pace: &Pace, until: Instant) -> Result<Walk, String> {
-    let failed = |error: std::io::Error| format!("hops: probes cannot be sent: {error}");
+/// No probe can be sent, or nothing answers.
+pub(super) fn walk(peer: SocketAddr, pace: &Pace, until: Instant) -> Result<Walk, ProbeError> {
     let v6 = peer.is_ipv6();
     let any = if v6 { Ipv6Addr::UNSPECIFIED.into() } else { IpAddr::from(Ipv4Addr::UNSPECIFIED) };
-    let socket = UdpSocket::bind((any, 0)).map_err(failed)?;
-    probe::prepare(socket.as_fd(), v6).map_err(failed)?;
-    socket.set_nonblocking(true).map_err(failed)?;
+    let socket = UdpSocket::bind((any, 0))?;
+    probe::prepare(socket.as_fd(), v6)?;
+    socket.set_nonblocking(true)?;
     let all = usize::from(MAX_HOPS) * usize::from(PROBES);
     let gap = pace.gap(PAYLOAD + HEADERS);
     let (mut until, mut due) = (until, Instant::now());
@@ -64,7 +64,7 @@ pub(super) fn walk(peer: SocketAddr, pace: &Pace, until: Instant) -> Result<Walk
         if more && Instant::now() >= due {
             let index = sent.len();
             let hop = (index / usize::from(PROBES)) as u8 + 1;
-            probe::set_hop_limit(socket.as_fd(), v6, hop).map_err(failed)?;
+            probe::set_hop_limit(socket.as_fd(), v6, hop)?;
             let mut to = peer;
             to.set_port(PORT + index as u16);
             sent.push(Instant::now());
@@ -75,9 +75,7 @@ pub(super) fn walk(peer: SocketAddr, pace: &Pace, until: Instant) -> Result<Walk
             ready(&socket, if more { due.min(until) } else { until });
         }
     }
-    hops.walk().ok_or_else(|| {
-        format!("hops: no router on the path to {} answered in time; a firewall may drop ICMP", peer.ip())
-    })
+    hops.walk().ok_or(ProbeError::NoHop { peer: peer.ip() })
 }
 
 struct Hops {

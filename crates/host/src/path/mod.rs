@@ -5,6 +5,7 @@
 //! limits, all of them no faster than the path takes them ([`pace`]).
 
 mod echo;
+mod error;
 mod hops;
 mod mtu;
 mod pace;
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant};
 use model::Path;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use self::error::ProbeError;
 use self::pace::Pace;
 use self::ping::Pinger;
 use crate::sys::Sys;
@@ -32,10 +34,8 @@ pub fn probe_path(sys: &dyn Sys, peer: SocketAddr, round_trip: Duration) -> Path
     let begun = Instant::now();
     let (address, peer) = (peer, peer.ip());
     let mut path = Path { peer: peer.to_string(), ..Path::default() };
-    match route::to(sys, address) {
-        Ok(route) => path.route = Some(route),
-        Err(error) => path.missing.push(format!("route: rtnetlink reports none to {peer}: {error}")),
-    }
+    let mut missing = Vec::new();
+    path.route = route::to(sys, address).map_err(|source| missing.push(ProbeError::Route { peer, source })).ok();
     let first = path.route.as_ref().and_then(|route| route.interface_mtu);
     let mut pace = Pace::new(begun, round_trip);
     let mut pinger = Pinger::open(address);
@@ -45,27 +45,14 @@ pub fn probe_path(sys: &dyn Sys, peer: SocketAddr, round_trip: Duration) -> Path
         let ping = scope.spawn(|| pinger.rest(&pace));
         let until = pace.until().max(Instant::now() + HOPS_LIMIT + 4 * pace.round_trip());
         let walked = hops::walk(address, &pace, until);
-        (ping.join().unwrap_or_else(|_| Err("ping: its thread ended early".into())), walked)
+        (ping.join().unwrap_or(Err(ProbeError::EchoThread)), walked)
     });
-    match pinged {
-        Ok(ping) => path.ping = Some(ping),
-        Err(reason) => path.missing.push(reason),
-    }
-    match found {
-        Ok(mtu) => path.mtu = Some(mtu),
-        Err(reason) => path.missing.push(reason),
-    }
-    match walked {
-        Ok(walk) => {
-            path.missing.extend(
-                (!walk.reached).then(|| {
-                    format!("last hop: {peer} did not answer UDP to closed ports in time: a firewall drops it")
-                }),
-            );
-            path.hops = Some(walk.hops);
-        }
-        Err(reason) => path.missing.push(reason),
-    }
+    path.ping = pinged.map_err(|error| missing.push(error)).ok();
+    path.mtu = found.map_err(|error| missing.push(error)).ok();
+    let walk = walked.map_err(|error| missing.push(error)).ok();
+    missing.extend(walk.as_ref().filter(|walk| !walk.reached).map(|_| ProbeError::LastHop { peer }));
+    path.hops = walk.map(|walk| walk.hops);
+    path.missing = missing.iter().map(ToString::to_string).collect();
     path.took_ns = begun.elapsed().as_nanos() as u64;
     path
 }

@@ -7,6 +7,7 @@ use std::time::Instant;
 use model::PathMtu;
 
 use super::echo::Echo;
+use super::error::ProbeError;
 use super::pace::Pace;
 use super::ready;
 use crate::sys::probe::{self, Complaint};
@@ -43,11 +44,11 @@ trait Carrier {
 /// Finds the path MTU towards `peer`, starting with its interface's MTU.
 ///
 /// # Errors
-/// The reason, as text.
-pub(super) fn find(address: SocketAddr, interface_mtu: Option<u32>, pace: &mut Pace) -> Result<PathMtu, String> {
+/// There is no socket, or nothing answers and the kernel has no value.
+pub(super) fn find(address: SocketAddr, interface_mtu: Option<u32>, pace: &mut Pace) -> Result<PathMtu, ProbeError> {
     let peer = address.ip();
     let first = interface_mtu.unwrap_or(STEPS[2]).min(LARGEST);
-    let udp = Udp::open(address).map_err(|error| format!("path MTU: no UDP socket: {error}"))?;
+    let udp = Udp::open(address).map_err(ProbeError::MtuSocket)?;
     let echo = Echo::open(address).and_then(|echo| echo.whole().map(|()| echo)).ok();
     let carriers = echo.iter().map(|echo| echo as &dyn Carrier).chain([&udp as &dyn Carrier]);
     for carrier in carriers {
@@ -56,12 +57,8 @@ pub(super) fn find(address: SocketAddr, interface_mtu: Option<u32>, pace: &mut P
         }
     }
     // Nothing answers: only the kernel's own value is left.
-    match udp.kernel() {
-        Ok(bytes) => Ok(PathMtu { bytes, method: "kernel".into(), confirmed: false, reported_by: None }),
-        Err(error) => {
-            Err(format!("path MTU: {peer} answers neither echoes nor UDP, and the kernel has no value: {error}"))
-        }
-    }
+    let bytes = udp.kernel().map_err(|source| ProbeError::Mtu { peer, source })?;
+    Ok(PathMtu { bytes, method: "kernel".into(), confirmed: false, reported_by: None })
 }
 
 /// `None` if nothing is answered over this carrier.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use model::Ping;
 
 use super::echo::Echo;
+use super::error::ProbeError;
 use super::pace::{Pace, SMALL};
 
 const COUNT: u16 = 10;
@@ -51,10 +52,11 @@ impl Pinger {
     /// Sends the others; ends when all have answered, or with the probe.
     ///
     /// # Errors
-    /// Why it is not possible here, with the remedy.
-    pub(super) fn rest(mut self, pace: &Pace) -> Result<Ping, String> {
-        if let Err(error) = &self.echo {
-            return program(self.peer).ok_or_else(|| needs_right(&error.to_string()));
+    /// Neither this process nor the program ping can send echoes to the peer.
+    pub(super) fn rest(mut self, pace: &Pace) -> Result<Ping, ProbeError> {
+        match self.echo {
+            Ok(echo) => self.echo = Ok(echo),
+            Err(error) => return program(self.peer).ok_or(ProbeError::EchoSocket(error)),
         }
         let (until, gap) = (pace.until(), GAP.max(pace.gap(SMALL)));
         while self.sent.len() < COUNT.into() && Instant::now() < until {
@@ -63,9 +65,8 @@ impl Pinger {
             self.receive_until(next, usize::MAX);
         }
         let count = self.sent.iter().flatten().count();
-        if count == 0 {
-            let reason = self.failure.map_or_else(String::new, |error| error.to_string());
-            return Err(format!("ping: echoes to {} cannot be sent: {reason}", self.peer));
+        if let Some(source) = self.failure.take().filter(|_| count == 0) {
+            return Err(ProbeError::Echo { peer: self.peer, source });
         }
         self.receive_until(until.max(Instant::now() + pace.patience(SMALL)), count);
         let (method, packet) = self.echo.as_ref().map_or(("", 0), |echo| (echo.method(), DATA + echo.overhead()));
@@ -97,14 +98,6 @@ impl Pinger {
             }
         }
     }
-}
-
-/// Why there is no ping, and the remedy.
-fn needs_right(error: &str) -> String {
-    format!(
-        "ping: thru cannot open an ICMP socket ({error}) and the program ping cannot either: widen \
-            net.ipv4.ping_group_range, or give thru CAP_NET_RAW (setcap cap_net_raw+ep)"
-    )
 }
 
 fn digest(method: &str, sent: u32, packet_bytes: u32, times: &[u64]) -> Ping {

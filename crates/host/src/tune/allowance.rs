@@ -71,6 +71,27 @@ impl Allowance {
     }
 }
 
+/// Why a pattern of keys cannot be added.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AllowanceError {
+    /// A part of the key is empty, or has characters that no key has.
+    #[error("separate the parts of a key with dots, such as vm.dirty_ratio, vm.dirty_* or cpu.governor")]
+    Parts,
+    /// The directory below /proc/sys is missing, or has a `*`.
+    #[error("give the directory below /proc/sys in full: vm.*, net.netfilter.nf_conntrack_*")]
+    Directory,
+    /// A `*` in a tree where a pattern would match too many settings.
+    #[error("give the full name of a setting in {tree}, without *")]
+    InFull {
+        /// The tree below /proc/sys.
+        tree: &'static str,
+    },
+    /// The kernel starts programs through the setting.
+    #[error("the kernel starts programs through it: no agent lets clients change it")]
+    StartsPrograms,
+}
+
 fn is_never(key: &str) -> bool {
     NEVER.iter().any(|begin| key.starts_with(begin))
 }
@@ -83,29 +104,28 @@ impl Pattern {
 }
 
 impl FromStr for Pattern {
-    type Err = String;
+    type Err = AllowanceError;
 
     /// A key, or a sysctl's name without `sysctl.` before it.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, AllowanceError> {
         let mut forms = KINDS.iter().flat_map(|kind| kind.forms()).filter_map(|(form, _)| form.split('.').next());
         let first = text.split('.').next().unwrap_or_default();
         let key = if forms.any(|kind| kind == first) { text.to_owned() } else { format!("sysctl.{text}") };
         let good = |letter: char| letter.is_ascii_alphanumeric() || "_-*".contains(letter);
         let parts: Vec<&str> = key.split('.').collect();
         if parts.iter().any(|part| part.is_empty() || !part.chars().all(good)) {
-            return Err(
-                "separate the parts of a key with dots, such as vm.dirty_ratio, vm.dirty_* or cpu.governor".into()
-            );
+            return Err(AllowanceError::Parts);
         }
         let tree = parts.get(1).copied().unwrap_or_default();
         if parts[0] == "sysctl" && (parts.len() < 3 || tree.contains('*')) {
-            return Err("give the directory below /proc/sys in full: vm.*, net.netfilter.nf_conntrack_*".into());
+            return Err(AllowanceError::Directory);
         }
-        if parts[0] == "sysctl" && IN_FULL.contains(&tree) && key.contains('*') {
-            return Err(format!("give the full name of a setting in {tree}, without *"));
+        let known = IN_FULL.into_iter().find(|known| *known == tree);
+        if let Some(tree) = known.filter(|_| parts[0] == "sysctl" && key.contains('*')) {
+            return Err(AllowanceError::InFull { tree });
         }
         if is_never(&key) {
-            return Err("the kernel starts programs through it: no agent lets clients change it".into());
+            return Err(AllowanceError::StartsPrograms);
         }
         Ok(Self(key))
     }

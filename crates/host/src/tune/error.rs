@@ -23,7 +23,7 @@ pub enum TuneError {
         /// As given.
         value: String,
         /// What is wrong with it, and what is valid.
-        reason: String,
+        reason: SettingValueError,
     },
     /// Not allowed for this client.
     #[error("clients of an agent may not change {key}: {remedy}")]
@@ -70,6 +70,39 @@ pub enum TuneError {
     NoEntry {
         /// As given.
         id: String,
+    },
+}
+
+/// What is wrong with the value of a setting.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SettingValueError {
+    /// It has another form than the setting's values.
+    #[error("write {expected}")]
+    Form {
+        /// What is accepted.
+        expected: &'static str,
+    },
+    /// A word that is no address with a prefix length.
+    #[error("'{text}' is no address: write 192.0.2.1/24, 192.0.2.1/255.255.255.0 or 2001:db8::1/64")]
+    Address {
+        /// The word.
+        text: String,
+    },
+    /// Control characters.
+    #[error("a value is one line of plain text")]
+    Control,
+    /// The setting is there twice in one request.
+    #[error("it is set twice: leave one out")]
+    Twice,
+    /// The kernel does not take it.
+    #[error("the kernel rejects this value")]
+    Rejected,
+    /// The kernel took it and has another one.
+    #[error("the kernel made '{now}' of it")]
+    Changed {
+        /// What was read back.
+        now: String,
     },
 }
 

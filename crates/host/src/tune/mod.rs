@@ -21,9 +21,9 @@ mod tuner;
 
 use model::{Change, JournalEntry, Reverted, SettingNow};
 
-pub use allowance::{Allowance, Pattern};
+pub use allowance::{Allowance, AllowanceError, Pattern};
 pub use backend::{Backend, RealBackend};
-pub use error::{Fault, TuneError};
+pub use error::{Fault, SettingValueError, TuneError};
 pub use ethtool::{Feature, Group, Value};
 pub use journal::Journal;
 pub use namespace::Namespace;

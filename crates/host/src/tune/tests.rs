@@ -324,7 +324,7 @@ fn a_disallowed_setting_is_neither_read_nor_set_nor_listed_nor_restored() -> Res
     assert_eq!(entries(&fixture.journal(), &network)?[0].changes.len(), 1);
     assert!(revert(&fixture.journal(), fixture.host.as_ref(), &Which::All, true, &network)?.is_empty());
     refused(revert(&fixture.journal(), fixture.host.as_ref(), &Which::One(id), true, &network).map(|_| ()));
-    let more = Allowance::Network(vec!["vm.dirty_*".parse().unwrap_or_else(|error: String| panic!("{error}"))]);
+    let more = Allowance::Network(vec!["vm.dirty_*".parse().unwrap()]);
     assert_eq!(show(fixture.host.as_ref(), &[key], &more)?[0].value, "5");
     assert_eq!(revert(&fixture.journal(), fixture.host.as_ref(), &Which::All, false, &more)?.len(), 1);
     Ok(())

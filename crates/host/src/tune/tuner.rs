@@ -7,7 +7,7 @@ use model::{Change, Setting};
 
 use super::allowance::Allowance;
 use super::backend::Backend;
-use super::error::TuneError;
+use super::error::{SettingValueError, TuneError};
 use super::journal::{Entry, Guard, Journal, JournalFile, boot_id};
 use super::kinds::{self, Knob, is_absent, knob};
 use super::namespace::Namespace;
@@ -142,7 +142,7 @@ impl Tuner {
         };
         file_record.now(entry, &now)?;
         if !knob.control.took(value, &now) {
-            let reason = format!("the kernel made '{now}' of it");
+            let reason = SettingValueError::Changed { now };
             return Err(TuneError::Value { key: knob.key.clone(), value: value.into(), reason });
         }
         let rounded = value.parse::<u64>().is_ok() && !knob.control.same(value, &now);
@@ -238,8 +238,8 @@ fn checked<'a>(
         allowance.check(&knob.key)?;
         knob.check(&setting.value)?;
         if planned.iter().any(|(other, _)| other.key == knob.key) {
-            let reason = "it is set twice: leave one out".into();
-            return Err(TuneError::Value { key: knob.key, value: setting.value.clone(), reason });
+            let (key, value) = (knob.key, setting.value.clone());
+            return Err(TuneError::Value { key, value, reason: SettingValueError::Twice });
         }
         planned.push((knob, setting));
     }

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use super::{Control, Kind, Knob, good_name, whole};
 use crate::tune::backend::Backend;
+use crate::tune::error::SettingValueError;
 
 /// `dev.NAME.address`.
 pub(crate) struct Address;
@@ -33,17 +34,16 @@ impl Kind for Address {
 }
 
 /// An address and its prefix length: `192.0.2.1/24`, `192.0.2.1/255.255.255.0`, `2001:db8::1/64`; without a length one host.
-fn prefix(text: &str) -> Result<(IpAddr, u32), String> {
-    let wrong = || format!("'{text}' is no address: write 192.0.2.1/24, 192.0.2.1/255.255.255.0 or 2001:db8::1/64");
+fn prefix(text: &str) -> Option<(IpAddr, u32)> {
     let (address, length) = text.split_once('/').map_or((text, None), |(one, length)| (one, Some(length)));
-    let address: IpAddr = address.parse().map_err(|_| wrong())?;
+    let address: IpAddr = address.parse().ok()?;
     let most = if address.is_ipv4() { 32 } else { 128 };
     let length = match length {
         None => most,
-        Some(mask) if address.is_ipv4() && mask.contains('.') => netmask(mask).ok_or_else(wrong)?,
-        Some(length) => whole(length).map_err(|_| wrong())?,
+        Some(mask) if address.is_ipv4() && mask.contains('.') => netmask(mask)?,
+        Some(length) => whole(length).ok()?,
     };
-    if length > most { Err(wrong()) } else { Ok((address, length)) }
+    (length <= most).then_some((address, length))
 }
 
 /// The length of a netmask of IPv4; `None` if its ones are not all on the left.
@@ -53,8 +53,12 @@ fn netmask(mask: &str) -> Option<u32> {
 }
 
 /// The prefixes of a value, in its order.
-fn prefixes(value: &str) -> Result<Vec<(IpAddr, u32)>, String> {
-    if value.trim() == NONE { Ok(Vec::new()) } else { value.split_whitespace().map(prefix).collect() }
+fn prefixes(value: &str) -> Result<Vec<(IpAddr, u32)>, SettingValueError> {
+    if value.trim() == NONE {
+        return Ok(Vec::new());
+    }
+    let read = |word: &str| prefix(word).ok_or_else(|| SettingValueError::Address { text: word.into() });
+    value.split_whitespace().map(read).collect()
 }
 
 impl Addresses {
@@ -66,7 +70,7 @@ impl Addresses {
             let mut words = line.split_whitespace().skip_while(|word| *word != "inet" && *word != "inet6");
             let (_, written) = (words.next()?, words.next()?);
             let scope = words.skip_while(|word| *word != "scope").nth(1);
-            prefix(written).ok().filter(|_| scope != Some("link"))
+            prefix(written).filter(|_| scope != Some("link"))
         };
         Ok(shown.lines().filter_map(of).collect())
     }
@@ -111,7 +115,7 @@ impl Control for Addresses {
         missing(&left).into_iter().try_for_each(|one| self.change(backend, "add", one))
     }
 
-    fn check(&self, value: &str) -> Result<(), String> {
+    fn check(&self, value: &str) -> Result<(), SettingValueError> {
         prefixes(value).map(drop)
     }
 

@@ -5,6 +5,7 @@ use std::io;
 
 use super::{Control, Kind, Knob, of_device, whole};
 use crate::tune::backend::Backend;
+use crate::tune::error::SettingValueError;
 use crate::tune::link::INDEX;
 
 /// `cpu.governor`, `irq.N.affinity`, `dev.NAME.rps.rx-N`.
@@ -133,8 +134,8 @@ impl Control for Irq {
         backend.write(&self.path, value)
     }
 
-    fn check(&self, value: &str) -> Result<(), String> {
-        list(value).map(|_| ()).ok_or_else(|| "write cores as 2, 0-3 or 0-1,4".into())
+    fn check(&self, value: &str) -> Result<(), SettingValueError> {
+        list(value).map(drop).ok_or(SettingValueError::Form { expected: "cores as 2, 0-3 or 0-1,4" })
     }
 
     fn same(&self, one: &str, other: &str) -> bool {
@@ -182,8 +183,8 @@ impl Control for Rps {
         backend.write(&self.path(backend)?, value)
     }
 
-    fn check(&self, value: &str) -> Result<(), String> {
-        mask(value).map(|_| ()).ok_or_else(|| "write a mask of cores in hex, such as f".into())
+    fn check(&self, value: &str) -> Result<(), SettingValueError> {
+        mask(value).map(drop).ok_or(SettingValueError::Form { expected: "a mask of cores in hex, such as f" })
     }
 
     fn same(&self, one: &str, other: &str) -> bool {

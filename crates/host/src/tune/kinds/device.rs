@@ -4,6 +4,7 @@ use std::io;
 
 use super::{Control, Kind, Knob, good_name, whole};
 use crate::tune::backend::Backend;
+use crate::tune::error::SettingValueError;
 use crate::tune::link::{FIELDS, INDEX, STATE};
 
 /// `dev.NAME.PROPERTY`.
@@ -62,10 +63,10 @@ impl Control for Property {
         backend.set_link(&self.device, &self.field, number)
     }
 
-    fn check(&self, value: &str) -> Result<(), String> {
+    fn check(&self, value: &str) -> Result<(), SettingValueError> {
         match (self.field.as_str(), value) {
             (STATE, "up" | "down") => Ok(()),
-            (STATE, _) => Err("write up or down".into()),
+            (STATE, _) => Err(SettingValueError::Form { expected: "up or down" }),
             (_, value) => whole(value).map(|_| ()),
         }
     }

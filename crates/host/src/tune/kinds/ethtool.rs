@@ -4,6 +4,7 @@ use std::io;
 
 use super::{Control, Kind, Knob, of_device, whole};
 use crate::tune::backend::Backend;
+use crate::tune::error::SettingValueError;
 use crate::tune::ethtool::Group;
 
 /// `dev.NAME.ring.rx`, `dev.NAME.coalesce.rx-usecs`, `dev.NAME.queues.combined`.
@@ -68,10 +69,10 @@ impl Control for Number {
         backend.set_count(&self.device, self.group, &self.name, number)
     }
 
-    fn check(&self, value: &str) -> Result<(), String> {
+    fn check(&self, value: &str) -> Result<(), SettingValueError> {
         match (Group::is_switch(&self.name), value) {
             (true, "on" | "off") => Ok(()),
-            (true, _) => Err("write on or off".into()),
+            (true, _) => Err(SettingValueError::Form { expected: "on or off" }),
             (false, value) => whole(value).map(|_| ()),
         }
     }

@@ -13,7 +13,7 @@ mod sysctl;
 use std::io;
 
 use super::backend::Backend;
-use super::error::TuneError;
+use super::error::{SettingValueError, TuneError};
 use super::fits;
 
 /// A kind of setting.
@@ -37,7 +37,7 @@ pub(crate) trait Control: Send + Sync {
     fn write(&self, backend: &dyn Backend, value: &str) -> io::Result<()>;
 
     /// What is wrong with a value, as far as that is known without trying.
-    fn check(&self, _value: &str) -> Result<(), String> {
+    fn check(&self, _value: &str) -> Result<(), SettingValueError> {
         Ok(())
     }
 
@@ -100,18 +100,16 @@ impl Knob {
     pub(crate) fn check(&self, value: &str) -> Result<(), TuneError> {
         let wrong = |reason| TuneError::Value { key: self.key.clone(), value: value.into(), reason };
         if value.chars().any(|letter| letter.is_control() && letter != '\t') {
-            return Err(wrong("a value is one line of plain text".into()));
+            return Err(wrong(SettingValueError::Control));
         }
         self.control.check(value).map_err(wrong)
     }
 
     pub(crate) fn write(&self, backend: &dyn Backend, value: &str, what: &'static str) -> Result<(), TuneError> {
         self.control.write(backend, value).map_err(|source| match source.raw_os_error() {
-            Some(libc::EINVAL | libc::ERANGE) if what == "set" => TuneError::Value {
-                key: self.key.clone(),
-                value: value.into(),
-                reason: "the kernel rejects this value".into(),
-            },
+            Some(libc::EINVAL | libc::ERANGE) if what == "set" => {
+                TuneError::Value { key: self.key.clone(), value: value.into(), reason: SettingValueError::Rejected }
+            }
             _ => TuneError::host(what, &self.key, self.control.host_wide(), source),
         })
     }
@@ -179,8 +177,8 @@ fn good_name(device: &str) -> bool {
 }
 
 /// A whole number, for values that are one.
-fn whole(value: &str) -> Result<u32, String> {
+fn whole(value: &str) -> Result<u32, SettingValueError> {
     let value = value.trim();
     let digits = value.bytes().all(|byte| byte.is_ascii_digit());
-    value.parse().ok().filter(|_| digits).ok_or_else(|| "write a whole number".to_owned())
+    value.parse().ok().filter(|_| digits).ok_or(SettingValueError::Form { expected: "a whole number" })
 }

@@ -4,6 +4,7 @@ use std::io;
 
 use super::{Control, Kind, Knob, of_device};
 use crate::tune::backend::Backend;
+use crate::tune::error::SettingValueError;
 
 /// `dev.NAME.offload.tso`.
 pub(crate) struct Offload;
@@ -108,7 +109,7 @@ impl Control for Feature {
         backend.set_features(&self.device, &wanted)
     }
 
-    fn check(&self, value: &str) -> Result<(), String> {
+    fn check(&self, value: &str) -> Result<(), SettingValueError> {
         let each = |part: &str| {
             part.rsplit_once(':').is_some_and(|(name, word)| {
                 self.names.iter().any(|known| known == name) && ["on", "off"].contains(&word)
@@ -117,7 +118,7 @@ impl Control for Feature {
         if ["on", "off"].contains(&value) || (!value.is_empty() && value.split_whitespace().all(each)) {
             Ok(())
         } else {
-            Err("write on or off".into())
+            Err(SettingValueError::Form { expected: "on or off" })
         }
     }
 }

@@ -4,6 +4,7 @@ use std::io;
 
 use super::{Control, Kind, Knob, good_name, whole};
 use crate::tune::backend::Backend;
+use crate::tune::error::SettingValueError;
 
 /// `qdisc.NAME`.
 pub(crate) struct Qdisc;
@@ -95,11 +96,13 @@ impl Control for Root {
         backend.run("tc", &[command, &words].concat()).map(|_| ())
     }
 
-    fn check(&self, value: &str) -> Result<(), String> {
+    fn check(&self, value: &str) -> Result<(), SettingValueError> {
         let first = value.split_whitespace().next().unwrap_or_default();
         let kind = !first.is_empty() && first.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
         if !kind || !value.split_whitespace().all(is_word) {
-            return Err("write what follows `tc qdisc replace dev NAME root`, or default".into());
+            return Err(SettingValueError::Form {
+                expected: "what follows `tc qdisc replace dev NAME root`, or default",
+            });
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::{Control, Kind, Knob, whole};
 use crate::tune::backend::Backend;
+use crate::tune::error::SettingValueError;
 
 /// `route.DESTINATION.METRIC`.
 pub(crate) struct Route;
@@ -140,16 +141,16 @@ impl Control for Metric {
         backend.run("ip", &command).map(|_| ())
     }
 
-    fn check(&self, value: &str) -> Result<(), String> {
-        let number = value.strip_prefix("lock ").unwrap_or(value);
-        match self.metric {
-            _ if value == NONE => Ok(()),
-            "congctl" if is_name(value) => Ok(()),
-            "congctl" => Err("write the name of a congestion control, or none".into()),
-            "rto_min" if is_time(value) => Ok(()),
-            "rto_min" => Err("write a time such as 5ms, or none".into()),
-            _ => whole(number).map(|_| ()).map_err(|_| "write a whole number (`lock N` is possible), or none".into()),
-        }
+    fn check(&self, value: &str) -> Result<(), SettingValueError> {
+        let (fits, expected) = match self.metric {
+            "congctl" => (is_name(value), "the name of a congestion control, or none"),
+            "rto_min" => (is_time(value), "a time such as 5ms, or none"),
+            _ => {
+                let number = value.strip_prefix("lock ").unwrap_or(value);
+                (whole(number).is_ok(), "a whole number (`lock N` is possible), or none")
+            }
+        };
+        if fits || value == NONE { Ok(()) } else { Err(SettingValueError::Form { expected }) }
     }
 
     fn cuts(&self) -> bool {
