@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use model::{Axis, BitRate, ByteSize, Figure, Nanos, Scale};
 
-use crate::ReportError;
 use crate::draw::dates::midnight;
+use crate::error::{AxisError, ReportError};
 use crate::figures::TAIL_UNIT;
 
 /// What is requested of the axes; what is not follows from the values.
@@ -27,10 +27,10 @@ pub struct AxisRange {
 }
 
 impl FromStr for AxisRange {
-    type Err = String;
+    type Err = AxisError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is no range: write A:B, such as 64KiB:1MiB, 0:10Gbit or :5ms");
+    fn from_str(text: &str) -> Result<Self, AxisError> {
+        let wrong = || AxisError::Range { text: text.into() };
         let (low, high) = text.split_once(':').ok_or_else(wrong)?;
         let end = |end: &str| Some(end.trim().to_owned()).filter(|end| !end.is_empty());
         let range = Self { low: end(low), high: end(high) };
@@ -57,15 +57,15 @@ pub struct LogAxes {
 }
 
 impl FromStr for LogAxes {
-    type Err = String;
+    type Err = AxisError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, AxisError> {
         match text {
             "x" => Ok(Self { x: true, y: false }),
             "y" => Ok(Self { x: false, y: true }),
             "xy" => Ok(Self { x: true, y: true }),
             "none" => Ok(Self { x: false, y: false }),
-            _ => Err(format!("'{text}' names no axes: use x, y, xy or none")),
+            _ => Err(AxisError::Log { text: text.into() }),
         }
     }
 }
@@ -117,21 +117,19 @@ impl Axes {
                 }
             }
         }
-        let ids: Vec<String> = all.iter().map(|figure| figure.id.clone()).collect();
-        for (name, range) in [("x-range", &self.x), ("y-range", &self.y)] {
+        for (option, range) in [("x-range", &self.x), ("y-range", &self.y)] {
             let Some(range) = range else { continue };
             let set = all.iter_mut().map(|figure| {
-                let axis = if name == "x-range" { &mut figure.x } else { &mut figure.y };
+                let axis = if option == "x-range" { &mut figure.x } else { &mut figure.y };
                 limited(axis, range)
             });
-            let set: Vec<Result<(), String>> = set.collect();
+            let set: Vec<Result<(), AxisError>> = set.collect();
             if set.iter().any(Result::is_ok) {
                 continue;
             }
-            let why = set.into_iter().find_map(Result::err).unwrap_or_else(|| "there is no such axis".to_owned());
-            return Err(ReportError::Option {
-                what: format!("`{name} {}`: {why} (figure {})", range.text(), ids.join(", ")),
-            });
+            let reason = set.into_iter().find_map(Result::err).unwrap_or(AxisError::NoAxis).into();
+            let figures = all.iter().map(|figure| figure.id.clone()).collect();
+            return Err(ReportError::Range { option, range: range.text(), reason, figures });
         }
         Ok(())
     }
@@ -144,26 +142,23 @@ fn rescaled(axis: &mut Axis, log: bool) {
     }
 }
 
-fn limited(axis: &mut Axis, range: &AxisRange) -> Result<(), String> {
+fn limited(axis: &mut Axis, range: &AxisRange) -> Result<(), AxisError> {
     let unit = match axis.scale {
-        Scale::Names => return Err(format!("'{}' has names, and no range", axis.label)),
+        Scale::Names => return Err(AxisError::Names { axis: axis.label.clone() }),
         Scale::Date => DATE,
         _ => axis.unit.as_str(),
     };
-    let shown = if unit.is_empty() { "a number" } else { unit };
-    let read = |end: &Option<String>| match end {
-        None => Ok(None),
-        Some(text) => match value(text, unit) {
-            Some(value) => Ok(Some(value)),
-            None => Err(format!("'{text}' is no value of the axis '{}', whose unit is {shown}", axis.label)),
-        },
+    let read = |text: &String| {
+        let wrong = || AxisError::Unit { text: text.clone(), axis: axis.label.clone(), unit: unit.into() };
+        value(text, unit).ok_or_else(wrong)
     };
-    let (low, high) = (read(&range.low)?, read(&range.high)?);
+    let low = range.low.as_ref().map(read).transpose()?;
+    let high = range.high.as_ref().map(read).transpose()?;
     if low.zip(high).is_some_and(|(low, high)| low >= high) {
-        return Err("the first value must be below the second".to_owned());
+        return Err(AxisError::Order);
     }
     if axis.scale == Scale::Log && [low, high].into_iter().flatten().any(|end| end <= 0.0) {
-        return Err(format!("the axis '{}' is logarithmic, so its values are above 0", axis.label));
+        return Err(AxisError::NotAboveZero { axis: axis.label.clone() });
     }
     (axis.low, axis.high) = (low, high);
     Ok(())
@@ -206,11 +201,11 @@ mod tests {
     #[test]
     fn what_is_no_range_is_refused_when_it_is_typed() {
         for text in ["", ":", "5", "a:b", "1:2:3", "1 parsec:2", "nan:1", "1:inf"] {
-            let error = text.parse::<AxisRange>().unwrap_err();
+            let error = text.parse::<AxisRange>().unwrap_err().to_string();
             assert!(error.contains("write A:B"), "{text}: {error}");
         }
         assert!("2026-11-20:2026-11-22".parse::<AxisRange>().is_ok());
-        assert!("z".parse::<LogAxes>().unwrap_err().contains("x, y, xy or none"));
+        assert!("z".parse::<LogAxes>().unwrap_err().to_string().contains("x, y, xy or none"));
     }
 
     #[test]

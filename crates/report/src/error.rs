@@ -1,6 +1,6 @@
 //! Errors of rendering.
 
-use model::RunKind;
+use model::{Pattern, RunKind, TransportName};
 
 /// An output that cannot be made from the given runs. Each message names the format and the remedy.
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +30,7 @@ pub enum ReportError {
         /// The run's id.
         run: String,
         /// What the format cannot express.
-        what: String,
+        what: NoForm,
     },
     /// No figure can be drawn from these runs.
     #[error("{format}: no outcome of these runs has a value to draw: see the text report for the reason")]
@@ -48,11 +48,27 @@ pub enum ReportError {
         /// The available figures, separated by commas.
         available: String,
     },
-    /// An option of figures is not for the format, or its value not for the axes.
-    #[error("{what}")]
+    /// An option of figures is for other formats.
+    #[error("`{option}` is for {}, not for {format}", users.join(", "))]
     Option {
-        /// The option, its value and the reason.
-        what: String,
+        /// The option.
+        option: &'static str,
+        /// The formats that use it.
+        users: Vec<&'static str>,
+        /// The requested format.
+        format: &'static str,
+    },
+    /// A range is not for the axis of any figure.
+    #[error("`{option} {range}`: {reason} (figure {})", figures.join(", "))]
+    Range {
+        /// The option.
+        option: &'static str,
+        /// Its value.
+        range: String,
+        /// What is wrong for the first figure.
+        reason: Box<AxisError>,
+        /// The figures.
+        figures: Vec<String>,
     },
     /// A run could not be written as JSON.
     #[error("writing run {run} as JSON")]
@@ -84,5 +100,78 @@ pub enum ReportError {
         width: u32,
         /// The rasteriser's error.
         why: String,
+    },
+}
+
+/// What an output format has no form for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoForm {
+    /// A run that is not a curve.
+    #[error("a run of the kind {0}, which has no curve of block sizes")]
+    Kind(RunKind),
+    /// A pattern that the format's program does not have.
+    #[error("the pattern {0}")]
+    Pattern(Pattern),
+    /// A transport that the format's program does not have.
+    #[error("the transport {}", model::plain(.0.as_str()))]
+    Transport(TransportName),
+    /// Payload in both directions at the same time.
+    #[error("both directions at once")]
+    BothDirections,
+    /// A result without its bytes, as of a table of rates.
+    #[error("a rate without a count of bytes")]
+    Uncounted,
+    /// A trial without the CPU time that the format's program always prints.
+    #[error("a trial whose CPU time was not measured")]
+    CpuTime,
+}
+
+/// What is wrong with the requested range or scale of an axis.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AxisError {
+    /// Text that is not a range.
+    #[error("'{text}' is no range: write A:B, such as 64KiB:1MiB, 0:10Gbit or :5ms")]
+    Range {
+        /// What the user wrote.
+        text: String,
+    },
+    /// Text that does not say which axes are logarithmic.
+    #[error("'{text}' names no axes: use x, y, xy or none")]
+    Log {
+        /// What the user wrote.
+        text: String,
+    },
+    /// There is no figure with axes.
+    #[error("there is no such axis")]
+    NoAxis,
+    /// An axis of names.
+    #[error("'{axis}' has names, and no range")]
+    Names {
+        /// The label of the axis.
+        axis: String,
+    },
+    /// An end of the range that has another unit than the axis.
+    #[error(
+        "'{text}' is no value of the axis '{axis}', whose unit is {}",
+        if unit.is_empty() { "a number" } else { unit }
+    )]
+    Unit {
+        /// What the user wrote.
+        text: String,
+        /// The label of the axis.
+        axis: String,
+        /// Its unit; empty for plain numbers.
+        unit: String,
+    },
+    /// A range that does not ascend.
+    #[error("the first value must be below the second")]
+    Order,
+    /// Zero or less on a logarithmic axis.
+    #[error("the axis '{axis}' is logarithmic, so its values are above 0")]
+    NotAboveZero {
+        /// The label of the axis.
+        axis: String,
     },
 }

@@ -57,7 +57,7 @@ pub use axes::{Axes, AxisRange, LogAxes};
 pub use byte_rates::rates_in_bytes;
 pub use ceiling_cost::citation;
 pub use comparison::comparison;
-pub use error::ReportError;
+pub use error::{AxisError, NoForm, ReportError};
 pub use figures::{figures, history_figures, host_figures, map_figure, topology};
 pub use fleet::fleet_check;
 pub use fleet_history::{mesh_alert, mesh_change, mesh_history, mesh_pass, mesh_watch};

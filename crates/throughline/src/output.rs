@@ -37,7 +37,7 @@ fn rendered(format: &str, view: &View<'_>, path: Option<&Path>) -> Result<Vec<Pa
     let format = registries::format(format).map_err(Failure::usage)?;
     let view = &View { words: spelling::flags, ..view.clone() };
     let mut pieces = format.check(view).and_then(|()| (format.render)(view)).map_err(|error| match error {
-        ReportError::Option { what } => Failure::usage(what),
+        ReportError::Option { .. } | ReportError::Range { .. } => Failure::usage(error),
         error => Failure::other(error),
     })?;
     // A page spells its texts itself; its script stays as it is.

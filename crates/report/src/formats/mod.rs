@@ -35,7 +35,7 @@ pub use self::html::{page_data, page_shell};
 pub use self::page::{Fact, Look, command_line, facts_of, page_look};
 use model::{Figure, RunKind, Spec};
 
-use crate::{Axes, Piece, ReportError, View};
+use crate::{Axes, NoForm, Piece, ReportError, View};
 
 /// An output format.
 pub struct Format {
@@ -55,7 +55,7 @@ pub struct Format {
     ///
     /// # Errors
     /// What it cannot express.
-    pub takes: fn(kind: RunKind, spec: &Spec) -> Result<(), String>,
+    pub takes: fn(kind: RunKind, spec: &Spec) -> Result<(), NoForm>,
     /// Makes the output of a view; most formats make one piece.
     pub render: fn(&View<'_>) -> Result<Vec<Piece>, ReportError>,
 }
@@ -74,12 +74,12 @@ impl Format {
             ("y-range", y.is_some()),
             ("log", log.is_some()),
         ];
-        let Some((name, _)) = given.iter().find(|(name, given)| *given && !self.options.contains(name)) else {
+        let Some((option, _)) = given.into_iter().find(|(name, given)| *given && !self.options.contains(name)) else {
             return Ok(());
         };
-        let users: Vec<&str> =
-            FORMATS.iter().filter(|format| format.options.contains(name)).map(|format| format.name).collect();
-        Err(ReportError::Option { what: format!("`{name}` is for {}, not for {}", users.join(", "), self.name) })
+        let users =
+            FORMATS.iter().filter(|format| format.options.contains(&option)).map(|format| format.name).collect();
+        Err(ReportError::Option { option, users, format: self.name })
     }
 }
 
@@ -126,7 +126,7 @@ pub fn picture(figure: &Figure, format: &str) -> Result<Piece, ReportError> {
 
 /// Accepts every measurement.
 #[allow(clippy::unnecessary_wraps, reason = "the type of `Format::takes`")]
-fn anything(_: RunKind, _: &Spec) -> Result<(), String> {
+fn anything(_: RunKind, _: &Spec) -> Result<(), NoForm> {
     Ok(())
 }
 

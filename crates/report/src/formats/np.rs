@@ -9,7 +9,7 @@ use model::{Direction, Outcome, Run, RunKind, Spec};
 
 use crate::figures::{Measure, curve_lines, curve_points};
 use crate::view::Piece;
-use crate::{ReportError, View};
+use crate::{NoForm, ReportError, View};
 
 /// NetPIPE's "Mbps".
 pub(super) const NETPIPE_MEGABIT: f64 = 1_048_576.0;
@@ -52,12 +52,8 @@ fn variance(outcome: &Outcome) -> f64 {
 }
 
 /// Accepts only curves.
-pub(super) fn takes(kind: RunKind, _: &Spec) -> Result<(), String> {
-    if kind == RunKind::Curve {
-        Ok(())
-    } else {
-        Err(format!("a run of the kind {kind}, which has no curve of block sizes"))
-    }
+pub(super) fn takes(kind: RunKind, _: &Spec) -> Result<(), NoForm> {
+    if kind == RunKind::Curve { Ok(()) } else { Err(NoForm::Kind(kind)) }
 }
 
 /// One point in NetPIPE's terms.

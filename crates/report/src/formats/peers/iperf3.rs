@@ -11,7 +11,7 @@ use super::quantity::{bits_per_second, bytes, rate, seconds, two_digits};
 use super::series::{Arrivals, TcpAtEnd};
 use super::test::{Amount, Datagrams, DirectionResult, Share, TcpRange, Test};
 use super::{IPERF3, each_test};
-use crate::{Piece, ReportError, View};
+use crate::{NoForm, Piece, ReportError, View};
 
 const RULE: &str = "- - - - - - - - - - - - - - - - - - - - - - - - -\n";
 
@@ -23,7 +23,7 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
 pub(super) const FIRST_ID: u32 = 5;
 pub(super) const NEXT_ID: u32 = 2;
 
-fn text(test: &Test<'_>) -> Result<String, String> {
+fn text(test: &Test<'_>) -> Result<String, NoForm> {
     let directions = test.directions()?;
     let udp = test.spec().transport == model::TransportName::Udp;
     let roles = if directions.len() > 1 { ["[TX-C]", "[RX-C]"] } else { ["", ""] };

@@ -12,17 +12,13 @@ use super::quantity::{rate, seconds};
 use super::series::{MergedInterval, StreamInterval, TcpAtEnd};
 use super::test::{Amount, Datagrams, DirectionResult, Test};
 use super::{IPERF3_JSON, each_test};
-use crate::{Piece, ReportError, View};
+use crate::{NoForm, Piece, ReportError, View};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
-    each_test(view, &IPERF3_JSON, "", |test| {
-        let mut text = serde_json::to_string_pretty(&document(test)?).map_err(|error| error.to_string())?;
-        text.push('\n');
-        Ok(text)
-    })
+    each_test(view, &IPERF3_JSON, "", |test| Ok(format!("{:#}\n", document(test)?)))
 }
 
-fn document(test: &Test<'_>) -> Result<Value, String> {
+fn document(test: &Test<'_>) -> Result<Value, NoForm> {
     let directions = test.directions()?;
     Ok(json!({ "start": start(test), "intervals": intervals(test, &directions), "end": end(test, &directions) }))
 }

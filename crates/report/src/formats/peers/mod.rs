@@ -17,7 +17,7 @@ use model::{Direction, Outcome, Run, RunKind, Spec, TransportName};
 
 use super::Format;
 use crate::view::{Piece, stem};
-use crate::{ReportError, View, labels};
+use crate::{NoForm, ReportError, View};
 use test::Test;
 
 pub(super) const IPERF3: Format = Format {
@@ -82,11 +82,11 @@ pub(super) const RAPID: Format = Format {
 };
 
 /// Accepts streams and transfers in one or both directions, over tcp or udp.
-fn bulk(_: RunKind, spec: &Spec) -> Result<(), String> {
+fn bulk(_: RunKind, spec: &Spec) -> Result<(), NoForm> {
     match spec.pattern {
-        pattern if !pattern.is_bulk() => Err(format!("the pattern {pattern}")),
+        pattern if !pattern.is_bulk() => Err(NoForm::Pattern(pattern)),
         _ if is_tcp_or_udp(spec) => Ok(()),
-        _ => Err(format!("the transport {}", labels::plain(spec.transport.as_str()))),
+        _ => Err(NoForm::Transport(spec.transport.clone())),
     }
 }
 
@@ -96,9 +96,9 @@ fn is_tcp_or_udp(spec: &Spec) -> bool {
 }
 
 /// The same in one direction at a time.
-fn one_way(kind: RunKind, spec: &Spec) -> Result<(), String> {
+fn one_way(kind: RunKind, spec: &Spec) -> Result<(), NoForm> {
     bulk(kind, spec)?;
-    if spec.direction == Direction::Both { Err("both directions at once".into()) } else { Ok(()) }
+    if spec.direction == Direction::Both { Err(NoForm::BothDirections) } else { Ok(()) }
 }
 
 /// The outcomes of a run without a curve's memory ceiling.
@@ -112,7 +112,7 @@ fn each_test(
     view: &View<'_>,
     format: &Format,
     between: &str,
-    mut text: impl FnMut(&Test<'_>) -> Result<String, String>,
+    mut text: impl FnMut(&Test<'_>) -> Result<String, NoForm>,
 ) -> Result<Vec<Piece>, ReportError> {
     view.some_run(format.name)?;
     let mut texts = Vec::new();

@@ -12,7 +12,7 @@ use model::{Direction, EndOptions, Inventory, Pattern, RunKind, SendBy, SocketFa
 use super::quantity::seconds;
 use super::test::{DirectionResult, Test, ends};
 use super::{NETPERF, each_test};
-use crate::{Piece, ReportError, View};
+use crate::{NoForm, Piece, ReportError, View};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     let mut last = String::new();
@@ -28,7 +28,7 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
 }
 
 /// Accepts what netperf has a test for.
-pub(super) fn takes(kind: RunKind, spec: &Spec) -> Result<(), String> {
+pub(super) fn takes(kind: RunKind, spec: &Spec) -> Result<(), NoForm> {
     if spec.pattern.is_transactions() && super::is_tcp_or_udp(spec) {
         return Ok(());
     }
@@ -71,7 +71,7 @@ pub(super) struct CpuUse {
 }
 
 impl Figures {
-    pub(super) fn of(test: &Test<'_>) -> Result<Self, String> {
+    pub(super) fn of(test: &Test<'_>) -> Self {
         let spec = test.spec();
         let kind = match (spec.pattern, &spec.transport) {
             (Pattern::Rr | Pattern::Crr, _) => Kind::Transactions,
@@ -94,7 +94,7 @@ impl Figures {
         });
         let elapsed_ns = times.sum::<u64>() / trials.max(1);
         let cpu = imported_cpu(test, kind).or_else(|| measured_cpu(test, kind, value));
-        Ok(Self { kind, elapsed_ns, value, buffers, far_buffers: far, cpu })
+        Self { kind, elapsed_ns, value, buffers, far_buffers: far, cpu }
     }
 }
 
@@ -185,8 +185,8 @@ fn buffers(facts: Option<&SocketFacts>) -> [i64; 2] {
 }
 
 /// The head of a test's table, and its rows.
-fn table(test: &Test<'_>) -> Result<(String, String), String> {
-    let (spec, figures) = (test.spec(), Figures::of(test)?);
+fn table(test: &Test<'_>) -> Result<(String, String), NoForm> {
+    let (spec, figures) = (test.spec(), Figures::of(test));
     let time = seconds(figures.elapsed_ns);
     let [receive, send] = figures.buffers;
     let megabits = figures.value / 1e6;

@@ -12,11 +12,11 @@ use super::{NETPERF_KEYS, each_test};
 use crate::{Piece, ReportError, View};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
-    each_test(view, &NETPERF_KEYS, "\n", text)
+    each_test(view, &NETPERF_KEYS, "\n", |test| Ok(text(test)))
 }
 
-fn text(test: &Test<'_>) -> Result<String, String> {
-    let (spec, figures) = (test.spec(), Figures::of(test)?);
+fn text(test: &Test<'_>) -> String {
+    let (spec, figures) = (test.spec(), Figures::of(test));
     let transactions = figures.kind == Kind::Transactions;
     let (unit, scale) = if transactions { ("Trans/s", 1.0) } else { ("10^6bits/s", 1e6) };
     let reverse = spec.direction == Direction::Reverse;
@@ -37,7 +37,7 @@ fn text(test: &Test<'_>) -> Result<String, String> {
     for (key, value) in keys(test, &figures, unit, figures.value / scale) {
         let _ = writeln!(text, "{key}={value}");
     }
-    Ok(text)
+    text
 }
 
 /// Start, end (both ns since the trial began), end by the wall clock (ns since 1970) and count of each entry of the series. The count

@@ -13,7 +13,7 @@ use model::{EndTally, SocketFacts, TransportName};
 use super::quantity::seconds;
 use super::test::{Test, ends};
 use super::{NTTCP, each_test};
-use crate::{Piece, ReportError, View};
+use crate::{NoForm, Piece, ReportError, View};
 
 /// The shortest time that nttcp prints, s.
 const MIN_S: f64 = 0.000_01;
@@ -23,7 +23,7 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     each_test(view, &NTTCP, "", text)
 }
 
-fn text(test: &Test<'_>) -> Result<String, String> {
+fn text(test: &Test<'_>) -> Result<String, NoForm> {
     // Refuses rates without counts.
     test.directions()?;
     let mut text = String::new();
@@ -99,9 +99,8 @@ fn session_lines(
     text
 }
 
-fn cpu(end: &EndTally) -> Result<f64, String> {
-    let spent = end.spent.as_ref().ok_or("a trial whose CPU time was not measured")?;
-    Ok(seconds(spent.process_ns))
+fn cpu(end: &EndTally) -> Result<f64, NoForm> {
+    end.spent.as_ref().map(|spent| seconds(spent.process_ns)).ok_or(NoForm::CpuTime)
 }
 
 fn line(mark: char, bytes: u64, real_s: f64, cpu_s: f64, calls: u64) -> String {

@@ -11,19 +11,19 @@ use model::{EndTally, RunKind, Spec, TransportName, Trial};
 use super::quantity::{rate, seconds};
 use super::test::{Test, ends};
 use super::{RAPID, each_test};
-use crate::{Piece, ReportError, View};
+use crate::{NoForm, Piece, ReportError, View};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     each_test(view, &RAPID, "\n", text)
 }
 
 /// Accepts TCP in one direction.
-pub(super) fn takes(kind: RunKind, spec: &Spec) -> Result<(), String> {
+pub(super) fn takes(kind: RunKind, spec: &Spec) -> Result<(), NoForm> {
     super::one_way(kind, spec)?;
-    if spec.transport == TransportName::Udp { Err("the transport udp".into()) } else { Ok(()) }
+    if spec.transport == TransportName::Udp { Err(NoForm::Transport(TransportName::Udp)) } else { Ok(()) }
 }
 
-fn text(test: &Test<'_>) -> Result<String, String> {
+fn text(test: &Test<'_>) -> Result<String, NoForm> {
     // Refuses rates without counts.
     test.directions()?;
     Ok(test.trials.iter().map(|trial| report(test, trial)).collect::<Vec<_>>().join("\n"))

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use model::{DatagramTally, Direction, EndTally, FlowTally, Outcome, Pass, Run, SocketFacts, Spec, Trial, Verdict};
 
+use crate::NoForm;
+
 /// Bytes and the time that they took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Amount {
@@ -158,12 +160,12 @@ impl<'a> Test<'a> {
     ///
     /// # Errors
     /// If there is a rate but no count of bytes, as in results imported from a table of rates.
-    pub(super) fn directions(&self) -> Result<Vec<DirectionResult>, String> {
+    pub(super) fn directions(&self) -> Result<Vec<DirectionResult>, NoForm> {
         let directions: Vec<DirectionResult> =
             self.outbound_flags().iter().map(|outbound| self.direction(*outbound)).collect();
         let counted = directions.iter().any(|direction| direction.received.bytes > 0);
         if !counted && self.outcome.estimate.as_ref().is_some_and(|estimate| estimate.value > 0.0) {
-            return Err("a rate without a count of bytes".into());
+            return Err(NoForm::Uncounted);
         }
         Ok(directions)
     }
