@@ -122,7 +122,7 @@ pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run
         findings.push(note(format!("fields not imported: {}", unknown.join(", ")), Vec::new()));
     }
     let refused: Vec<OriginLine> =
-        refused.iter().map(|part| OriginLine { line: part.line, reason: part.reason.clone() }).collect();
+        refused.iter().map(|part| OriginLine { line: part.line, reason: part.to_string() }).collect();
     findings
         .extend(refused.iter().map(|part| note(format!("line {} was refused: {}", part.line, part.reason), vec![])));
     let program = version.as_ref().map_or_else(|| tool.clone(), |version| format!("{tool} {version}"));
@@ -197,7 +197,7 @@ fn is_one_curve(cells: &[Cell]) -> bool {
 fn kept(mut run: Run, source: &Source, refused: &[Refused]) -> Run {
     let name = run.header.name.take().map_or(String::new(), |name| format!(" named {name}"));
     let imported = format!("imported from {} (run {}{name})", source.file, run.header.id);
-    let refusals = refused.iter().map(|part| format!("line {} was refused: {}", part.line, part.reason));
+    let refusals = refused.iter().map(|part| format!("line {} was refused: {part}", part.line));
     let notes: Vec<Finding> = std::iter::once(imported).chain(refusals).map(|text| note(text, Vec::new())).collect();
     run.findings.splice(0..0, notes);
     (run.header.id, run.header.name) = (source.id.clone(), source.name.clone());

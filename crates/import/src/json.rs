@@ -7,8 +7,11 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// The line where a document begins, and the document, or the line and the reason why it is none.
-pub(crate) type Found = (u32, Result<Value, (u32, String)>);
+use crate::error::DocumentError;
+use crate::listing::Refused;
+
+/// The line where a document begins, and the document, or why it is none.
+pub(crate) type Found = (u32, Result<Value, Refused>);
 
 /// What a format says of a document.
 #[derive(Clone, Copy)]
@@ -44,24 +47,20 @@ pub(crate) fn documents(text: &str, shape: Shape) -> Documents<'_> {
 /// A text that is one value.
 ///
 /// # Errors
-/// The line and the reason.
-pub(crate) fn whole(text: &str) -> Result<Value, (u32, String)> {
+/// Text that is not JSON, or a key with two values.
+pub(crate) fn whole(text: &str) -> Result<Value, Refused> {
     let mut from = serde_json::Deserializer::from_str(text);
     let (value, repeated) = Keyed::read(&mut from)
         .and_then(|read| from.end().map(|()| read))
-        .map_err(|error| (line(&error), format!("not valid JSON: {error}")))?;
-    match repeated.first() {
-        Some(key) => Err((1, twice(key))),
+        .map_err(|error| Refused::new(line(&error), DocumentError::Json(error.to_string())))?;
+    match repeated.into_iter().next() {
+        Some(key) => Err(Refused::new(1, DocumentError::TwoValues(key))),
         None => Ok(value),
     }
 }
 
 fn line(error: &serde_json::Error) -> u32 {
     u32::try_from(error.line()).unwrap_or(u32::MAX)
-}
-
-fn twice(key: &str) -> String {
-    format!("{} is there twice, with different values", model::plain(key))
 }
 
 /// Whether a line of the text begins with a brace, as a document does.
@@ -103,7 +102,7 @@ impl Iterator for Documents<'_> {
 
 impl Documents<'_> {
     /// The document that begins here; `None` for one of another program.
-    fn document(&mut self) -> Option<Result<Value, (u32, String)>> {
+    fn document(&mut self) -> Option<Result<Value, Refused>> {
         let mut stream = serde_json::Deserializer::from_str(self.rest);
         let begun = self.line;
         match Keyed::read(&mut stream) {
@@ -112,8 +111,8 @@ impl Documents<'_> {
                 self.advance(stream.byte_offset());
                 self.broken = false;
                 (self.shape.is_own)(&document).then_some(())?;
-                match repeated.iter().find(|key| !(self.shape.may_repeat)(&document, key)) {
-                    Some(key) => Some(Err((begun, twice(key)))),
+                match repeated.into_iter().find(|key| !(self.shape.may_repeat)(&document, key)) {
+                    Some(key) => Some(Err(Refused::new(begun, DocumentError::TwoValues(key)))),
                     None => Some(Ok(document)),
                 }
             }
@@ -121,7 +120,7 @@ impl Documents<'_> {
                 let at = begun.saturating_add(line(&error).saturating_sub(1));
                 self.skip_line();
                 self.broken = true;
-                Some(Err((at, format!("not valid JSON: {error}"))))
+                Some(Err(Refused::new(at, DocumentError::Json(error.to_string()))))
             }
         }
     }
@@ -251,16 +250,17 @@ mod tests {
     fn a_broken_document_does_not_hide_the_next() {
         let text = "{\n\t\"a\": [{\n\t\t\"b\": 1\n\t}, {\n\t\t\"b\":\n{\n\t\"c\": 2\n}\n";
         assert_eq!(found(text), [(1, None), (6, Some(serde_json::json!({"c": 2})))]);
-        let Some((1, Err((at, reason)))) = documents("{\"a\": nan}\n", ANY).next() else { panic!("it is broken") };
-        assert!(at == 1 && reason.starts_with("not valid JSON: "), "{at}: {reason}");
+        let Some((1, Err(refused))) = documents("{\"a\": nan}\n", ANY).next() else { panic!("it is broken") };
+        assert!(refused.line == 1 && refused.to_string().starts_with("not valid JSON: "), "{refused:?}");
     }
 
     #[test]
     fn a_key_with_two_values_refuses_its_document() {
         let refused = |text: &str, shape: Shape| documents(text, shape).filter_map(|(_, found)| found.err()).collect();
         let text = "{\"a\":1,\"a\":1}\n{\"b\":[{\"c\":{\"d\":1,\"d\":2}}]}\n{\"e\":1}\n";
-        let all: Vec<(u32, String)> = refused(text, ANY);
-        assert_eq!(all, [(2, "b[].c.d is there twice, with different values".to_owned())]);
+        let all: Vec<Refused> = refused(text, ANY);
+        assert_eq!(all, [Refused::new(2, DocumentError::TwoValues("b[].c.d".into()))]);
+        assert_eq!(all[0].to_string(), "b[].c.d is there twice, with different values");
         let other = Shape::of(|document| document["b"].is_null());
         assert_eq!((refused(text, other), documents(text, other).count()), (Vec::new(), 2), "it is of another program");
         let allowed = Shape { may_repeat: |_, key| key == "b[].c.d", ..ANY };
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(last, serde_json::json!({"b": [{"c": {"d": 2}}]}));
         assert_eq!(
             whole("{\"x\":{\"y\":null,\"y\":[]}}"),
-            Err((1, "x.y is there twice, with different values".into()))
+            Err(Refused::new(1, DocumentError::TwoValues("x.y".into())))
         );
         assert!(whole("[1]").is_ok() && whole("[1] 2").is_err());
     }

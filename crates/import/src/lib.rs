@@ -5,6 +5,7 @@
 //! number from the text; the text is kept in [`model::OriginRow`].
 
 mod assemble;
+mod error;
 mod formats;
 mod json;
 mod listing;
@@ -14,6 +15,10 @@ mod sketch;
 mod text;
 
 pub use assemble::{Source, assemble};
+pub use error::{
+    Contradiction, DocumentError, HostError, ImportError, IperfError, NetperfError, NetpipeError, PathError,
+    QperfError, QperfFault, StreamError,
+};
 pub use formats::{FORMATS, Format, format};
 pub use listing::{Confidence, Imported, Reading, Refused, Row};
 
@@ -47,11 +52,10 @@ pub fn read(bytes: &[u8], only: Option<&Format>) -> Result<Reading, Refused> {
     if chosen.is_empty() {
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
         if lines.clone().next().is_some() && lines.clone().all(|line| text::number(line).is_some()) {
-            let reason = "numbers alone: neither what they measure nor their unit is in the text".into();
-            return Err(Refused { line: 0, reason });
+            return Err(Refused::new(0, ImportError::NumbersAlone));
         }
-        let names = FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
-        return Err(Refused { line: 0, reason: format!("the format was not recognised; supported formats: {names}") });
+        let names = FORMATS.iter().map(|format| format.name).collect();
+        return Err(Refused::new(0, ImportError::UnknownFormat(names)));
     }
     let mut all = Reading::default();
     for format in chosen {
@@ -63,16 +67,13 @@ pub fn read(bytes: &[u8], only: Option<&Format>) -> Result<Reading, Refused> {
     all.imported = loops::joined(all.imported);
     if all.imported.len() > MAX_LISTINGS {
         all.imported.truncate(MAX_LISTINGS);
-        all.refused.push(Refused {
-            line: 0,
-            reason: format!("more than {MAX_LISTINGS} listings; the others were not imported"),
-        });
+        all.refuse(0, ImportError::TooMany { most: MAX_LISTINGS, what: "listings" });
     }
     all.refused.sort_by_key(|refused| refused.line);
     // What is broken may be of each of the formats.
     all.refused.dedup();
     if all.imported.is_empty() && all.refused.is_empty() {
-        return Err(Refused { line: 0, reason: "no measurement found".into() });
+        return Err(Refused::new(0, ImportError::Nothing));
     }
     Ok(all)
 }

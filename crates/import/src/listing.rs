@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use model::{EndTally, Inventory, Pass, Path, Plan, Run, RunKind, Shared, Spec, Trial, Verdict};
 
+use crate::error::ImportError;
 use crate::text::COARSE;
 
 /// How certain it is that a text is in a format.
@@ -21,12 +22,22 @@ pub enum Confidence {
 }
 
 /// A part of a text that could not be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{reason}{}", text.as_ref().map_or(String::new(), |text| format!(": '{text}'")))]
 pub struct Refused {
     /// Line, from 1; 0 for the whole text.
     pub line: u32,
     /// The reason.
-    pub reason: String,
+    pub reason: ImportError,
+    /// The text of the line, where the reason is about all of it.
+    pub text: Option<String>,
+}
+
+impl Refused {
+    /// A line, or the whole text.
+    pub(crate) fn new(line: u32, reason: impl Into<ImportError>) -> Self {
+        Self { line, reason: reason.into(), text: None }
+    }
 }
 
 /// The result of a format: a part that cannot be read is refused, and the rest is kept.
@@ -40,8 +51,13 @@ pub struct Reading {
 
 impl Reading {
     /// Adds a refused line.
-    pub(crate) fn refuse(&mut self, line: u32, reason: impl Into<String>) {
-        self.refused.push(Refused { line, reason: reason.into() });
+    pub(crate) fn refuse(&mut self, line: u32, reason: impl Into<ImportError>) {
+        self.refused.push(Refused::new(line, reason));
+    }
+
+    /// Adds a refused line that is shown.
+    pub(crate) fn refuse_text(&mut self, line: u32, text: &str, reason: impl Into<ImportError>) {
+        self.refused.push(Refused { text: Some(text.trim().to_owned()), ..Refused::new(line, reason) });
     }
 }
 

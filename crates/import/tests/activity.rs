@@ -114,7 +114,7 @@ fn mpstats_json_has_the_series_of_its_text() {
     let readings = document["sysstat"]["hosts"][0]["statistics"].as_array().unwrap();
     let idle: Vec<f64> = readings.iter().map(|one| one["cpu-load"][2]["idle"].as_f64().unwrap() * 0.01).collect();
     is_near(series(&json, "cpu.1.idle"), &idle);
-    let refused = |text: &str| read(text.as_bytes(), None).unwrap().refused.remove(0).reason;
+    let refused = |text: &str| read(text.as_bytes(), None).unwrap().refused.remove(0).to_string();
     let share = readings[0]["cpu-load"][0]["idle"].as_f64().unwrap();
     let printed = format!("\"idle\": {share:.2}}}");
     assert!(refused(&text.replacen(&printed, "\"idle\": 150.00}", 1)).contains("of all add up to"), "{printed}");
@@ -170,10 +170,7 @@ fn rows_of_sar_that_are_cut_or_contradict_are_refused_with_their_line() {
     let text = std::fs::read_to_string(format!("{}/tests/data/sar_u.txt", env!("CARGO_MANIFEST_DIR"))).unwrap();
     let refused = |text: &str| {
         let reading = read(text.as_bytes(), None).unwrap();
-        (
-            reading.refused.iter().map(|part| (part.line, part.reason.clone())).collect::<Vec<_>>(),
-            reading.imported.len(),
-        )
+        (reading.refused.iter().map(|part| (part.line, part.to_string())).collect::<Vec<_>>(), reading.imported.len())
     };
     let (reasons, kept) = refused(&text.replace("     55.78     34.67", "     65.78     34.67"));
     assert!(
@@ -213,14 +210,14 @@ fn lines_of_nstat_that_are_cut_or_contradict_are_refused() {
     let text = "#kernel\nIpInReceives                    14747              0.0\nTcpOutSegs                      9532               0.0\n";
     let refused = |text: &str| read(text.as_bytes(), None).unwrap().refused;
     let cut = refused(&text[..text.len() - 5]);
-    assert!(cut[0].line == 3 && cut[0].reason.contains("2 columns instead of 3"), "{cut:?}");
+    assert!(cut[0].line == 3 && cut[0].to_string().contains("2 columns instead of 3"), "{cut:?}");
     let twice = refused(&format!("{text}TcpOutSegs    9533    0.0\n"));
-    assert!(twice[0].line == 4 && twice[0].reason.contains("9532 in a line above and 9533 here"), "{twice:?}");
+    assert!(twice[0].line == 4 && twice[0].to_string().contains("9532 in a line above and 9533 here"), "{twice:?}");
     let unknown = refused(&text.replace("TcpOut", "TzpOut"));
-    assert!(unknown[0].reason.contains("'TzpOutSegs' is no counter"), "{unknown:?}");
+    assert!(unknown[0].to_string().contains("'TzpOutSegs' is no counter"), "{unknown:?}");
     let json = read(b"{\"kernel\":{\"TcpOutSegs\":1.5,\"TcpInSegs\":2}}", None).unwrap();
     assert!(
-        json.imported.len() == 1 && json.refused[0].reason.contains("TcpOutSegs: 1.5 is not an integer"),
+        json.imported.len() == 1 && json.refused[0].to_string().contains("TcpOutSegs: 1.5 is not an integer"),
         "{json:?}"
     );
 }
@@ -268,14 +265,14 @@ fn connections_of_ss_that_are_cut_or_contradict_are_refused() {
     };
     let last = text.rfind("\n\t").unwrap();
     let (cut, kept) = refused(&text[..last]);
-    assert!(kept == 3 && cut[0].reason.contains("without its details"), "{cut:?}");
+    assert!(kept == 3 && cut[0].to_string().contains("without its details"), "{cut:?}");
     let (wrong, kept) = refused(&text.replace("bytes_acked:49807398", "bytes_acked:59807398"));
     assert!(
-        kept == 3 && wrong[0].line == 4 && wrong[0].reason.contains("bytes_acked 59807398 contradicts bytes_sent"),
+        kept == 3 && wrong[0].line == 4 && wrong[0].to_string().contains("bytes_acked 59807398 contradicts bytes_sent"),
         "{wrong:?}"
     );
     let (wrong, _) = refused(&text.replace("rtt:0.256/0.318", "rtt:0.256/"));
-    assert!(wrong[0].reason.contains("'rtt:0.256/' has no number"), "{wrong:?}");
+    assert!(wrong[0].to_string().contains("'rtt:0.256/' has no number"), "{wrong:?}");
     // Without its column of states, of a filter; a listener has no connection.
     let filtered = "Recv-Q Send-Q Local Address:Port Peer Address:Port Process\n0 0 192.0.2.1:22 192.0.2.2:50000\n\t ts sack cubic wscale:7,7 rto:204 \
                     rtt:3.5/1 mss:1448 cwnd:10 ssthresh:7 bytes_sent:10 bytes_acked:10\nLISTEN 0 128 0.0.0.0:22 0.0.0.0:*\n\t cubic cwnd:10\n";

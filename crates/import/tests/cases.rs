@@ -95,7 +95,7 @@ fn a_table_of_many_hosts_is_read_whole_and_a_larger_one_refused() {
     let reading = read(table(300).as_bytes(), None).unwrap();
     assert_eq!((reading.refused.len(), reading.imported[0].rows.len()), (0, 90_000));
     let reading = read(format!("Gbit/s,a,b\n{}", "h,1,2\n".repeat(2_001)).as_bytes(), None).unwrap();
-    assert!(reading.refused[0].reason.contains("2001 rows and 2 columns: at most 2000"), "{:?}", reading.refused);
+    assert!(reading.refused[0].to_string().contains("2001 rows and 2 columns: at most 2000"), "{:?}", reading.refused);
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn only(text: &str) -> Imported {
 fn refused(text: &str) -> String {
     let Reading { imported, mut refused } = of(text);
     assert!(imported.is_empty() && !refused.is_empty(), "{imported:?} {refused:?}: {text}");
-    refused.remove(0).reason
+    refused.remove(0).to_string()
 }
 
 fn recorded(name: &str) -> String {
@@ -73,7 +73,7 @@ fn both_ends_documents_of_a_test_are_the_clients_measurement() {
         other["end"]["streams"][0][side]["bytes"] = json!(524_288);
     }
     let both = of(&format!("{client}\n{other}"));
-    assert!(both.imported.len() == 1 && both.refused[0].reason.contains("with other figures"), "{both:?}");
+    assert!(both.imported.len() == 1 && both.refused[0].to_string().contains("with other figures"), "{both:?}");
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn documents_stand_among_other_lines_and_broken_ones() {
     let error = "iperf3: error - unable to connect to server: Connection refused";
     let reading = of(&format!("host$ iperf3 -J\n{cut}\n{whole}\n{error}\n"));
     assert_eq!(reading.imported.len(), 1);
-    let reasons: Vec<&str> = reading.refused.iter().map(|refused| refused.reason.as_str()).collect();
+    let reasons: Vec<String> = reading.refused.iter().map(ToString::to_string).collect();
     assert!(reasons.len() == 2 && reasons[0].contains("not valid JSON"), "{reasons:?}");
     assert!(reasons[1].contains("own error"), "{reasons:?}");
 }
@@ -245,7 +245,7 @@ fn a_server_that_was_ended_has_what_its_intervals_received() {
     assert_eq!((one.rows[0].figures["packets"], one.rows[0].figures["lost_packets"]), (5_907.0, 14.0));
     assert!(one.rows[0].trial.verdicts.contains(&Verdict::CutShort), "{:?}", one.rows[0].trial.verdicts);
     assert!(remarks(one).contains("counts 6999 datagrams, the intervals 5907"), "{}", remarks(one));
-    assert!(reading.refused.len() == 1 && reading.refused[0].reason.contains("the client has terminated"));
+    assert!(reading.refused.len() == 1 && reading.refused[0].to_string().contains("the client has terminated"));
 }
 
 const IPERF2: &str = "Client connecting to 192.0.2.2, TCP port 5001\n\
@@ -264,7 +264,7 @@ fn a_test_of_iperf_2_without_its_total_is_none() {
         "[  2] 0.0000-2.0600 sec  5.00 MBytes  20.4 Mbits/sec\n[SUM] 0.0000-2.0600 sec  20.0 MBytes  81.4 Mbits/sec\n";
     let reading = of(&format!("{IPERF2}{second}{whole}{sum}"));
     assert_eq!(values(&reading.imported[0]), [Some(40.8e6)]);
-    assert!(reading.refused[0].reason.contains("contradicts its connections'"), "{:?}", reading.refused);
+    assert!(reading.refused[0].to_string().contains("contradicts its connections'"), "{:?}", reading.refused);
     // 2.0.5 adds the first interval to its sum.
     let first =
         "[  1] 0.0- 1.0 sec  232124 KBytes  1901558 Kbits/sec\n[  1] 0.0- 4.0 sec  825856 KBytes  1690728 Kbits/sec\n";
@@ -393,9 +393,12 @@ fn hops_after_a_foreign_line_or_a_gap_are_kept() {
     };
     assert_eq!(hops(&only(trace)), [1, 2, 3]);
     let gap = of(&trace.replace(" 2  * * *\n", ""));
-    assert!(hops(&gap.imported[0]) == [1, 3] && gap.refused[0].reason.contains("those between are missing"), "{gap:?}");
+    assert!(
+        hops(&gap.imported[0]) == [1, 3] && gap.refused[0].to_string().contains("those between are missing"),
+        "{gap:?}"
+    );
     let broken = of(&trace.replace("0.9 ms", "0,9 ms"));
-    assert!(hops(&broken.imported[0]) == [1, 2] && broken.refused[0].reason.contains("not a hop"), "{broken:?}");
+    assert!(hops(&broken.imported[0]) == [1, 2] && broken.refused[0].to_string().contains("not a hop"), "{broken:?}");
     let numbered = trace.replace(" 1  a (192.0.2.1)", " 1  [AS64500] a (192.0.2.1)");
     let path = only(&numbered).path.unwrap();
     assert_eq!(path.hops.unwrap()[0].address.as_deref(), Some("192.0.2.1"));
@@ -403,7 +406,7 @@ fn hops_after_a_foreign_line_or_a_gap_are_kept() {
     assert_eq!(hops(&only(&later)), [2, 3]);
     let mtr = recorded("mtr.csv");
     let impossible = of(&mtr.replacen("0.00,", "120.00,", 1));
-    assert!(impossible.refused.iter().any(|one| one.reason.contains("no share of lost echoes")), "{impossible:?}");
+    assert!(impossible.refused.iter().any(|one| one.to_string().contains("no share of lost echoes")), "{impossible:?}");
 }
 
 #[test]
@@ -420,10 +423,10 @@ fn two_runs_of_vmstat_are_two() {
     let short = format!("{}\n{}\n{}", lines[0], lines[1], format!("{}\n", lines[3]).repeat(5));
     assert_eq!(readings(&only(&format!("{screen}{screen}{short}"))), 46);
     let wrong = of(&text.replace(" 83  4  0  0 13", " 83 40  0  0 13"));
-    assert!(wrong.refused[0].reason.contains("add up to 136 %"), "{wrong:?}");
+    assert!(wrong.refused[0].to_string().contains("add up to 136 %"), "{wrong:?}");
     let back = recorded("vmstat_tw.txt").replace("13:57:34", "13:57:33");
     let back = format!("{back}{}", back.lines().last().unwrap().replace("13:57:33", "13:57:32"));
-    assert!(of(&back).refused.iter().any(|one| one.reason.contains("go back")), "{back}");
+    assert!(of(&back).refused.iter().any(|one| one.to_string().contains("go back")), "{back}");
 }
 
 #[test]
@@ -480,7 +483,10 @@ fn runs_of_this_program_stand_among_other_lines_once() {
     let text = recorded("throughline_run.json");
     let reading = of(&format!("host$ thru show --json\n{text}\ndone\n{text}\n"));
     assert_eq!(reading.imported.len(), 1);
-    assert!(reading.refused.len() == 1 && reading.refused[0].reason.contains("it is imported once"), "{reading:?}");
+    assert!(
+        reading.refused.len() == 1 && reading.refused[0].to_string().contains("it is imported once"),
+        "{reading:?}"
+    );
 }
 
 #[test]
@@ -490,5 +496,5 @@ fn interfaces_beyond_the_limit_are_named() {
     let rows: String = (0..10_001).map(|at| format!("if{at} 1500 1 0 0 0 1 0 0 0 BMRU\n")).collect();
     let reading = of(&format!("{head}{rows}"));
     assert_eq!(reading.imported[0].near.interfaces.len(), 10_000);
-    assert!(reading.refused[0].reason.contains("more than 10000 interfaces"), "{:?}", reading.refused);
+    assert!(reading.refused[0].to_string().contains("more than 10000 interfaces"), "{:?}", reading.refused);
 }

@@ -148,10 +148,10 @@ fn a_servers_report_in_a_clients_csv_is_no_direction_of_its_own() {
 fn figures_without_a_unit_are_refused_with_the_reason() {
     let reason = |text: &str| {
         read(text.as_bytes(), None).map_or_else(
-            |refused| refused.reason,
+            |refused| refused.to_string(),
             |reading| {
                 assert!(reading.imported.is_empty(), "{reading:?}");
-                reading.refused[0].reason.clone()
+                reading.refused[0].to_string()
             },
         )
     };
@@ -186,7 +186,7 @@ fn averages_of_sar_alone_are_a_reading_and_wrong_ones_a_contradiction() {
     assert!(one.notes.iter().any(|note| note.starts_with("averages alone")), "{:?}", one.notes);
     let wrong = of(&text.replace("51.92     29.88", "41.92     39.88"));
     assert_eq!((wrong.imported.len(), wrong.refused.len()), (0, 1), "{wrong:?}");
-    assert!(wrong.refused[0].reason.contains("is not between its values"), "{wrong:?}");
+    assert!(wrong.refused[0].to_string().contains("is not between its values"), "{wrong:?}");
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn a_line_behind_an_interrupt_is_read() {
 
 #[test]
 fn a_document_that_contradicts_itself_is_refused_by_its_key() {
-    let refused = |text: &str| of(text).refused.into_iter().map(|refused| refused.reason).collect::<Vec<_>>();
+    let refused = |text: &str| of(text).refused.iter().map(ToString::to_string).collect::<Vec<_>>();
     let twice = "is there twice, with different values";
     let nstat = "{\"kernel\":{\"TcpRetransSegs\":1,\"TcpRetransSegs\":9}}";
     assert_eq!(refused(nstat), [format!("kernel.TcpRetransSegs {twice}")]);

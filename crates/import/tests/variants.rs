@@ -44,8 +44,8 @@ fn new_values(whole: &[Value], changed: &str) -> Vec<Value> {
 }
 
 /// What the reasons of a reading say, without their lines.
-fn reasons(reading: &Reading) -> Vec<&str> {
-    reading.refused.iter().map(|refused| refused.reason.as_str()).collect()
+fn reasons(reading: &Reading) -> Vec<String> {
+    reading.refused.iter().map(ToString::to_string).collect()
 }
 
 /// What differs between two readings, by the values, the reasons and the number of runs.

@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
-use import::{Format, Refused, Source};
+use import::{Format, Source};
 use model::Run;
 use ring::digest::{SHA256, digest};
 use store::StoreError;
@@ -62,8 +62,8 @@ pub fn import(request: &ImportRequest<'_>, mut tell: impl FnMut(ImportEvent<'_>)
                 continue;
             }
         };
-        for Refused { line, reason } in &reading.refused {
-            tell(ImportEvent::Refused { file, line: Some(*line), reason });
+        for refused in &reading.refused {
+            tell(ImportEvent::Refused { file, line: Some(refused.line), reason: &refused.to_string() });
         }
         refusals += reading.refused.len();
         for (index, imported) in (1..).zip(reading.imported) {
@@ -97,7 +97,7 @@ struct Contents {
 fn read(file: &Path, format: Option<&Format>) -> Result<Contents, String> {
     let bytes = bytes_of(file)?;
     let text = unpacked(&bytes)?;
-    let reading = import::read(text.as_deref().unwrap_or(&bytes), format).map_err(|refused| refused.reason)?;
+    let reading = import::read(text.as_deref().unwrap_or(&bytes), format).map_err(|refused| refused.to_string())?;
     Ok(Contents { sha256: hex::encode(digest(&SHA256, &bytes)), reading })
 }
 

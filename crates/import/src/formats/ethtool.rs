@@ -4,6 +4,7 @@ use model::Device;
 
 use super::Format;
 use super::interface_list::Interfaces;
+use crate::error::HostError;
 use crate::listing::{Confidence, Reading};
 use crate::text::lines;
 
@@ -93,7 +94,7 @@ fn read(text: &str) -> Reading {
     }
     let mut reading = found.reading("ethtool");
     for line in refused {
-        reading.refuse(line, "ethtool -i does not name its device: keep the line with the command");
+        reading.refuse(line, HostError::NoDevice);
     }
     reading
 }

@@ -7,6 +7,7 @@ use model::{Count, Direction, Factor, FactorKind, Interval, Pattern, Plan, RttTa
 use serde_json::Value;
 
 use super::Format;
+use crate::error::DocumentError;
 use crate::json::{Shape, documents, may_have_documents};
 use crate::listing::{Confidence, Imported, Reading, Row};
 use crate::text::{MAX_ROWS, ns, rate_unit, time_unit};
@@ -31,7 +32,7 @@ fn read(text: &str) -> Reading {
     for (line, found) in documents(text, SHAPE) {
         match found {
             Ok(document) => of_document(&document, line, &mut reading),
-            Err((at, reason)) => reading.refuse(at, reason),
+            Err(refused) => reading.refused.push(refused),
         }
     }
     reading
@@ -43,30 +44,31 @@ type Points = Vec<(f64, Option<f64>)>;
 fn of_document(document: &Value, line: u32, reading: &mut Reading) {
     let times: Vec<f64> = document["x_values"].as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
     let Some(results) = document["results"].as_object().filter(|_| !times.is_empty()) else {
-        return reading.refuse(line, "the file has no x_values and results");
+        return reading.refuse(line, DocumentError::NoSeries);
     };
     if times.windows(2).any(|pair| pair[1] <= pair[0]) {
-        return reading.refuse(line, "its x_values, the times, go back");
+        return reading.refuse(line, DocumentError::Times);
     }
     let metadata = &document["metadata"];
     let mut rows = Vec::new();
     for (name, values) in results {
         let values = values.as_array().map_or(&[][..], Vec::as_slice);
         if values.len() != times.len() || times.len() > MAX_ROWS {
-            reading.refuse(line, format!("series '{name}' has {} values for {} times", values.len(), times.len()));
+            let (series, values) = (name.clone(), values.len());
+            reading.refuse(line, DocumentError::Values { series, values, times: times.len() });
             continue;
         }
         let impossible =
             |value: &&Value| !value.is_null() && !value.as_f64().is_some_and(|value| RANGE.contains(&value));
         if let Some(value) = values.iter().find(impossible) {
-            reading.refuse(line, format!("series '{name}' has the value {value}"));
+            reading.refuse(line, DocumentError::Value { series: name.clone(), value: value.to_string() });
             continue;
         }
         let values: Vec<Option<f64>> = values.iter().map(Value::as_f64).collect();
         let points: Points = times.iter().copied().zip(values).collect();
         match row(name, &points, &metadata["SERIES_META"][name], metadata, line) {
             Ok(row) => rows.push(row),
-            Err(reason) => reading.refuse(line, format!("series '{name}': {reason}")),
+            Err(reason) => reading.refuse(line, reason),
         }
     }
     if rows.is_empty() {
@@ -114,15 +116,15 @@ fn of_document(document: &Value, line: u32, reading: &mut Reading) {
 /// Values that a series can have.
 const RANGE: std::ops::RangeInclusive<f64> = 0.0..=1e12;
 
-fn row(name: &str, points: &Points, meta: &Value, metadata: &Value, line: u32) -> Result<Row, String> {
+fn row(name: &str, points: &Points, meta: &Value, metadata: &Value, line: u32) -> Result<Row, DocumentError> {
     let lower = name.to_lowercase();
     let ping = lower.starts_with("ping (ms)");
     // Without a unit a series is not a rate: with --socket-stats those of a flow's RTT and window have names that begin alike.
     let unit = meta["UNITS"].as_str().or(ping.then_some("ms")).or(unit_of_total(name, metadata));
-    let unit = unit.ok_or("the unit is missing")?;
+    let unit = unit.ok_or_else(|| DocumentError::NoUnit(name.to_owned()))?;
     let values: Vec<f64> = points.iter().filter_map(|(_, value)| *value).collect();
     if values.is_empty() {
-        return Err("no value".into());
+        return Err(DocumentError::NoValue(name.to_owned()));
     }
     let tcp = if lower.contains("tcp") { Some("tcp") } else { lower.contains("udp").then_some("udp") };
     let length = points.last().map_or(0.0, |(last, _)| *last) - points.first().map_or(0.0, |(first, _)| *first);
@@ -167,7 +169,7 @@ fn row(name: &str, points: &Points, meta: &Value, metadata: &Value, line: u32) -
         }
         row
     } else {
-        return Err(format!("the unit '{unit}' is neither a rate nor a time"));
+        return Err(DocumentError::Unit { series: name.to_owned(), unit: unit.to_owned() });
     };
     row.levels.insert(SERIES.into(), name.to_owned());
     row.figure("values", values.len() as f64);

@@ -3,6 +3,7 @@
 use model::{Path, Pattern, Ping, RunKind, Spec, Verdict};
 
 use super::Format;
+use crate::error::{Contradiction, ImportError, PathError};
 use crate::listing::{Confidence, Imported, Reading, Row};
 use crate::text::{MAX_ROWS, lines, ns, number, resolution, whole};
 
@@ -30,15 +31,15 @@ fn summary(line: &str) -> Option<Summary<'_>> {
 }
 
 /// Refuses counts and times that contradict each other.
-fn check([sent, received]: [u32; 2], times: Option<[f64; 3]>) -> Result<(), String> {
+fn check([sent, received]: [u32; 2], times: Option<[f64; 3]>) -> Result<(), ImportError> {
     if received > sent {
-        return Err(format!("{received} answers to {sent} echo requests"));
+        return Err(Contradiction::echoes([sent, received]).into());
     }
     match times {
         Some([min, mean, max]) if !(min..=max).contains(&mean) => {
-            Err(format!("a mean of {mean} ms is not between {min} and {max} ms"))
+            Err(Contradiction::MeanOutside { mean, min, max }.into())
         }
-        Some(_) if received == 0 => Err("round trips without an answer".into()),
+        Some(_) if received == 0 => Err(ImportError::Without { what: "round trips", lacks: "an answer" }),
         _ => Ok(()),
     }
 }
@@ -48,16 +49,16 @@ fn read(text: &str) -> Reading {
     for (at, line) in lines(text) {
         let Some((host, [sent, received], times)) = summary(line) else {
             if line.contains(" : xmt/rcv/%loss = ") {
-                reading.refuse(at, format!("counts or times that are no numbers: '{}'", line.trim()));
+                reading.refuse_text(at, line, PathError::Summary);
             }
             continue;
         };
         if let Err(reason) = check([sent, received], times) {
-            reading.refuse(at, format!("{reason}: '{}'", line.trim()));
+            reading.refuse_text(at, line, reason);
             continue;
         }
         if reading.imported.len() >= MAX_ROWS {
-            reading.refuse(at, format!("more than {MAX_ROWS} hosts; the others were not imported"));
+            reading.refuse(at, ImportError::TooMany { most: MAX_ROWS, what: "hosts" });
             break;
         }
         // The size of an echo is not printed.

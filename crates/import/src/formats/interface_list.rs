@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 
 use model::{Interface, RunKind};
 
+use crate::error::ImportError;
 use crate::listing::{Imported, Reading};
 
 /// The interfaces of listings, in their order; the last listing is open.
@@ -55,7 +56,7 @@ impl Interfaces {
         });
         let mut reading = Reading { imported: imported.collect(), ..Reading::default() };
         if beyond {
-            reading.refuse(0, format!("more than {MOST} interfaces; the others were not imported"));
+            reading.refuse(0, ImportError::TooMany { most: MOST, what: "interfaces" });
         }
         reading
     }

@@ -2,6 +2,7 @@
 //!
 //! Sizes are powers of 1024, rates powers of 1000 (both manuals, option -f).
 
+use crate::error::{Contradiction, ImportError, IperfError};
 use crate::listing::Row;
 use crate::text::{binary_size, half_digit, number, rate_unit, resolution, whole};
 
@@ -51,7 +52,7 @@ impl<'a> Line<'a> {
     ///
     /// # Errors
     /// The fault of a line of this shape.
-    pub(super) fn of(line: &'a str) -> Option<Result<Self, String>> {
+    pub(super) fn of(line: &'a str) -> Option<Result<Self, ImportError>> {
         let (name, rest) = line.trim_start().strip_prefix('[')?.split_once(']')?;
         let name = name.trim();
         let who =
@@ -81,17 +82,20 @@ impl<'a> Line<'a> {
         end: &str,
         end_s: f64,
         words: &[&'a str],
-    ) -> Result<Self, String> {
-        let [bytes, size, rate, unit, rest @ ..] = words else { return Err("no bytes and no rate".into()) };
+    ) -> Result<Self, ImportError> {
+        let [bytes, size, rate, unit, rest @ ..] = words else {
+            return Err(ImportError::Missing("bytes and no rate"));
+        };
         let scaled = |word: &str, unit: Option<f64>| Some(number(word)? * unit?);
         let errors = [(bytes, binary_size(size)), (rate, rate_unit(unit))];
         let errors = errors.map(|(word, unit)| half_digit(word) * unit.unwrap_or(1.0));
         let (bytes_rounding, rate_rounding) = (resolution(bytes), resolution(rate));
-        let bytes = scaled(bytes, binary_size(size)).ok_or_else(|| format!("'{bytes} {size}' is not a size"))?;
-        let bps = scaled(rate, rate_unit(unit)).ok_or_else(|| format!("'{rate} {unit}' is not a rate"))?;
+        let wrong = |word: &str, unit: &str, what| ImportError::word(format!("{word} {unit}"), what);
+        let bytes = scaled(bytes, binary_size(size)).ok_or_else(|| wrong(bytes, size, "a size"))?;
+        let bps = scaled(rate, rate_unit(unit)).ok_or_else(|| wrong(rate, unit, "a rate"))?;
         let seconds = end_s - start_s;
         if seconds < 0.0 {
-            return Err(format!("it ends at {end_s} s, before it begins at {start_s} s"));
+            return Err(IperfError::Backwards { start_s, end_s }.into());
         }
         let rounding = 1.5 * (bytes_rounding + rate_rounding) + 0.02;
         // Both times are rounded, which for a short interval is most of it.
@@ -105,7 +109,7 @@ impl<'a> Line<'a> {
             (false, false) => false,
         };
         if seconds > 0.0 && is_other {
-            return Err(format!("{bytes} bytes in {seconds:.4} s contradict {bps} bit/s"));
+            return Err(Contradiction::Rate { bytes, seconds, decimals: Some(4), bps }.into());
         }
         Ok(Self { who, role, start_s, end_s, bytes, bps, errors, rest: rest.to_vec() })
     }
@@ -156,18 +160,18 @@ pub(super) fn flag_rounding(row: &mut Row, error_bps: f64) {
 }
 
 /// Refuses a sum that the lines of its connections contradict, in bytes.
-pub(super) fn check_sum(sum: &Line<'_>, connections: &[&Line<'_>]) -> Result<(), String> {
+pub(super) fn check_sum(sum: &Line<'_>, connections: &[&Line<'_>]) -> Result<(), Contradiction> {
     let own: f64 = connections.iter().map(|line| line.bytes).sum();
     let rounding = connections.iter().map(|line| line.errors[0]).sum::<f64>() + sum.errors[0];
     if !connections.is_empty() && (own - sum.bytes).abs() > 1.5 * rounding + 0.02 * own.max(sum.bytes) {
-        return Err(format!("the [SUM] of {:.0} bytes contradicts its connections' {own:.0} bytes", sum.bytes));
+        return Err(Contradiction::Sum { name: "[SUM]", sum: sum.bytes, connections: own });
     }
     Ok(())
 }
 
 /// Refuses more datagrams lost than were sent.
-pub(super) fn check_loss((lost, all): (u64, u64)) -> Result<(), String> {
-    if lost > all { Err(format!("{lost} of {all} datagrams lost: more than were sent")) } else { Ok(()) }
+pub(super) fn check_loss((lost, all): (u64, u64)) -> Result<(), Contradiction> {
+    if lost > all { Err(Contradiction::Lost { lost, all }) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -206,7 +210,7 @@ mod tests {
     #[test]
     fn contradicting_figures_are_refused() {
         let line = Line::of("[  5]   0.00-1.00   sec  2.50 MBytes  210 Mbits/sec").unwrap();
-        assert!(line.unwrap_err().contains("contradict"));
+        assert!(matches!(line, Err(ImportError::Contradiction(Contradiction::Rate { .. }))), "{line:?}");
         assert!(Line::of("[  5]   0.00-1.00   sec  0.00 Bytes  0.00 bits/sec").unwrap().is_ok());
         // The last interval of 1.6 ms, as printed by this program.
         assert!(Line::of("[  5]   2.00-2.01   sec   128 KBytes   651 Mbits/sec").unwrap().is_ok());

@@ -10,7 +10,8 @@ use model::{Count, DatagramTally, Direction, FlowTally, Interval, Pattern, RunKi
 
 use super::Format;
 use super::iperf::{Line, REVERSE, Who, check_loss, check_sum, flag_rounding};
-use crate::listing::{Confidence, Imported, Reading, Row, unless_reported};
+use crate::error::{Contradiction, ImportError, IperfError};
+use crate::listing::{Confidence, Imported, Reading, Refused, Row, unless_reported};
 use crate::text::{MAX_ROWS, block, lines, ns, number};
 
 /// iperf 2's text.
@@ -167,7 +168,7 @@ fn read(text: &str) -> Reading {
         }
         match Line::of(line) {
             Some(Ok(_)) if count >= MAX_ROWS => {
-                reading.refuse(at, format!("more than {MAX_ROWS} lines of figures; the others were not imported"));
+                reading.refuse(at, ImportError::TooMany { most: MAX_ROWS, what: "lines of figures" });
                 break;
             }
             Some(Ok(figures)) => {
@@ -175,7 +176,7 @@ fn read(text: &str) -> Reading {
                 let list = if std::mem::take(&mut report) { &mut group.reported } else { &mut group.lines };
                 list.push((at, line, figures));
             }
-            Some(Err(reason)) => reading.refuse(at, format!("{reason}: '{trimmed}'")),
+            Some(Err(reason)) => reading.refuse_text(at, line, reason),
             None => {}
         }
     }
@@ -187,7 +188,7 @@ fn read(text: &str) -> Reading {
 /// Refuses connections without a total.
 fn incomplete(open: &[(u32, u32)], reading: &mut Reading) {
     for (at, number) in open {
-        reading.refuse(*at, format!("connection {number} has no line of the whole test: it did not complete"));
+        reading.refuse(*at, IperfError::NoTotal(Some(*number)));
     }
 }
 
@@ -212,8 +213,8 @@ struct Totals<'g, 'a> {
 }
 
 /// # Errors
-/// The line and the reason if a connection has no total.
-fn totals<'g, 'a>(group: &'g Group<'a>, setting: &Setting) -> Result<Totals<'g, 'a>, (u32, String)> {
+/// A connection has no total.
+fn totals<'g, 'a>(group: &'g Group<'a>, setting: &Setting) -> Result<Totals<'g, 'a>, Refused> {
     let mut all: BTreeMap<(Who, bool), Vec<Stated<'g, 'a>>> = BTreeMap::new();
     for one in &group.lines {
         all.entry((one.2.who, setting.receives(&one.2))).or_default().push(one);
@@ -223,14 +224,12 @@ fn totals<'g, 'a>(group: &'g Group<'a>, setting: &Setting) -> Result<Totals<'g, 
         match (who, total(lines)) {
             (Who::Sum, own) => sum = own.ok(),
             (Who::Flow(_), Ok(own)) => flows.push(own),
-            (Who::Flow(number), Err(at)) => {
-                return Err((at, format!("connection {number} has no line of the whole test: it did not complete")));
-            }
+            (Who::Flow(number), Err(at)) => return Err(Refused::new(at, IperfError::NoTotal(Some(*number)))),
         }
     }
     let (connections, known) = (group.opened.len(), flows.len());
     if !setting.server && known > 0 && connections > known {
-        return Err((flows[0].0, format!("{connections} connections, of which {known} have a total: the text is cut")));
+        return Err(Refused::new(flows[0].0, IperfError::Totals { connections, totals: known }));
     }
     let length = |one: &Stated<'_, '_>| one.2.end_s - one.2.start_s;
     let longest = flows.iter().map(length).fold(0.0, f64::max);
@@ -246,8 +245,8 @@ fn close(group: &Group<'_>, setting: &Setting, reading: &mut Reading) -> Vec<(u3
             take(group, totals, setting, reading);
             open
         }
-        Err((at, reason)) => {
-            reading.refuse(at, reason);
+        Err(refused) => {
+            reading.refused.push(refused);
             Vec::new()
         }
     }
@@ -273,33 +272,38 @@ fn take(group: &Group<'_>, totals: Totals<'_, '_>, setting: &Setting, reading: &
                 remark = Some("the [SUM] line has the first interval twice: the value is that of the connections");
             }
             Err(_) if both_directions => {}
-            Err(_) => reading.refuse(*at, format!("{reason}: '{}'", text.trim())),
+            Err(_) => reading.refuse_text(*at, text, reason),
         }
         sum = None;
     }
-    let Some((at, text, total)) = sum.or_else(|| flows.first().copied()) else { return };
+    let Some(stated) = sum.or_else(|| flows.first().copied()) else { return };
+    let (at, text, total) = stated;
     if let Some(row) = bounces::row(*at, text, total, group.bounces, setting.block) {
         return reading.imported.push(imported(RunKind::Rr, row, group, setting));
     }
     if group.bounces.is_some() {
-        return reading.refuse(*at, format!("a test of round trips without round trips: '{}'", text.trim()));
+        return reading.refuse_text(
+            *at,
+            text,
+            ImportError::Without { what: "a test of round trips", lacks: "round trips" },
+        );
     }
     let receives = flows.first().is_some_and(|(.., line)| setting.receives(line));
     let row = if flows.iter().any(|(.., line)| setting.receives(line) != receives) {
         both(group, &flows, setting, *at, text)
     } else {
-        one_way(group, setting, &flows, sum, receives)
+        one_way(group, setting, &flows, stated, sum.is_some(), receives)
     };
     match row {
         Ok(mut row) => {
             row.remarks.extend(remark.map(str::to_owned));
             reading.imported.push(imported(RunKind::Stream, row, group, setting));
         }
-        Err(reason) => reading.refuse(*at, format!("{reason}: '{}'", text.trim())),
+        Err(reason) => reading.refuse_text(*at, text, reason),
     }
 }
 
-/// A test in one direction.
+/// A test in one direction, whose line is that of the sum or of a connection.
 ///
 /// # Errors
 /// Counts that contradict each other.
@@ -307,16 +311,13 @@ fn one_way<'a>(
     group: &Group<'a>,
     setting: &Setting,
     flows: &[Stated<'_, 'a>],
-    sum: Option<Stated<'_, 'a>>,
+    (at, text, total): Stated<'_, 'a>,
+    summed: bool,
     receives: bool,
-) -> Result<Row, String> {
-    let (at, text, total) = sum.or_else(|| flows.first().copied()).ok_or("no line of figures")?;
+) -> Result<Row, Contradiction> {
     let server_rate: Option<f64> = (!flows.is_empty() && group.reported.len() == flows.len())
         .then(|| group.reported.iter().map(|(.., line)| line.bps).sum());
-    let own = match sum {
-        Some((.., line)) => line.bps,
-        None => flows.iter().map(|(.., line)| line.bps).sum(),
-    };
+    let own = if summed { total.bps } else { flows.iter().map(|(.., line)| line.bps).sum() };
     let transport = if setting.datagrams { "udp" } else { "tcp" };
     let direction = if receives { Direction::Reverse } else { Direction::Send };
     let mut spec = Spec { direction, ..Spec::new(transport, Pattern::Stream) };
@@ -325,10 +326,10 @@ fn one_way<'a>(
     let elapsed = ns(total.end_s - total.start_s);
     spec.stop = Stop::TimeNs(elapsed.max(1));
     let mut row = Row::new(spec, server_rate.unwrap_or(own), *at, text);
-    let printed: Vec<&Line<'_>> = match (server_rate, sum) {
-        (Some(_), _) => group.reported.iter().map(|(.., line)| line).collect(),
-        (None, Some((.., line))) => vec![line],
-        (None, None) => flows.iter().map(|(.., line)| line).collect(),
+    let printed: Vec<&Line<'_>> = match server_rate {
+        Some(_) => group.reported.iter().map(|(.., line)| line).collect(),
+        None if summed => vec![total],
+        None => flows.iter().map(|(.., line)| line).collect(),
     };
     flag_rounding(&mut row, printed.iter().map(|line| line.errors[1]).sum());
     if receives {
@@ -355,7 +356,7 @@ fn one_way<'a>(
         row.remarks
             .push(format!("{some} of {all} reports of the server arrived: what was received and lost is not known"));
     }
-    series(&mut row, group, total, sum.is_some(), receives);
+    series(&mut row, group, total, summed, receives);
     Ok(row)
 }
 
@@ -386,7 +387,13 @@ fn imported(kind: RunKind, mut row: Row, group: &Group<'_>, setting: &Setting) -
 ///
 /// # Errors
 /// Counts that contradict each other.
-fn both(group: &Group<'_>, flows: &[Stated<'_, '_>], setting: &Setting, at: u32, text: &str) -> Result<Row, String> {
+fn both(
+    group: &Group<'_>,
+    flows: &[Stated<'_, '_>],
+    setting: &Setting,
+    at: u32,
+    text: &str,
+) -> Result<Row, Contradiction> {
     let of =
         |receives: bool| flows.iter().map(|(.., line)| line).filter(move |line| setting.receives(line) == receives);
     let rate = |receives: bool| of(receives).map(|line| line.bps).sum::<f64>();
@@ -426,7 +433,7 @@ fn both(group: &Group<'_>, flows: &[Stated<'_, '_>], setting: &Setting, at: u32,
 ///
 /// # Errors
 /// More lost than sent.
-fn lost_of_way(row: &mut Row, outbound: bool, lines: &[&Line<'_>]) -> Result<(), String> {
+fn lost_of_way(row: &mut Row, outbound: bool, lines: &[&Line<'_>]) -> Result<(), Contradiction> {
     let Some(counts) = lines.iter().map(|line| line.lost()).collect::<Option<Vec<(u64, u64)>>>() else { return Ok(()) };
     let (mut lost, mut all) = (0_u64, 0_u64);
     for count in counts {
@@ -455,7 +462,7 @@ fn losses(
     setting: &Setting,
     own: &[Stated<'_, '_>],
     reported: &[(u32, &str, Line<'_>)],
-) -> Result<(), String> {
+) -> Result<(), Contradiction> {
     let printed: Vec<&Line<'_>> =
         own.iter().map(|(.., line)| line).chain(reported.iter().map(|(.., line)| line)).collect();
     if printed.is_empty() || !setting.datagrams {

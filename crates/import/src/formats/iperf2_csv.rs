@@ -8,6 +8,7 @@ use model::{Count, DatagramTally, Direction, Interval, Pattern, RunKind, Spec, S
 
 use super::Format;
 use super::iperf::check_loss;
+use crate::error::{Contradiction, ImportError, IperfError};
 use crate::listing::{Confidence, Imported, Reading, Row};
 use crate::text::{MAX_ROWS, half_digit, lines, ns, number, whole};
 
@@ -42,7 +43,7 @@ struct Line {
 }
 
 impl Line {
-    fn of(line: &str) -> Option<Result<Self, String>> {
+    fn of(line: &str) -> Option<Result<Self, ImportError>> {
         let columns: Vec<&str> = line.trim().split(',').collect();
         let [stamp, near, port, far, far_port, flow, interval, bytes, bps, more @ ..] = columns.as_slice() else {
             return None;
@@ -55,22 +56,23 @@ impl Line {
         // A line with one of these broken is one of the CSV still.
         let shaped = [digits, ports && flow.is_ok(), number(start).is_some() && number(end).is_some()];
         (shaped.into_iter().filter(|own| *own).count() >= 2).then_some(())?;
-        let read = || -> Result<Self, String> {
+        let read = || -> Result<Self, ImportError> {
             let (true, true, Ok(flow)) = (digits, ports, flow) else {
-                return Err("its time, an address or the number of its connection is none".into());
+                return Err(IperfError::Connection.into());
             };
             if ![0, 5].contains(&more.len()) {
-                return Err(format!("{} columns, of 9 or 14", 9 + more.len()));
+                return Err(IperfError::Columns(9 + more.len()).into());
             }
-            let figure = |word: &str| number(word).ok_or_else(|| format!("'{word}' is not a number"));
+            let figure = |word: &str| number(word).ok_or_else(|| ImportError::word(word, "a number"));
             let (start_s, end_s, bps) = (figure(start)?, figure(end)?, figure(bps)?);
-            let bytes = whole(figure(bytes)?).ok_or("the count of bytes is not an integer")?;
+            let none = ImportError::Figure { name: "the count of bytes", what: "an integer" };
+            let bytes = whole(figure(bytes)?).ok_or(none)?;
             let seconds = end_s - start_s;
             let rounding = 2.0 * half_digit(end) / seconds;
             let error = (bytes as f64 * 8.0 / seconds / bps).ln().abs();
             let coarse = !(rounding.is_finite() && rounding < 0.5);
             if seconds < 0.0 || (bytes > 0 && !coarse && error > 1.5 * rounding + 0.02) {
-                return Err(format!("{bytes} bytes in {seconds:.1} s contradict {bps} bit/s"));
+                return Err(Contradiction::Rate { bytes: bytes as f64, seconds, decimals: Some(1), bps }.into());
             }
             // A count that failed is printed as -1.
             let count = |index: usize| more.get(index).and_then(|word| whole(number(word)?));
@@ -132,7 +134,7 @@ fn read(text: &str) -> Reading {
     for (at, line) in lines(text) {
         match Line::of(line) {
             Some(Ok(_)) if count >= MAX_ROWS => {
-                reading.refuse(at, format!("more than {MAX_ROWS} lines; the others were not imported"));
+                reading.refuse(at, ImportError::TooMany { most: MAX_ROWS, what: "lines" });
                 break;
             }
             // A line has the ports of its connection, so that the same one again is its copy.
@@ -150,10 +152,10 @@ fn read(text: &str) -> Reading {
                 }
                 connections[index].push((at, line, figures));
             }
-            Some(Err(reason)) => reading.refuse(at, format!("{reason}: '{}'", line.trim())),
+            Some(Err(reason)) => reading.refuse_text(at, line, reason),
             // A line that is cut; others are not of the CSV.
             None if line.split(',').count() >= CUT_COLUMNS && count > 0 => {
-                reading.refuse(at, format!("not a line of iperf's CSV: '{}'", line.trim()));
+                reading.refuse_text(at, line, IperfError::NotCsv);
             }
             None => {}
         }
@@ -263,7 +265,7 @@ fn longest<'a>(lines: &Lines<'a>) -> Option<(u32, &'a str, Line)> {
 
 fn close(group: &[Lines<'_>], sums: Lines<'_>, accepted: &BTreeSet<(Address, Address)>, reading: &mut Reading) {
     if let Some((at, ..)) = group.iter().filter(|lines| longest(lines).is_none()).find_map(|lines| lines.last()) {
-        return reading.refuse(*at, "a connection has no line of the whole test: it did not complete");
+        return reading.refuse(*at, IperfError::NoTotal(None));
     }
     let is_back = |one: &Lines<'_>| {
         let called = |other: &Lines<'_>| head(other).zip(head(one)).is_some_and(|(first, one)| calls_back(first, one));
@@ -290,7 +292,8 @@ fn close(group: &[Lines<'_>], sums: Lines<'_>, accepted: &BTreeSet<(Address, Add
     let summed = longest(&sums).filter(|(.., sum)| sum.seconds() >= WHOLE * length);
     let own = totals.iter().map(|(.., line)| line.bytes).fold(0, u64::saturating_add);
     if let Some((at, text, sum)) = summed.as_ref().filter(|(.., sum)| is_other(sum.bytes, own)) {
-        reading.refuse(*at, format!("the sum of {} bytes contradicts its connections' {own}: '{text}'", sum.bytes));
+        let (sum, connections) = (sum.bytes as f64, own as f64);
+        reading.refuse_text(*at, text, Contradiction::Sum { name: "sum", sum, connections });
         return;
     }
     let Some((at, text, total)) = summed.clone().or_else(|| totals.first().cloned()) else { return };
@@ -371,7 +374,7 @@ fn datagrams(lines: &[&Line]) -> Option<[u64; 3]> {
 ///
 /// # Errors
 /// A receiver's lines that are of both kinds.
-fn reports(group: &[Lines<'_>], back: &[Lines<'_>]) -> Result<Vec<Line>, String> {
+fn reports(group: &[Lines<'_>], back: &[Lines<'_>]) -> Result<Vec<Line>, IperfError> {
     let is_report = |one: &Lines<'_>| {
         let Some((.., report)) = longest(one).filter(|(.., line)| line.datagrams) else { return false };
         let sender = group.iter().filter(|other| returns(other, one)).find_map(longest);
@@ -388,7 +391,7 @@ fn reports(group: &[Lines<'_>], back: &[Lines<'_>]) -> Result<Vec<Line>, String>
     match all.len() {
         0 => Ok(Vec::new()),
         some if some == back.len() && some == group.len() => Ok(all),
-        some => Err(format!("{some} of {} lines of a receiver are reports of the {} senders", back.len(), group.len())),
+        some => Err(IperfError::Reports { reports: some, lines: back.len(), senders: group.len() }),
     }
 }
 

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use self::ways::{Way, ways};
 use super::Format;
+use crate::error::{ImportError, IperfError};
 use crate::json::{Shape, documents, may_have_documents};
 use crate::listing::{Confidence, Imported, Reading, Row};
 use crate::text::{MAX_NUMBER, block, lines, ns};
@@ -48,24 +49,21 @@ fn read(text: &str) -> Reading {
             Ok(document) => match event(document, line, &mut streamed) {
                 Ok(Some((begun, document))) => tests.take(&document, begun, &mut reading),
                 Ok(None) => {}
-                Err(cut) => reading.refuse(cut, CUT),
+                Err(cut) => reading.refuse(cut, IperfError::CutEvents),
             },
-            Err((at, reason)) => reading.refuse(at, reason),
+            Err(refused) => reading.refused.push(refused),
         }
     }
     if let Some((begun, _)) = streamed {
-        reading.refuse(begun, CUT);
+        reading.refuse(begun, IperfError::CutEvents);
     }
     for (at, line) in lines(text) {
         if let Some(error) = line.strip_prefix("iperf3: ") {
-            reading.refuse(at, format!("iperf3's own error: {}", error.trim()));
+            reading.refuse(at, ImportError::OwnError { program: "iperf3", error: error.trim().to_owned() });
         }
     }
     reading
 }
-
-/// The reason for a stream of events that does not end.
-const CUT: &str = "the events end without an end of the test";
 
 /// The tests so far by their cookies, which both ends of a test and each of its outputs have.
 #[derive(Default)]
@@ -106,11 +104,7 @@ impl Tests {
             _ if earlier.rows.iter().map(|row| &row.figures).eq(imported.rows.iter().map(|row| &row.figures)) => {
                 earlier.copies.push(format!("line {line} has the same test again: it is imported once"));
             }
-            _ => {
-                let first = known.line;
-                reading
-                    .refuse(line, format!("the same test as that of line {first}, by its cookie, with other figures"));
-            }
+            _ => reading.refuse(line, IperfError::SameCookie(known.line)),
         }
     }
 }
@@ -165,14 +159,14 @@ fn is_by_server(document: &Value) -> bool {
     start.get("connecting_to").is_none() && start.get("accepted_connection").is_some()
 }
 
-fn of_document(document: &Value, line: u32) -> Result<Imported, String> {
+fn of_document(document: &Value, line: u32) -> Result<Imported, ImportError> {
     let (start, end) = (&document["start"], &document["end"]);
     let error = string(document, "error");
     let by_server = is_by_server(document);
     let requested = match (start.get("test_start"), &error) {
         (Some(requested), _) => requested,
-        (None, Some(error)) => return Err(format!("iperf3 ended with an error: {error}")),
-        (None, None) => return Err("no start.test_start: the test did not start".into()),
+        (None, Some(error)) => return Err(IperfError::Ended(error.clone()).into()),
+        (None, None) => return Err(IperfError::NotStarted.into()),
     };
     let lasted = ["sum_sent", "sum", "sum_received"].into_iter().find_map(|key| float(&end[key], "seconds"));
     let mut spec = spec(requested, by_server, lasted)?;
@@ -185,10 +179,10 @@ fn of_document(document: &Value, line: u32) -> Result<Imported, String> {
     let ways = ways(end, &spec, by_server)?;
     let nothing = ways.iter().all(|way| way.sent.or(way.received).is_none_or(|sum| sum.bytes == 0));
     if let Some(error) = error.as_ref().filter(|_| nothing) {
-        return Err(format!("iperf3 ended with an error: {error}"));
+        return Err(IperfError::Ended(error.clone()).into());
     }
     if !by_server && ways.iter().any(|way| way.received.is_none()) {
-        return Err("no end.sum_received: the test did not complete".into());
+        return Err(IperfError::NotReceived.into());
     }
     let received: Option<Vec<f64>> = ways.iter().map(|way| way.received.map(|sum| sum.bps)).collect();
     let version = string(start, "version").unwrap_or_default();
@@ -269,12 +263,12 @@ fn lost_everything(way: &Way) -> bool {
 }
 
 /// The requested measurement, as the client or as the server. A test without a limit ran for the seconds that it `lasted`.
-fn spec(requested: &Value, by_server: bool, lasted: Option<f64>) -> Result<Spec, String> {
+fn spec(requested: &Value, by_server: bool, lasted: Option<f64>) -> Result<Spec, ImportError> {
     let protocol = string(requested, "protocol").unwrap_or_default();
     let transport = match protocol.as_str() {
         "TCP" => "tcp",
         "UDP" => "udp",
-        other => return Err(format!("protocol '{other}' is not supported")),
+        _ => return Err(IperfError::Protocol(protocol).into()),
     };
     let flag = |key: &str| count(requested, key).unwrap_or(0) > 0;
     let direction = match () {
@@ -283,7 +277,7 @@ fn spec(requested: &Value, by_server: bool, lasted: Option<f64>) -> Result<Spec,
         () => Direction::Send,
     };
     let mut spec = Spec { direction, ..Spec::new(transport, Pattern::Stream) };
-    spec.block = float(requested, "blksize").and_then(block).ok_or("no block size")?;
+    spec.block = float(requested, "blksize").and_then(block).ok_or(ImportError::Missing("block size"))?;
     spec.flows = count(requested, "num_streams").and_then(|flows| u32::try_from(flows).ok()).unwrap_or(1).max(1);
     // The rate of iperf3 is that of each stream.
     let rate = count(requested, "target_bitrate").filter(|rate| *rate > 0);
@@ -294,7 +288,7 @@ fn spec(requested: &Value, by_server: bool, lasted: Option<f64>) -> Result<Spec,
         (Some(bytes), ..) => Stop::Bytes(bytes),
         (_, Some(blocks), _) => Stop::Blocks(blocks),
         (_, _, 0) => match lasted.map_or(0, ns) {
-            0 => return Err("no duration, bytes or blocks to end the test".into()),
+            0 => return Err(IperfError::Endless.into()),
             ns => Stop::TimeNs(ns),
         },
         (.., ns) => Stop::TimeNs(ns),

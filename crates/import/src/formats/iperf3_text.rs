@@ -8,6 +8,7 @@ use model::{Count, DatagramTally, Direction, FlowTally, Interval, Pattern, RunKi
 
 use super::Format;
 use super::iperf::{COUNTER_LIMIT, Line, Who, check_loss, check_sum, flag_rounding, out_of_order};
+use crate::error::{Contradiction, ImportError, IperfError};
 use crate::listing::{Confidence, Imported, Reading, Row, unless_reported};
 use crate::text::{MAX_ROWS, block, lines, ns, number, whole};
 
@@ -144,14 +145,14 @@ fn read(text: &str) -> Reading {
             let mut words = rest.split_whitespace().map(str::to_owned);
             host = Some((words.next(), words.next()));
         } else if let Some(error) = trimmed.strip_prefix("iperf3: ") {
-            reading.refuse(at, format!("iperf3's own error: {error}"));
+            reading.refuse(at, ImportError::OwnError { program: "iperf3", error: error.to_owned() });
             open.iter_mut().for_each(|session| session.error = Some(error.to_owned()));
         }
         let Some(session) = &mut open else { continue };
         session.facts(trimmed);
         match Line::of(line) {
             Some(Ok(_)) if count >= MAX_ROWS => {
-                reading.refuse(at, format!("more than {MAX_ROWS} lines of figures; the others were not imported"));
+                reading.refuse(at, ImportError::TooMany { most: MAX_ROWS, what: "lines of figures" });
                 break;
             }
             Some(Ok(figures)) => {
@@ -166,7 +167,7 @@ fn read(text: &str) -> Reading {
                     _ => session.intervals.push(stated),
                 }
             }
-            Some(Err(reason)) => reading.refuse(at, format!("{reason}: '{trimmed}'")),
+            Some(Err(reason)) => reading.refuse_text(at, line, reason),
             None => {}
         }
     }
@@ -182,7 +183,7 @@ fn close(session: Option<Session<'_>>, at: u32, version: &Option<String>, host: 
     session.take_unnamed_total();
     if session.summary.is_empty() {
         if session.error.is_none() {
-            reading.refuse(at, "iperf3's output has no summary: the test did not complete");
+            reading.refuse(at, IperfError::NoSummary);
         }
         return;
     }
@@ -355,7 +356,7 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// A sum that its connections contradict.
-    fn whole(&self, role: Option<&str>, sender: bool) -> Result<Option<Total>, String> {
+    fn whole(&self, role: Option<&str>, sender: bool) -> Result<Option<Total>, Contradiction> {
         let own = self.summary.iter().filter(|(one, end)| one.line.role == role && *end == sender);
         let (sums, flows): (Vec<&Line<'_>>, Vec<&Line<'_>>) =
             own.map(|(one, _)| &one.line).partition(|line| line.who == Who::Sum);
@@ -405,7 +406,7 @@ impl<'a> Session<'a> {
         vec![(None, sends)]
     }
 
-    fn row(&self) -> Result<Row, String> {
+    fn row(&self) -> Result<Row, ImportError> {
         let directions = self.directions();
         let direction = match directions.as_slice() {
             [_, _, ..] => Direction::Both,
@@ -426,13 +427,13 @@ impl<'a> Session<'a> {
             // An interrupted client has not fetched what its server sent.
             let sent = sent.filter(|sent| sent.bytes > 0.0 || received.is_none_or(|received| received.bytes == 0.0));
             let Some(total) = received.or(sent) else {
-                return Err("the summary lacks lines of some connections: the text is cut".into());
+                return Err(IperfError::CutSummary.into());
             };
             (bps, error_bps) = (bps + total.bps, error_bps + total.error_bps);
             if let Some((sent, received)) = sent.zip(received).filter(|_| !self.omits && !self.datagrams)
                 && received.bytes > sent.bytes * MOST_RECEIVED
             {
-                return Err(format!("{:.0} bytes received of {:.0} sent", received.bytes, sent.bytes));
+                return Err(Contradiction::ReceivedBytes { received: received.bytes, sent: sent.bytes }.into());
             }
             let not_counted = self.datagrams && received.is_none();
             // A receiver of nothing beside a sender of something: its results were not fetched. Datagrams may all be lost.
@@ -491,7 +492,7 @@ impl<'a> Session<'a> {
         sent: Option<Total>,
         received: Option<Total>,
         prefix: &str,
-    ) -> Result<(), String> {
+    ) -> Result<(), Contradiction> {
         let (near, far) = (&mut row.trial.near, &mut row.trial.far);
         let (sender, receiver) = if sends { (near, far) } else { (far, near) };
         if let Some(sent) = sent {

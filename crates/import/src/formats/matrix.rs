@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use model::{Factor, FactorKind, Pattern, Plan, RunKind, Shared, Spec, Verdict};
 
 use super::Format;
+use crate::error::DocumentError;
 use crate::listing::{Confidence, Imported, Reading, Row};
 use crate::text::{lines, number, rate_unit, resolution, time_unit};
 
@@ -120,22 +121,15 @@ fn read(text: &str) -> Reading {
         index += table.rows.len() + 1;
         let (down, across) = (table.rows.len(), table.names.len());
         if down.max(across) > MOST {
-            reading.refuse(
-                at,
-                format!("a table of {down} rows and {across} columns: at most {MOST} of each are imported"),
-            );
+            reading.refuse(at, DocumentError::TooLarge { rows: down, columns: across, most: MOST });
             continue;
         }
         match table.corner.unit {
             Some((rate, scale)) => of_table(&table, rate, scale, &mut reading),
             None => {
-                let names = table.corner.factors.as_ref().map_or("from \\ to".to_owned(), |[row, column]| {
-                    format!("{row} \\ {}", if column == UNNAMED { "system" } else { column })
-                });
-                reading.refuse(
-                    at,
-                    format!("the table has no unit: write it into the first cell, with the names of the factors, such as '{names} (Mbit/s)'"),
-                );
+                let [row, column] = table.corner.factors.unwrap_or([Factor::FROM, Factor::TO].map(str::to_owned));
+                let column = if column == UNNAMED { "system".to_owned() } else { column };
+                reading.refuse(at, DocumentError::NoUnitOfTable { row, column });
             }
         }
     }
@@ -158,7 +152,7 @@ fn of_table(table: &Table<'_>, rate: bool, scale: f64, reading: &mut Reading) {
     for (at, cells) in &table.rows {
         let level = cells[0];
         if !hosts && cells.len() != table.names.len() + 1 {
-            reading.refuse(*at, format!("{} cells, the first line has {}", cells.len(), table.names.len() + 1));
+            reading.refuse(*at, DocumentError::Cells { cells: cells.len(), head: table.names.len() + 1 });
             continue;
         }
         for (column, (other, cell)) in (1..).zip(table.names.iter().zip(&cells[1..])) {
@@ -169,8 +163,9 @@ fn of_table(table: &Table<'_>, rate: bool, scale: f64, reading: &mut Reading) {
                 // A column of words is a remark on the row, not a host or a level.
                 let measured = if hosts { senders.contains(other) } else { numbered[column] };
                 if measured {
-                    reading
-                        .refuse(*at, format!("'{cell}' at {down} {level} and {across} {other} is no number above 0"));
+                    let place = [[down.as_str(), level], [across.as_str(), other]];
+                    let place = Box::new(place.map(|names| names.map(str::to_owned)));
+                    reading.refuse(*at, DocumentError::Cell { text: (*cell).to_owned(), at: place });
                 } else {
                     remark_columns.insert(*other);
                 }

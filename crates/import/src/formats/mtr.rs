@@ -9,6 +9,7 @@ use model::{Hop, Path, RunKind};
 use serde_json::Value;
 
 use super::Format;
+use crate::error::{ImportError, PathError};
 use crate::json::{Shape, documents, may_have_documents};
 use crate::listing::{Confidence, Imported, Reading};
 use crate::text::{lines, ns, number};
@@ -59,7 +60,7 @@ fn read(text: &str) -> Reading {
         for (line, found) in documents(text, SHAPE) {
             match found {
                 Ok(document) => of_document(&document, line, &mut reading),
-                Err((at, reason)) => reading.refuse(at, reason),
+                Err(refused) => reading.refused.push(refused),
             }
         }
     }
@@ -76,16 +77,16 @@ fn read(text: &str) -> Reading {
             // Further addresses of a hop follow below it without a number.
             match hop(line, *mean) {
                 Some((_, loss)) if !lost(loss) => {
-                    reading.refuse(at, format!("{loss} is no share of lost echoes: '{}'", line.trim()));
+                    reading.refuse_text(at, line, PathError::Loss(loss.to_owned()));
                 }
                 Some(one) => hops.push(one),
-                None if line.contains(".|--") => reading.refuse(at, format!("not a hop: '{}'", line.trim())),
+                None if line.contains(".|--") => reading.refuse_text(at, line, PathError::NotAHop),
                 None => {}
             }
         } else if let Some(table) = table.as_mut().filter(|_| line.split(',').count() >= CUT_COLUMNS)
             && let Err(reason) = table.add(line)
         {
-            reading.refuse(at, format!("{reason}: '{}'", line.trim()));
+            reading.refuse_text(at, line, reason);
         }
     }
     close(open, &mut reading);
@@ -112,19 +113,19 @@ fn columns(line: &str) -> Option<Vec<&str>> {
 }
 
 impl<'a> Table<'a> {
-    fn add(&mut self, line: &'a str) -> Result<(), String> {
+    fn add(&mut self, line: &'a str) -> Result<(), ImportError> {
         let cells: Vec<&str> = line.trim().split(',').map(str::trim).collect();
-        let cell = |name: &str| {
+        let cell = |name: &'static str| {
             let at = self.columns.iter().position(|column| *column == name);
-            at.and_then(|at| cells.get(at).copied()).ok_or_else(|| format!("no column {name}"))
+            at.and_then(|at| cells.get(at).copied()).ok_or(PathError::NoColumn(name))
         };
-        let figure = |name: &str| number(cell(name)?).ok_or_else(|| format!("{name} is not a number"));
-        let hop = cell("Hop")?.parse().map_err(|_| "the hop is not a number")?;
-        let one = averaged(hop, cell("Ip")?, figure("Avg")?);
+        let none = |name| ImportError::Figure { name, what: "a number" };
+        let hop = cell("Hop")?.parse().map_err(|_| none("the hop"))?;
+        let one = averaged(hop, cell("Ip")?, number(cell("Avg")?).ok_or(none("Avg"))?);
         let run = (cell("Host")?, cell("Start_Time")?);
         let loss = cell("Loss%")?;
         if !lost(loss) {
-            return Err(format!("{loss} is no share of lost echoes"));
+            return Err(PathError::Loss(loss.to_owned()).into());
         }
         match self.runs.iter_mut().find(|(known, _)| *known == run) {
             Some((_, hops)) => hops.push((one, loss)),
@@ -137,7 +138,7 @@ impl<'a> Table<'a> {
 fn close_table(table: Option<Table<'_>>, reading: &mut Reading) {
     let Some(table) = table else { return };
     if table.runs.is_empty() {
-        return reading.refuse(table.line, "mtr has no hop");
+        return reading.refuse(table.line, PathError::NoHop("mtr"));
     }
     for ((host, _), hops) in table.runs {
         add(Some(host), hops, table.line, reading);
@@ -164,7 +165,7 @@ fn of_document(document: &Value, line: u32, reading: &mut Reading) {
     };
     let hops: Vec<Option<(Hop, String)>> = report["hubs"].as_array().into_iter().flatten().map(one).collect();
     if hops.is_empty() || hops.iter().any(Option::is_none) {
-        return reading.refuse(line, "mtr has no hop, or one without its number, host, Loss% and Avg");
+        return reading.refuse(line, PathError::Hubs);
     }
     add(report["mtr"]["dst"].as_str(), hops.into_iter().flatten().collect(), line, reading);
 }
@@ -177,8 +178,7 @@ fn lost(percent: &str) -> bool {
 /// Adds a path unless its hops are out of order.
 fn add<Loss: AsRef<str>>(peer: Option<&str>, hops: Vec<(Hop, Loss)>, line: u32, reading: &mut Reading) {
     if hops.windows(2).any(|pair| pair[1].0.hop <= pair[0].0.hop) {
-        return reading
-            .refuse(line, "the numbers of the hops are not in order: several reports, or one that is broken");
+        return reading.refuse(line, PathError::Unordered);
     }
     reading.imported.push(path(peer, hops));
 }
@@ -198,7 +198,7 @@ fn averaged(hop: u8, host: &str, mean_ms: f64) -> Hop {
 fn close(open: Option<Report<'_>>, reading: &mut Reading) {
     let Some((line, _, hops)) = open else { return };
     if hops.is_empty() {
-        return reading.refuse(line, "mtr has no hop");
+        return reading.refuse(line, PathError::NoHop("mtr"));
     }
     add(None, hops, line, reading);
 }

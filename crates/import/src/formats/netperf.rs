@@ -10,6 +10,7 @@ use model::{Count, DatagramTally, Direction, FlowTally, Pattern, RunKind, Socket
 
 use self::omni::Omni;
 use super::Format;
+use crate::error::{Contradiction, ImportError, NetperfError};
 use crate::listing::{Confidence, Imported, Reading, Row};
 use crate::text::{MAX_ROWS, block, half_digit, lines, ns, number, resolution, whole};
 
@@ -178,10 +179,7 @@ fn read(text: &str) -> Reading {
             Omni::close(omni.take(), &mut reading);
             (begun, unsure) = (true, None);
             if !["tcp", "udp"].contains(&title.transport) {
-                reading.refuse(
-                    number_of_line,
-                    format!("a test of {}, a transport that is not supported", title.transport),
-                );
+                reading.refuse(number_of_line, NetperfError::Transport(title.transport));
                 table = None;
             } else if title.omni {
                 omni = Some(Omni::new(number_of_line, title));
@@ -216,7 +214,8 @@ fn read(text: &str) -> Reading {
             unsure = Some(width.trim_start_matches([' ', ':']).trim().to_owned());
         }
         if line.trim_start().starts_with("netperf:") {
-            reading.refuse(number_of_line, format!("netperf's own error: {}", line.trim()));
+            let error = line.trim().to_owned();
+            reading.refuse(number_of_line, ImportError::OwnError { program: "netperf", error });
             continue;
         }
         if let Some(scale) = line.split_whitespace().find_map(unit) {
@@ -226,13 +225,13 @@ fn read(text: &str) -> Reading {
         let Some(all) = numbers(line) else {
             // Heads have no numbers; a row with other words among its numbers is refused.
             if line.split_whitespace().filter_map(number).count() >= 4 {
-                reading.refuse(number_of_line, format!("not a row of numbers: '{}'", line.trim()));
+                reading.refuse_text(number_of_line, line, NetperfError::NotNumbers);
             }
             continue;
         };
         count += 1;
         if count > MAX_ROWS {
-            reading.refuse(number_of_line, format!("more than {MAX_ROWS} rows; the others were not imported"));
+            reading.refuse(number_of_line, ImportError::TooMany { most: MAX_ROWS, what: "rows" });
             break;
         }
         match row(title, *units, &all, number_of_line, line, &mut sender) {
@@ -261,7 +260,7 @@ fn read(text: &str) -> Reading {
                 latest.into_iter().for_each(|row| remote_buffers(row, &all));
             }
             Ok(None) => {}
-            Err(reason) => reading.refuse(number_of_line, format!("{reason}: '{}'", line.trim())),
+            Err(reason) => reading.refuse_text(number_of_line, line, reason),
         }
     }
     Omni::close(omni, &mut reading);
@@ -289,7 +288,7 @@ fn of_bare_rows(title: &Title, rows: &[Numbers<'_>], reading: &mut Reading) {
                 let latest = imported.as_mut().and_then(|imported| imported.rows.last_mut());
                 latest.into_iter().for_each(|row| remote_buffers(row, all));
             }
-            Err(reason) => reading.refuse(*at, format!("{reason}: '{}'", line.trim())),
+            Err(reason) => reading.refuse_text(*at, line, reason),
         }
     }
     reading.imported.extend(imported.map(|imported| Imported {
@@ -345,14 +344,10 @@ fn remote_buffers(row: &mut Row, sizes: &[f64]) {
 }
 
 /// The time in `column` of a line, ns; 0 for one that is printed as zero, which is shorter than its last digit.
-fn elapsed(text: &str, column: usize, seconds: f64) -> Result<u64, String> {
+fn elapsed(text: &str, column: usize, seconds: f64) -> Result<u64, NetperfError> {
     let ns = ns(seconds);
     let word = text.split_whitespace().nth(column).unwrap_or_default();
-    if ns > 0 || (seconds == 0.0 && half_digit(word) < 0.5) {
-        Ok(ns)
-    } else {
-        Err(format!("the duration is {seconds} s"))
-    }
+    if ns > 0 || (seconds == 0.0 && half_digit(word) < 0.5) { Ok(ns) } else { Err(NetperfError::Duration(seconds)) }
 }
 
 /// Sets the length of a row whose time is `ns`, at the end that measured it.
@@ -369,26 +364,32 @@ fn lasted(row: &mut Row, ns: u64, count: Count) {
 }
 
 /// Takes the digits of the value in `column`. An unknown value refuses the row.
-fn rounded(row: &mut Row, text: &str, column: usize) -> Result<(), String> {
+fn rounded(row: &mut Row, text: &str, column: usize) -> Result<(), NetperfError> {
     match row.trial.value {
         Some(value) if value.is_finite() => {
             row.rounded(text.split_whitespace().nth(column).map_or(0.0, resolution));
             Ok(())
         }
-        _ => Err("its rate is not known".into()),
+        _ => Err(NetperfError::NoRate),
     }
 }
 
 /// Refuses more datagrams received than were sent, and a rate that the received ones contradict.
-fn check_datagrams([sent, okay]: [f64; 2], bps: f64, block: u64, seconds: f64, text: &str) -> Result<(), String> {
+fn check_datagrams(
+    [sent, okay]: [f64; 2],
+    bps: f64,
+    block: u64,
+    seconds: f64,
+    text: &str,
+) -> Result<(), Contradiction> {
     if okay > sent {
-        return Err(format!("{okay} messages received of {sent}"));
+        return Err(Contradiction::ReceivedMessages { received: okay, sent });
     }
     let own = okay * block as f64 * 8.0 / seconds;
     let digits = |column: usize| text.split_whitespace().nth(column).map_or(0.0, resolution);
     let rounding = 1.5 * (digits(1) + digits(3)) + 0.02;
     if own.is_finite() && rounding.is_finite() && (own - bps).abs() > rounding * own.max(bps) {
-        return Err(format!("{okay} messages of {block} bytes in {seconds} s contradict {bps} bit/s"));
+        return Err(Contradiction::Messages { messages: okay, block, seconds, bps });
     }
     Ok(())
 }
@@ -401,16 +402,17 @@ fn row(
     line: u32,
     text: &str,
     sender: &mut Option<Sender>,
-) -> Result<Option<([u64; 2], Row)>, String> {
+) -> Result<Option<([u64; 2], Row)>, ImportError> {
+    const NO_SENDER: ImportError = ImportError::Without { what: "receiver's line", lacks: "a sender's line" };
     let mut spec = title.spec();
-    let size = |bytes: f64| block(bytes).ok_or_else(|| format!("the block size is {bytes} bytes"));
+    let size = |bytes: f64| block(bytes).ok_or(NetperfError::Block(bytes));
     // What is unknown, NaN, is 0.
     let sizes = |a: f64, b: f64| [a as u64, b as u64];
     match (title.pattern, title.transport, all) {
         (Pattern::Stream, "udp", [receiver, seconds, okay, throughput, rest @ ..])
             if matches!((&sender, rest), (Some(_), []) | (Some((_, _)), [_, _])) =>
         {
-            let (first, sent) = sender.take().ok_or("receiver's line without a sender's line")?;
+            let (first, sent) = sender.take().ok_or(NO_SENDER)?;
             spec.block = size(sent[1])?;
             let mut row = Row::new(spec, throughput * units, line, text);
             row.remarks.push(format!("the sender's figures are in line {first}"));
@@ -455,9 +457,7 @@ fn row(
             *sender = Some((line, all.to_vec()));
             Ok(None)
         }
-        (Pattern::Stream, "udp", [_, _, _, _] | [_, _, _, _, _]) => {
-            Err("receiver's line without a sender's line".into())
-        }
+        (Pattern::Stream, "udp", [_, _, _, _] | [_, _, _, _, _]) => Err(NO_SENDER),
         (Pattern::Stream, "tcp", [receive, send, message, seconds, throughput, rest @ ..]) => {
             spec.block = size(*message)?;
             let reverse = spec.direction == Direction::Reverse;
@@ -487,8 +487,8 @@ fn row(
         }
         // The second line of a request/response row: the remote end's socket sizes.
         (Pattern::Rr | Pattern::Crr, _, [_, _]) => Ok(None),
-        (_, _, [_]) => Err("a number without its unit (-v 0)".into()),
-        _ => Err(format!("{} columns, unlike any table of this test", all.len())),
+        (_, _, [_]) => Err(ImportError::Without { what: "a number", lacks: "its unit (-v 0)" }),
+        _ => Err(NetperfError::Columns(all.len()).into()),
     }
 }
 

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use model::{Direction, Pattern, RunKind, Spec, Verdict};
 
 use super::Format;
+use crate::error::{Contradiction, ImportError, NetpipeError};
 use crate::listing::{Confidence, Imported, Reading, Row};
 use crate::text::{MAX_ROWS, block, lines, number, numbers, resolution, uncoloured};
 
@@ -133,11 +134,13 @@ impl Point {
     ///
     /// With -2 the size is that of one direction, and the rate that of both. The `first` point of a listing decides whether it is one
     /// of these.
-    fn of_screen(line: &str, first: bool, mode: &mut Mode) -> Result<Self, &'static str> {
-        let (_, result) = line.split_once("-->").ok_or("no result after the repeat count")?;
+    fn of_screen(line: &str, first: bool, mode: &mut Mode) -> Result<Self, ImportError> {
+        let (_, result) = line.split_once("-->").ok_or(ImportError::Missing("result after the repeat count"))?;
         let words: Vec<&str> = result.split_whitespace().collect();
-        let (bytes, size_rounding) = size_of_screen(line).ok_or("no block size")?;
-        let [rate, rate_unit, "in", time, unit, ..] = words.as_slice() else { return Err("no rate and time") };
+        let (bytes, size_rounding) = size_of_screen(line).ok_or(ImportError::Missing("block size"))?;
+        let [rate, rate_unit, "in", time, unit, ..] = words.as_slice() else {
+            return Err(ImportError::Missing("rate and time"));
+        };
         let (scale, version) = match *unit {
             "usec" => (1e-6, "3"),
             "sec" => (1.0, "2"),
@@ -145,7 +148,7 @@ impl Point {
             "usecs" => (1e-6, "5"),
             "msecs" => (1e-3, "5"),
             "secs" => (1.0, "5"),
-            _ => return Err("the time has a unit that NetPIPE does not print"),
+            _ => return Err(NetpipeError::Unit("time").into()),
         };
         let bps = match (version, *rate_unit) {
             ("5", "bps") => 1.0,
@@ -154,10 +157,11 @@ impl Point {
             ("5", "Gbps") => 1e9,
             ("5", "Tbps") => 1e12,
             ("2" | "3", "Mbps") => MBPS,
-            _ => return Err("the rate has a unit that NetPIPE does not print"),
+            _ => return Err(NetpipeError::Unit("rate").into()),
         };
         let (rate_rounding, time_rounding) = (resolution(rate) + size_rounding, resolution(time));
-        let (rate, time) = number(rate).zip(number(time)).ok_or("rate or time is not a number")?;
+        let none = ImportError::Figure { name: "rate or time", what: "a number" };
+        let (rate, time) = number(rate).zip(number(time)).ok_or(none)?;
         let point = Self { bytes, rate: rate * bps, rate_rounding, time: time * scale, time_rounding, version };
         let both = Self { bytes: point.bytes * 2, ..point };
         if *mode != Mode::Both && point.agrees() {
@@ -167,7 +171,7 @@ impl Point {
             *mode = Mode::Both;
             return Ok(both);
         }
-        Err("rate and time contradict each other")
+        Err(Contradiction::RateAndTime.into())
     }
 
     /// Whether bytes over time are the rate, within rounding errors.
@@ -219,7 +223,7 @@ fn read(text: &str) -> Reading {
     let known = detect(text);
     for (number, line) in lines(text) {
         if file.len().max(screen.len()) >= MAX_ROWS {
-            reading.refuse(number, format!("more than {MAX_ROWS} points; the others were not imported"));
+            reading.refuse(number, ImportError::TooMany { most: MAX_ROWS, what: "points" });
             break;
         }
         if line.contains("Passing data in both directions") || line.contains("Bidirectional mode") {
@@ -237,7 +241,7 @@ fn read(text: &str) -> Reading {
                     }
                     screen.push((number, line, point));
                 }
-                Err(reason) => reading.refuse(number, format!("{reason}: '{}'", line.trim())),
+                Err(reason) => reading.refuse_text(number, line, reason),
             }
         } else if let Some(point) = Point::of_file(line) {
             if file.last().is_some_and(|(_, _, last)| point.bytes < last.bytes) {
@@ -245,10 +249,7 @@ fn read(text: &str) -> Reading {
             }
             file.push((number, line, point));
         } else if screen.is_empty() && screens.is_empty() && known == Confidence::Possible && !line.trim().is_empty() {
-            reading.refuse(
-                number,
-                format!("not a line of np.out, or its figures contradict each other: '{}'", line.trim()),
-            );
+            reading.refuse_text(number, line, NetpipeError::NotAPoint);
         }
     }
     // If both are present they are the same points, of which one may be cut; the file has more digits.

@@ -2,6 +2,7 @@
 
 use super::Format;
 use super::interface_list::Interfaces;
+use crate::error::ImportError;
 use crate::listing::{Confidence, Reading};
 use crate::text::lines;
 
@@ -55,7 +56,8 @@ fn read(text: &str) -> Reading {
             || words.get(1).is_none_or(|mtu| mtu.parse::<u32>().is_err())
         {
             if !words.is_empty() && words.len() > 2 && words.get(1).is_some_and(|mtu| mtu.parse::<u32>().is_ok()) {
-                refused.push((number, format!("{} columns, the table has {}", words.len(), heads.len())));
+                let (found, expected) = (words.len(), heads.len());
+                refused.push((number, ImportError::Row { found, what: "columns", expected }));
             }
             table = None;
             continue;

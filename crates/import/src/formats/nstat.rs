@@ -10,6 +10,7 @@ use model::{EndPass, Observed, Pass, RunKind};
 use serde_json::Value;
 
 use super::Format;
+use crate::error::{HostError, ImportError};
 use crate::json::{Shape, documents, may_have_documents};
 use crate::listing::{Confidence, Imported, Reading};
 use crate::text::lines;
@@ -55,14 +56,14 @@ fn is_head(line: &str) -> bool {
 }
 
 /// A line `TcpRetransSegs    1    0.0`.
-fn entry(line: &str) -> Result<(String, i64), String> {
+fn entry(line: &str) -> Result<(String, i64), ImportError> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [name, increase, rate] = words.as_slice() else {
-        return Err(format!("{} columns instead of 3", words.len()));
+        return Err(ImportError::Columns { found: words.len(), expected: 3 });
     };
-    let counter = counter(name).ok_or_else(|| format!("'{name}' is no counter of the kernel's protocols"))?;
-    let increase = increase.parse().map_err(|_| format!("'{increase}' is not an integer"))?;
-    rate.parse::<f64>().map_err(|_| format!("'{rate}' is not a rate"))?;
+    let counter = counter(name).ok_or_else(|| HostError::Counter((*name).to_owned()))?;
+    let increase = increase.parse().map_err(|_| ImportError::word(*increase, "an integer"))?;
+    rate.parse::<f64>().map_err(|_| ImportError::word(*rate, "a rate"))?;
     Ok((counter, increase))
 }
 
@@ -92,7 +93,7 @@ fn read(text: &str) -> Reading {
                 Ok(document) => {
                     document["kernel"].as_object().into_iter().for_each(|all| of_document(all, line, &mut reading));
                 }
-                Err((at, reason)) => reading.refuse(at, reason),
+                Err(refused) => reading.refused.push(refused),
             }
         }
         return reading;
@@ -114,7 +115,7 @@ fn read(text: &str) -> Reading {
             // Other lines after an empty one are of something else.
             Err(_) if after_gap => reading.imported.extend(open.take().map(imported)),
             Ok(_) if counters.len() >= MOST => {
-                reading.refuse(at, format!("more than {MOST} counters; the others were not imported"));
+                reading.refuse(at, ImportError::TooMany { most: MOST, what: "counters" });
                 break;
             }
             Ok((name, value)) => add(counters, name, value).unwrap_or_else(|reason| reading.refuse(at, reason)),
@@ -122,7 +123,7 @@ fn read(text: &str) -> Reading {
             Err(_) if !line.contains(char::is_whitespace) && counter(line.trim()).is_none() => {
                 reading.imported.extend(open.take().map(imported));
             }
-            Err(reason) => reading.refuse(at, format!("{reason}: '{}'", line.trim())),
+            Err(reason) => reading.refuse_text(at, line, reason),
         }
     }
     reading.imported.extend(open.map(imported));
@@ -131,9 +132,9 @@ fn read(text: &str) -> Reading {
 
 type Counters = BTreeMap<String, i64>;
 
-fn add(counters: &mut Counters, name: String, value: i64) -> Result<(), String> {
+fn add(counters: &mut Counters, name: String, value: i64) -> Result<(), HostError> {
     match counters.get(&name) {
-        Some(own) if *own != value => Err(format!("{name} is {own} in a line above and {value} here")),
+        Some(own) if *own != value => Err(HostError::TwoCounts { name, above: *own, here: value }),
         _ => {
             counters.insert(name, value);
             Ok(())
@@ -144,15 +145,17 @@ fn add(counters: &mut Counters, name: String, value: i64) -> Result<(), String> 
 fn of_document(all: &serde_json::Map<String, Value>, line: u32, reading: &mut Reading) {
     let mut counters = Counters::new();
     if all.len() > MOST {
-        reading.refuse(line, format!("more than {MOST} counters; the others were not imported"));
+        reading.refuse(line, ImportError::TooMany { most: MOST, what: "counters" });
     }
     for (name, value) in all.iter().take(MOST) {
         match (counter(name), value.as_i64()) {
             (Some(name), Some(value)) => {
                 counters.insert(name, value);
             }
-            (None, _) => reading.refuse(line, format!("'{name}' is no counter of the kernel's protocols")),
-            (_, None) => reading.refuse(line, format!("{name}: {value} is not an integer")),
+            (None, _) => reading.refuse(line, HostError::Counter(name.clone())),
+            (_, None) => {
+                reading.refuse(line, HostError::Count { name: name.clone(), value: value.to_string() });
+            }
         }
     }
     reading.imported.push(imported(counters));

@@ -7,6 +7,7 @@
 use model::{Count, Direction, FlowTally, Pattern, RunKind, SocketFacts, Spec, Spent, Stop, Verdict};
 
 use super::Format;
+use crate::error::{Contradiction, ImportError, StreamError};
 use crate::listing::{Confidence, Imported, Reading, Row};
 use crate::text::{MAX_ROWS, half_digit, lines, ns, number, resolution, whole};
 
@@ -59,18 +60,18 @@ struct Line {
 impl Line {
     /// A line of the end `mark`; the columns after it are bytes, real and CPU seconds, real and CPU rate, calls, and calls a
     /// second by both times.
-    fn of(mark: char, number_of_line: u32, text: &str) -> Result<Self, String> {
-        let rest = text.trim_start().strip_prefix(mark).ok_or("no mark of an end")?;
+    fn of(mark: char, number_of_line: u32, text: &str) -> Result<Self, ImportError> {
+        let rest = text.trim_start().strip_prefix(mark).ok_or(ImportError::Missing("mark of an end"))?;
         let columns_touch = rest.starts_with(|c: char| c.is_ascii_digit());
         let words = columns(rest);
         let [bytes, real, cpu, bps, cpu_bps, calls, ..] = words.as_slice() else {
-            return Err(format!("{} columns instead of 8", words.len()));
+            return Err(ImportError::Columns { found: words.len(), expected: 8 });
         };
-        let read = |word: &str| number(word).ok_or_else(|| format!("'{word}' is not a number"));
-        let count = |word: &str| whole(read(word)?).ok_or_else(|| format!("'{word}' is not an integer"));
+        let read = |word: &str| number(word).ok_or_else(|| ImportError::word(word, "a number"));
+        let count = |word: &str| whole(read(word)?).ok_or_else(|| ImportError::word(word, "an integer"));
         let bytes = count(bytes)?;
         let [own, of_cpu] = [(real, bps), (cpu, cpu_bps)].map(|(time, rate)| finer(bytes, time, rate));
-        let finer_s = [own.ok_or("no time")?, of_cpu.ok_or("no CPU time")?];
+        let finer_s = [own.ok_or(ImportError::Missing("time"))?, of_cpu.ok_or(ImportError::Missing("CPU time"))?];
         let (real_s, bps) = (read(real)?, read(bps)? * 1e6);
         let line = Self {
             number: number_of_line,
@@ -88,7 +89,7 @@ impl Line {
         // The rate is computed from a finer time than the printed one; they must agree within the printed digits.
         let exact = bytes as f64 * 8.0 / bps;
         if bps <= 0.0 || (exact - real_s).abs() > line.real_step_s * 0.51 {
-            return Err(format!("{bytes} bytes in {real_s} s contradict the printed rate"));
+            return Err(Contradiction::Time { bytes, seconds: real_s }.into());
         }
         Ok(line)
     }
@@ -190,14 +191,14 @@ fn read(text: &str) -> Reading {
                 {
                     match Line::of(mark, number_of_line, line) {
                         Ok(line) => *slot = Some(line),
-                        Err(reason) => reading.refuse(number_of_line, format!("{reason}: '{}'", line.trim())),
+                        Err(reason) => reading.refuse_text(number_of_line, line, reason),
                     }
                     break;
                 }
             }
         }
         if imported.rows.len() >= MAX_ROWS {
-            reading.refuse(number_of_line, format!("more than {MAX_ROWS} measurements; the others were not imported"));
+            reading.refuse(number_of_line, ImportError::TooMany { most: MAX_ROWS, what: "measurements" });
             break;
         }
     }
@@ -218,7 +219,7 @@ fn flush(table: Option<Table>, imported: &mut Imported, reading: &mut Reading) {
         // A time limit of this program's ends in the last buffer.
         && (line.bytes > expected || line.bytes + block <= expected)
     {
-        reading.refuse(line.number, format!("{} bytes instead of the requested {expected}", line.bytes));
+        reading.refuse(line.number, StreamError::Bytes { bytes: line.bytes, requested: expected });
         return;
     }
     let transport = if session.udp { "udp" } else { "tcp" };

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use model::{Count, DatagramTally, Direction, Interval, Pattern, RunKind, Spec, Stop, Verdict};
 
 use super::Format;
+use crate::error::{Contradiction, ImportError, StreamError};
 use crate::listing::{Confidence, Imported, Reading, Row, unless_reported};
 use crate::text::{MAX_ROWS, block, half_digit, lines, ns, number, resolution, whole};
 
@@ -20,7 +21,7 @@ fn detect(text: &str) -> Confidence {
     let known = |line: &str| {
         let verbose = line.contains(" real seconds = ") && (line.contains("nuttcp-t:") || line.contains("nuttcp-r:"));
         // A line that contradicts itself has the shape of one, too.
-        let of_test = |sum: Result<Sum, String>| sum.is_ok_and(|sum| sum.whole) || line.contains("%TX");
+        let of_test = |sum: Result<Sum, ImportError>| sum.is_ok_and(|sum| sum.whole) || line.contains("%TX");
         verbose || Sum::of(line).is_some_and(of_test) || matches!(Sum::parsed(line), Some(Ok(_)))
     };
     if lines(text).any(|(_, line)| known(line)) { Confidence::Certain } else { Confidence::No }
@@ -41,7 +42,7 @@ struct Sum {
 
 impl Sum {
     /// `4.8125 MB /   2.01 sec =   20.0461 Mbps 84 %TX 0 %RX 0 retrans 0.11 msRTT`, or the same up to the rate.
-    fn of(line: &str) -> Option<Result<Self, String>> {
+    fn of(line: &str) -> Option<Result<Self, ImportError>> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [size, "MB", "/", seconds, "sec", "=", rate, "Mbps", rest @ ..] = words.as_slice() else { return None };
         let mut figures = BTreeMap::new();
@@ -67,7 +68,7 @@ impl Sum {
     }
 
     /// `megabytes=2.4375 real_seconds=1.02 rate_Mbps=20.0338 tx_cpu=50 rx_cpu=0 retrans=0`.
-    fn parsed(line: &str) -> Option<Result<Self, String>> {
+    fn parsed(line: &str) -> Option<Result<Self, ImportError>> {
         let keys: BTreeMap<&str, &str> = line.split_whitespace().filter_map(|word| word.split_once('=')).collect();
         let [size, seconds, rate] = ["megabytes", "real_seconds", "rate_Mbps"].map(|key| keys.get(key).copied());
         let (size, seconds, rate) = (size?, seconds?, rate?);
@@ -84,7 +85,7 @@ impl Sum {
     }
 
     /// `nuttcp-r: 2.4375 MB in 1.02 real seconds = 2452.18 KB/sec = 20.0882 Mbps`.
-    fn verbose(line: &str) -> Option<Result<Self, String>> {
+    fn verbose(line: &str) -> Option<Result<Self, ImportError>> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [_, size, "MB", "in", seconds, "real", "seconds", "=", _, "KB/sec", "=", rate, "Mbps", ..] =
             words.as_slice()
@@ -100,8 +101,8 @@ impl Sum {
         rate: &str,
         figures: BTreeMap<&'static str, f64>,
         whole: bool,
-    ) -> Result<Self, String> {
-        let read = |word: &str| number(word).ok_or_else(|| format!("'{word}' is not a number"));
+    ) -> Result<Self, ImportError> {
+        let read = |word: &str| number(word).ok_or_else(|| ImportError::word(word, "a number"));
         let sum = Self {
             bytes: read(size)? * MIB,
             seconds: read(seconds)?,
@@ -114,12 +115,13 @@ impl Sum {
             && whole
             && lost > all
         {
-            return Err(format!("{lost} of {all} datagrams lost: more than were sent"));
+            return Err(Contradiction::Lost { lost: *lost as u64, all: *all as u64 }.into());
         }
         // The rate is computed from a finer time than the printed one.
         let rounding = resolution(size) + resolution(rate) + 2.0 * half_digit(seconds) / sum.seconds;
         if rounding.is_finite() && (sum.bytes * 8.0 / sum.seconds / sum.bps).ln().abs() > rounding + 1e-3 {
-            return Err(format!("{size} MB in {seconds} s contradict {rate} Mbps"));
+            let printed = [size, seconds, rate].map(str::to_owned);
+            return Err(Contradiction::PrintedRate(Box::new(printed)).into());
         }
         Ok(sum)
     }
@@ -146,7 +148,7 @@ fn read(text: &str) -> Reading {
     let mut session = Session::default();
     for (at, line) in lines(text) {
         if reading.imported.len() + session.intervals.len() >= MAX_ROWS {
-            reading.refuse(at, format!("more than {MAX_ROWS} lines of figures; the others were not imported"));
+            reading.refuse(at, ImportError::TooMany { most: MAX_ROWS, what: "lines of figures" });
             break;
         }
         let end = line.trim_start().get(..9).filter(|end| ["nuttcp-t:", "nuttcp-r:"].contains(end));
@@ -166,7 +168,7 @@ fn read(text: &str) -> Reading {
                 close(std::mem::take(&mut session), &mut reading);
             }
             Some(Ok(sum)) => session.intervals.push(sum),
-            Some(Err(reason)) => reading.refuse(at, format!("{reason}: '{}'", line.trim())),
+            Some(Err(reason)) => reading.refuse_text(at, line, reason),
             None => {}
         }
     }
@@ -208,14 +210,13 @@ fn close(session: Session, reading: &mut Reading) {
     let summary = receiver.or_else(|| sender.clone().map(|(at, sum)| (at, String::new(), sum)));
     let Some((at, text, sum)) = summary else {
         if !intervals.is_empty() {
-            reading.refuse(0, format!("{} interval lines without a summary line", intervals.len()));
+            reading.refuse(0, StreamError::IntervalsAlone(intervals.len()));
         }
         return;
     };
     let parts: f64 = intervals.iter().map(|part| part.bytes).sum();
     if parts > sum.bytes * 1.05 + MIB * 0.001 {
-        let (parts, bytes) = (parts / MIB, sum.bytes / MIB);
-        return reading.refuse(at, format!("intervals of {parts:.4} MB contradict a total of {bytes:.4} MB"));
+        return reading.refuse(at, Contradiction::Intervals { intervals: parts / MIB, total: sum.bytes / MIB });
     }
     let packets = sum.figures.get("packets").copied().and_then(whole);
     let transport = if udp || packets.is_some() { "udp" } else { "tcp" };

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use model::{Path, Pattern, Ping, RttTally, RunKind, Spec, Verdict};
 
 use super::Format;
+use crate::error::{Contradiction, ImportError, PathError};
 use crate::listing::{Confidence, Imported, Reading, Row};
 use crate::text::{MAX_ROWS, after, half_digit, lines, ns, number, whole};
 
@@ -153,20 +154,20 @@ impl Session {
     }
 
     /// Refuses what cannot be: more answers than echoes or than the summary counts, and a summary of other round trips.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), ImportError> {
         if let Some((at, word)) = &self.unreadable {
-            return Err(format!("line {at}: a round trip of '{word}' is no number: run ping with LC_ALL=C"));
+            return Err(PathError::RoundTrip { line: *at, word: word.clone() }.into());
         }
         let (replies, counted) = (self.times_ms.len() + self.unread, self.received.map(|count| count as usize));
         if let Some((sent, received)) = self.sent.zip(self.received).filter(|(sent, received)| received > sent) {
-            return Err(format!("{received} answers to {sent} echo requests"));
+            return Err(Contradiction::echoes([sent, received]).into());
         }
         if let Some(counted) = counted.filter(|counted| replies > *counted) {
-            return Err(format!("{replies} replies contradict the {counted} of the summary"));
+            return Err(Contradiction::Replies { replies, summary: counted }.into());
         }
         let Some([min, mean, max]) = self.summary else { return Ok(()) };
         if !(min..=max).contains(&mean) {
-            return Err(format!("a mean of {mean} ms is not between {min} and {max} ms"));
+            return Err(Contradiction::MeanOutside { mean, min, max }.into());
         }
         // Without a summary of the same replies nothing can be compared.
         if counted != Some(replies) || replies == 0 || self.duplicates + self.unread > 0 || self.below || self.windows {
@@ -176,7 +177,7 @@ impl Session {
         // The summary has three decimals, and is cut there.
         let tolerance = self.rounding_ms + 0.0011 + 0.001 * mean;
         if (own - mean).abs() > tolerance {
-            return Err(format!("a mean of {mean} ms contradicts the replies, whose mean is {own:.3} ms"));
+            return Err(Contradiction::MeanOfReplies { mean, replies: own }.into());
         }
         Ok(())
     }
@@ -194,7 +195,7 @@ fn close(session: Option<Session>, reading: &mut Reading) {
         line, text, peer, bytes, windows, times_ms, below, unread, duplicates, sent, received, summary, ..
     } = session;
     if unread > 0 {
-        reading.refuse(line, format!("more than {MAX_ROWS} replies; the other {unread} were not imported"));
+        reading.refuse(line, PathError::TooManyReplies { most: MAX_ROWS, others: unread });
     }
     let in_ns = |ms: f64| ns(ms / 1e3);
     let printed = u32::try_from(times_ms.len() + unread).unwrap_or(u32::MAX);
@@ -235,7 +236,7 @@ fn close(session: Option<Session>, reading: &mut Reading) {
         }
         rows.push(row);
         if sent.is_none() {
-            reading.refuse(line, format!("ping {peer} has no summary: the text is cut"));
+            reading.refuse(line, PathError::NoSummary(peer.clone()));
         }
     } else if below {
         let mut row = Row::new(spec, 0.0, line, &text);
@@ -257,7 +258,7 @@ fn close(session: Option<Session>, reading: &mut Reading) {
         }
         rows.push(row);
     } else {
-        reading.refuse(line, format!("ping {peer} has no reply and no summary"));
+        reading.refuse(line, PathError::NoReply(peer));
         return;
     }
     for row in &mut rows {

@@ -6,6 +6,7 @@ use model::{Count, Pattern, RunKind, Spec, Stop};
 
 use super::Format;
 use super::repetitions::{self, Listed};
+use crate::error::{Contradiction, ImportError, QperfError, QperfFault};
 use crate::listing::{Confidence, Imported, Reading, Row};
 use crate::text::{MAX_ROWS, block, lines, ns, number, resolution, time_unit};
 
@@ -85,7 +86,7 @@ fn read(text: &str) -> Reading {
     let mut errors: Vec<(u32, &str)> = Vec::new();
     for (at, line) in lines(text) {
         if tests.len() >= MAX_ROWS {
-            reading.refuse(at, format!("more than {MAX_ROWS} tests; the others were not imported"));
+            reading.refuse(at, ImportError::TooMany { most: MAX_ROWS, what: "tests" });
             break;
         }
         if let Some(name) = test(line) {
@@ -107,12 +108,10 @@ fn read(text: &str) -> Reading {
         }
         match row(&test) {
             Ok((kind, row)) => found.push(listed(kind, row)),
-            Err(reason) => {
-                let own_error = errors
-                    .iter()
-                    .find(|(at, _)| *at > test.line)
-                    .map_or(String::new(), |(_, line)| format!(": {line}"));
-                reading.refuse(test.line, format!("{}: {reason}{own_error}", test.name));
+            Err(fault) => {
+                let own_error = errors.iter().find(|(at, _)| *at > test.line).map(|(_, line)| (*line).to_owned());
+                let error = QperfError { test: test.name.to_owned(), fault, own_error };
+                reading.refuse(test.line, Box::new(error));
             }
         }
     }
@@ -140,11 +139,11 @@ fn listed(kind: RunKind, row: Row) -> Listed {
     Listed { imported, sized }
 }
 
-fn row(test: &Test<'_>) -> Result<(RunKind, Row), String> {
-    let (transport, measure) = test.name.rsplit_once('_').ok_or("unknown test")?;
+fn row(test: &Test<'_>) -> Result<(RunKind, Row), QperfFault> {
+    let (transport, measure) = test.name.rsplit_once('_').unwrap_or((test.name, ""));
     let twice = |name: &str| test.keys.iter().filter(|(known, _)| *known == name).count() > 1;
     if let Some((name, _)) = test.keys.iter().find(|(name, _)| twice(name)) {
-        return Err(format!("two values of {name}"));
+        return Err(QperfFault::Twice((*name).to_owned()));
     }
     let figures: Vec<(String, f64)> = test.keys.iter().filter_map(|(name, value)| figure(name, value)).collect();
     let get = |name: &str| figures.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
@@ -152,15 +151,15 @@ fn row(test: &Test<'_>) -> Result<(RunKind, Row), String> {
     // The defaults of qperf's manual: 1 byte for latencies, 64 KiB for streams and 32 KiB for datagrams.
     let (kind, pattern, value, shown, default) = match measure {
         "lat" => {
-            let half = get("latency_ns").filter(|ns| *ns > 0.0).ok_or("no latency")?;
+            let half = get("latency_ns").filter(|ns| *ns > 0.0).ok_or(QperfFault::Missing("latency"))?;
             (RunKind::Rr, Pattern::Pingpong, half * 2.0, raw("latency"), 1)
         }
         "bw" => {
-            let value = get("recv_bw_bps").or_else(|| get("bw_bps")).ok_or("no bandwidth")?;
+            let value = get("recv_bw_bps").or_else(|| get("bw_bps")).ok_or(QperfFault::Missing("bandwidth"))?;
             let default = if transport == "udp" { 32 << 10 } else { 64 << 10 };
             (RunKind::Stream, Pattern::Stream, value, raw("recv_bw").or_else(|| raw("bw")), default)
         }
-        _ => return Err("neither a latency nor a bandwidth".into()),
+        _ => return Err(QperfFault::Other),
     };
     let mut spec = Spec { block: default, ..Spec::new(transport, pattern) };
     spec.block = get("msg_size_bytes").and_then(block).unwrap_or(spec.block);
@@ -185,7 +184,7 @@ fn row(test: &Test<'_>) -> Result<(RunKind, Row), String> {
         && measure == "bw"
         && lost < -0.05 * sent
     {
-        return Err(format!("{value} bit/s received contradict {sent} bit/s sent"));
+        return Err(Contradiction::ReceivedRate { received: value, sent }.into());
     }
     Ok((kind, row))
 }

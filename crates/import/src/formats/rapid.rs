@@ -6,6 +6,7 @@
 use model::{Count, FlowTally, Pattern, RunKind, Spec, Stop};
 
 use super::Format;
+use crate::error::{Contradiction, ImportError, StreamError};
 use crate::listing::{Confidence, Imported, Reading, Row, unless_reported};
 use crate::text::{half_digit, lines, ns, number, resolution, whole};
 
@@ -79,15 +80,15 @@ fn read(text: &str) -> Reading {
     reading
 }
 
-fn row(totals: Totals, printed: &str, line: u32, text: &str) -> Result<Imported, String> {
-    let megabits = number(printed).filter(|megabits| *megabits > 0.0).ok_or("the throughput is no number above 0")?;
+fn row(totals: Totals, printed: &str, line: u32, text: &str) -> Result<Imported, ImportError> {
+    let megabits = number(printed).filter(|megabits| *megabits > 0.0).ok_or(StreamError::Throughput)?;
     let elapsed = totals.elapsed.as_deref().unwrap_or_default();
-    let (bytes, seconds) =
-        totals.bytes.and_then(whole).zip(number(elapsed)).ok_or("throughput without bytes and time")?;
+    let alone = ImportError::Without { what: "throughput", lacks: "bytes and time" };
+    let (bytes, seconds) = totals.bytes.and_then(whole).zip(number(elapsed)).ok_or(alone)?;
     let value = megabits * 1e6;
     let exact = bytes as f64 * 8.0 / value;
     if (exact - seconds).abs() > half_digit(elapsed) * 1.02 + exact * (0.001 + resolution(printed)) {
-        return Err(format!("{megabits} megabits/sec contradicts {bytes} bytes in {seconds} s"));
+        return Err(Contradiction::Throughput { megabits, bytes, seconds }.into());
     }
     let finer = if resolution(printed) < resolution(elapsed) { exact } else { seconds };
     let mut spec = Spec { stop: Stop::Bytes(bytes), ..Spec::new("tcp", Pattern::Transfer) };
@@ -113,7 +114,7 @@ fn row(totals: Totals, printed: &str, line: u32, text: &str) -> Result<Imported,
         let flows = flows.unwrap_or_default();
         let sum = flows.iter().map(|flow| flow.bytes_received).fold(0, u64::saturating_add);
         if !flows.is_empty() && sum != bytes {
-            return Err(format!("the processes' {sum} bytes contradict a total of {bytes}"));
+            return Err(Contradiction::Processes { processes: sum, total: bytes }.into());
         }
         row.trial.far.flows = flows;
     }

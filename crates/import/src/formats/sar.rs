@@ -11,6 +11,7 @@ use model::source::counter;
 use model::{EndPass, HostSeries, Inventory, Observed, Pass, RunKind, SeriesLine, units};
 
 use super::Format;
+use crate::error::{HostError, ImportError};
 use crate::listing::{Confidence, Imported, Reading};
 use crate::text::{MAX_ROWS, clock, lines, number};
 
@@ -221,16 +222,16 @@ fn read(text: &str) -> Reading {
             if let Some(words) = averaged(line) {
                 listing.averaged = true;
                 if let Err(reason) = listing.average(open, at, words) {
-                    reading.refuse(at, format!("{reason}: '{}'", line.trim()));
+                    reading.refuse_text(at, line, reason);
                 }
             } else if !line.starts_with(|c: char| c.is_ascii_digit()) {
                 // No time: a line of something else.
                 table = None;
             } else if listing.rows == MAX_ROWS {
-                reading.refuse(at, format!("more than {MAX_ROWS} rows; the others were not imported"));
+                reading.refuse(at, ImportError::TooMany { most: MAX_ROWS, what: "rows" });
                 break;
             } else if let Err(reason) = listing.row(open, at, line) {
-                reading.refuse(at, format!("{reason}: '{}'", line.trim()));
+                reading.refuse_text(at, line, reason);
             }
         } else if line.starts_with("Average:") {
             listing.averaged = true;
@@ -247,12 +248,12 @@ impl Listing {
     }
 
     /// Takes a row.
-    fn row(&mut self, table: &mut Table<'_>, line: u32, text: &str) -> Result<(), String> {
+    fn row(&mut self, table: &mut Table<'_>, line: u32, text: &str) -> Result<(), ImportError> {
         self.last_line = line;
-        let (at, words) = timed(text).ok_or("a row without a time")?;
+        let (at, words) = timed(text).ok_or(ImportError::Without { what: "a row", lacks: "a time" })?;
         let at = self.since(at);
         if at < table.last {
-            return Err("its time is before that of the row above".into());
+            return Err(HostError::Earlier.into());
         }
         self.insert(at, values(table, words)?)?;
         table.last = at;
@@ -260,7 +261,7 @@ impl Listing {
     }
 
     /// Takes a row of averages.
-    fn average(&mut self, table: &Table<'_>, line: u32, words: Vec<&str>) -> Result<(), String> {
+    fn average(&mut self, table: &Table<'_>, line: u32, words: Vec<&str>) -> Result<(), ImportError> {
         for (name, unit, value) in values(table, words)? {
             let next = self.averages.len();
             self.averages.entry(name).or_insert((next, unit, value, line));
@@ -269,7 +270,7 @@ impl Listing {
     }
 
     /// The first average that is not between the values of its series, with its line.
-    fn wrong_average(&self) -> Option<(u32, String)> {
+    fn wrong_average(&self) -> Option<(u32, HostError)> {
         let times = self.series.values().flat_map(|(_, _, values)| values.keys()).collect::<BTreeSet<_>>().len();
         let is_within = |name: &str, value: f64| {
             // An interface that came or went has an average of another time.
@@ -282,16 +283,16 @@ impl Listing {
         };
         let wrong = self.averages.iter().filter(|(name, (_, _, value, _))| !is_within(name, *value));
         let (name, (.., line)) = wrong.min_by_key(|(_, (.., line))| *line)?;
-        Some((*line, format!("the average of {name} is not between its values")))
+        Some((*line, HostError::Average(name.clone())))
     }
 
     /// Takes the values of a row by their series.
-    fn insert(&mut self, at: u64, values: Vec<(String, &'static str, f64)>) -> Result<(), String> {
+    fn insert(&mut self, at: u64, values: Vec<(String, &'static str, f64)>) -> Result<(), HostError> {
         let known = |(name, _, value): &&(String, &str, f64)| {
             self.series.get(name).and_then(|(_, _, all)| all.get(&at)).is_some_and(|own| own != value)
         };
         if let Some((name, ..)) = values.iter().find(known) {
-            return Err(format!("a second value of {name} at the same time"));
+            return Err(HostError::Twice(name.clone()));
         }
         for (name, unit, value) in values {
             let next = self.series.len();
@@ -315,15 +316,14 @@ impl Listing {
         let times: BTreeSet<u64> = self.series.values().flat_map(|(_, _, values)| values.keys().copied()).collect();
         if times.is_empty() {
             if !self.unknown.is_empty() {
-                let columns = self.unknown.into_iter().collect::<Vec<_>>().join(", ");
-                reading.refuse(self.last_line, format!("no table that is imported; columns: {columns}"));
+                reading.refuse(self.last_line, HostError::OtherColumns(self.unknown.into_iter().collect()));
             }
             return;
         }
         // Without an interval the only rows have the time of their head, and there are no averages.
         let alone = !self.averaged && times.iter().eq(&[0]);
         if !self.averaged && !alone {
-            reading.refuse(self.last_line, "the listing ends without its averages: it is cut, or still runs");
+            reading.refuse(self.last_line, HostError::NoAverages);
         }
         let mut series: Vec<_> = self.series.into_iter().collect();
         series.sort_by_key(|(_, (order, ..))| *order);
@@ -356,18 +356,19 @@ impl Listing {
 }
 
 /// The values of a row behind its time, by their series.
-fn values(table: &Table<'_>, mut words: Vec<&str>) -> Result<Vec<(String, &'static str, f64)>, String> {
-    let of = if table.of == Of::Host { "" } else { words.first().copied().ok_or("a row without a name")? };
+fn values(table: &Table<'_>, mut words: Vec<&str>) -> Result<Vec<(String, &'static str, f64)>, ImportError> {
+    let nameless = ImportError::Without { what: "a row", lacks: "a name" };
+    let of = if table.of == Of::Host { "" } else { words.first().copied().ok_or(nameless)? };
     if table.of != Of::Host {
         words.remove(0);
     }
     if words.len() != table.heads.len() {
-        return Err(format!("{} numbers, the table has {}", words.len(), table.heads.len()));
+        return Err(ImportError::Row { found: words.len(), what: "numbers", expected: table.heads.len() });
     }
     let mut values = Vec::new();
     for (head, word) in table.heads.iter().zip(&words) {
         let Some((_, name, unit, factor)) = table.column(head) else { continue };
-        let value = number(word).ok_or_else(|| format!("'{word}' is not a number"))?;
+        let value = number(word).ok_or_else(|| ImportError::word(*word, "a number"))?;
         values.push((series_name(table.of, of, name), *unit, value * factor));
     }
     if table.of == Of::Core && table.heads.contains(&"%idle") {
@@ -375,7 +376,7 @@ fn values(table: &Table<'_>, mut words: Vec<&str>) -> Result<Vec<(String, &'stat
         let percent: f64 = shares.filter_map(|(_, word)| number(word)).sum();
         // A core that is offline has no shares.
         if percent != 0.0 && (percent - 100.0).abs() > ROUNDING_PERCENT {
-            return Err(format!("the shares of the time add up to {percent:.2} %"));
+            return Err(HostError::Shares { core: None, percent }.into());
         }
     }
     Ok(values)

@@ -7,6 +7,7 @@ use model::{Count, Pattern, RttTally, RunKind, Spec, Stop, Verdict};
 
 use super::Format;
 use super::repetitions::{self, Listed};
+use crate::error::{Contradiction, ImportError, StreamError};
 use crate::listing::{Confidence, Imported, Reading, Row, unless_reported};
 use crate::text::{after, block, lines, ns, number, resolution, whole};
 
@@ -156,7 +157,7 @@ impl Session {
         }
     }
 
-    fn row(&self) -> Result<(RunKind, Row), String> {
+    fn row(&self) -> Result<(RunKind, Row), ImportError> {
         let transport = if self.tcp { "tcp" } else { "udp" };
         // The size follows from the two rates where it is not printed.
         let carried = self.rate_mbps.zip(self.messages_per_s).map(|(mbps, per_s)| mbps * MBPS / 8.0 / per_s);
@@ -170,12 +171,12 @@ impl Session {
             let value = printed * MBPS;
             let computed = per_s * bytes as f64 * 8.0;
             if self.block.is_some() && (value - computed).abs() > 0.01 * computed {
-                return Err(format!("{printed} Mbps contradicts {per_s} messages/s of {bytes} bytes"));
+                return Err(Contradiction::MessageSize { megabits: printed, per_s, block: bytes }.into());
             }
             if let Some((sent, seconds)) = self.sent.zip(self.seconds).filter(|(_, seconds)| *seconds > 0.0) {
                 let own = sent as f64 / seconds;
                 if (own - per_s).abs() > 0.02 * own.max(per_s) {
-                    return Err(format!("{sent} messages in {seconds} s contradict {per_s} messages/s"));
+                    return Err(Contradiction::MessageRate { messages: sent, seconds, per_s }.into());
                 }
             }
             spec.rate_bps = self.rate.and_then(|per_s| whole(per_s * bytes as f64 * 8.0)).filter(|bps| *bps > 0);
@@ -196,7 +197,7 @@ impl Session {
         let rtt_ns = |printed_us: f64| printed_us * scale;
         let middle = self.quantiles_us.iter().find(|(name, _)| name.parse() == Ok(50.0)).map(|(_, value)| *value);
         let (Some(mean), Some(middle)) = (self.mean_us, middle) else {
-            return Err("no latency with percentiles, and no throughput: the test did not complete".into());
+            return Err(StreamError::Incomplete.into());
         };
         self.check(mean)?;
         let mut row = Row::new(spec, rtt_ns(middle), self.line, &self.text);
@@ -238,21 +239,23 @@ impl Session {
     }
 
     /// Refuses latencies that contradict each other, and more replies than messages.
-    fn check(&self, mean: f64) -> Result<(), String> {
+    fn check(&self, mean: f64) -> Result<(), ImportError> {
         let mut ranked: Vec<(f64, f64)> =
             self.quantiles_us.iter().filter_map(|(name, value)| Some((number(name)?, *value))).collect();
         ranked.extend(self.min_us.map(|min| (0.0, min)));
         ranked.extend(self.max_us.map(|max| (100.0, max)));
         ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
         if ranked.windows(2).any(|pair| pair[0].1 > pair[1].1) {
-            return Err("its percentiles are not in order".into());
+            return Err(StreamError::Percentiles.into());
         }
         let outside = |us: f64| self.min_us.is_some_and(|min| us < min) || self.max_us.is_some_and(|max| us > max);
         if outside(mean) || self.summary_us.is_some_and(|again| (again - mean).abs() > 0.01 * mean) {
-            return Err(format!("a mean of {mean} us contradicts its other figures"));
+            return Err(Contradiction::MeanLatency(mean).into());
         }
         match self.sent.zip(self.received) {
-            Some((sent, received)) if received > sent => Err(format!("{received} replies to {sent} messages")),
+            Some((sent, received)) if received > sent => {
+                Err(Contradiction::Answers { received, answers: "replies", sent, questions: "messages" }.into())
+            }
             _ => Ok(()),
         }
     }
@@ -266,7 +269,7 @@ fn last_resolution(line: &str) -> f64 {
 fn close(session: Option<Session>, found: &mut Vec<Listed>, reading: &mut Reading) {
     let Some(session) = session else { return };
     if let Some((line, error)) = &session.error {
-        reading.refuse(*line, format!("sockperf's own error: {error}"));
+        reading.refuse(*line, ImportError::OwnError { program: "sockperf", error: error.clone() });
         return;
     }
     match session.row() {

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{FlowTally, Pattern, RunKind, SocketFacts, Spec, TcpSample, units};
 
 use super::Format;
+use crate::error::{Contradiction, HostError, ImportError};
 use crate::listing::{Confidence, Imported, Reading, Row};
 use crate::text::{MAX_ROWS, lines, ns, number, rate_unit};
 
@@ -137,10 +138,7 @@ fn read(text: &str) -> Reading {
     let mut open: Option<(u32, &str, Ends<'_>)> = None;
     let cut = |open: &mut Option<(u32, &str, Ends<'_>)>, reading: &mut Reading| {
         if let Some((at, line, _)) = open.take() {
-            reading.refuse(
-                at,
-                format!("a connection without its details (is -i absent, or the text cut?): '{}'", line.trim()),
-            );
+            reading.refuse_text(at, line, HostError::NoDetails);
         }
     };
     for (at, line) in lines(text) {
@@ -150,7 +148,7 @@ fn read(text: &str) -> Reading {
             continue;
         }
         if listing.rows.len() >= MAX_ROWS {
-            reading.refuse(at, format!("more than {MAX_ROWS} connections; the others were not imported"));
+            reading.refuse(at, ImportError::TooMany { most: MAX_ROWS, what: "connections" });
             break;
         }
         if !line.starts_with(char::is_whitespace) && !line.is_empty() {
@@ -189,12 +187,12 @@ impl Listing {
             self.close(reading);
             self.seen.insert((ends.local.to_owned(), ends.peer.to_owned()));
         }
-        match Details::of(details).and_then(|details| details.check().map(|()| details)) {
+        match Details::of(details).and_then(Details::checked) {
             Ok(details) => {
                 self.unknown.extend(details.unknown.iter().cloned());
                 self.rows.push(row(&ends, &details, at, line));
             }
-            Err(reason) => reading.refuse(at, format!("{reason}: '{}'", line.trim())),
+            Err(reason) => reading.refuse_text(at, line, reason),
         }
     }
 
@@ -226,7 +224,7 @@ struct Details {
 }
 
 impl Details {
-    fn of(text: &str) -> Result<Self, String> {
+    fn of(text: &str) -> Result<Self, ImportError> {
         let mut details = Self::default();
         let mut words = text.split_whitespace().peekable();
         let named = |table: &'static [(&str, &str)], word: &str| {
@@ -235,8 +233,9 @@ impl Details {
         while let Some(word) = words.next() {
             let Some((name, value)) = word.split_once(':') else {
                 if let Some(rate) = named(&RATES, word) {
-                    let value = words.next().ok_or_else(|| format!("'{word}' without a rate"))?;
-                    details.figures.insert(rate, bits(value).ok_or_else(|| format!("'{value}' is not a rate"))?);
+                    let value = words.next().ok_or_else(|| HostError::NoRate(word.to_owned()))?;
+                    let bps = bits(value).ok_or_else(|| ImportError::word(value, "a rate"))?;
+                    details.figures.insert(rate, bps);
                 } else if let Some(option) = named(&OPTIONS, word) {
                     details.negotiated.push(option);
                 } else if word == "fastopen" {
@@ -250,7 +249,7 @@ impl Details {
                 details.app_limited |= word == "app_limited";
                 continue;
             };
-            let wrong = || format!("'{word}' has no number");
+            let wrong = || HostError::NoNumber(word.to_owned());
             if let Some(figure) = named(&COUNTS, name) {
                 details.figures.insert(figure, number(value).ok_or_else(wrong)?);
             } else if let Some(figure) = named(&TIMES, name) {
@@ -332,7 +331,7 @@ impl Details {
     }
 
     /// Refuses counts that contradict each other.
-    fn check(&self) -> Result<(), String> {
+    fn checked(self) -> Result<Self, ImportError> {
         // The start and the end of a connection are acknowledged like a byte each.
         let most = [
             ("bytes_acked", "bytes_sent", 2.0),
@@ -344,10 +343,10 @@ impl Details {
             if let Some((part_value, whole_value)) = self.figure(part).zip(self.figure(whole))
                 && part_value > whole_value + more
             {
-                return Err(format!("{part} {part_value} contradicts {whole} {whole_value}"));
+                return Err(Contradiction::Part { part, part_value, whole, whole_value }.into());
             }
         }
-        Ok(())
+        Ok(self)
     }
 }
 

@@ -4,6 +4,7 @@ use model::RunKind;
 use std::collections::BTreeMap;
 
 use super::Format;
+use crate::error::HostError;
 use crate::listing::{Confidence, Imported, Reading};
 use crate::text::lines;
 
@@ -71,7 +72,7 @@ fn read(text: &str) -> Reading {
         let (key, value) = match setting(line) {
             Some(Line::Setting(key, value)) => (key, value.split_whitespace().collect::<Vec<_>>().join(" ")),
             Some(Line::Unknown(top)) => {
-                reading.refuse(number, format!("no kernel setting begins with '{top}.'"));
+                reading.refuse(number, HostError::Setting(top.to_owned()));
                 continue;
             }
             None => continue,

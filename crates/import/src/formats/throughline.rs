@@ -7,6 +7,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::Format;
+use crate::error::DocumentError;
 use crate::json::{Shape, documents, may_have_documents, whole};
 use crate::listing::{Confidence, Imported, Reading};
 
@@ -41,15 +42,15 @@ fn read(text: &str) -> Reading {
         Ok(Value::Array(all)) => all.iter().for_each(|document| take(document, 1, &mut known, &mut reading)),
         Ok(document) => take(&document, 1, &mut known, &mut reading),
         // Several documents, or other lines around them.
-        Err((at, reason)) => {
+        Err(broken) => {
             for (line, found) in documents(text, SHAPE) {
                 match found {
                     Ok(document) => take(&document, line, &mut known, &mut reading),
-                    Err((at, reason)) => reading.refuse(at, reason),
+                    Err(refused) => reading.refused.push(refused),
                 }
             }
             if reading == Reading::default() {
-                reading.refuse(at, reason);
+                reading.refused.push(broken);
             }
         }
     }
@@ -61,8 +62,7 @@ fn take(document: &Value, line: u32, known: &mut BTreeMap<String, u32>, reading:
     match run(document) {
         Ok(run) => {
             if let Some(first) = known.get(&run.header.id) {
-                let id = model::plain(&run.header.id);
-                return reading.refuse(line, format!("run {id} is in line {first} already: it is imported once"));
+                return reading.refuse(line, DocumentError::SameRun { id: run.header.id, first: *first });
             }
             known.insert(run.header.id.clone(), line);
             reading.imported.push(Imported { tool: "thru".into(), run: Some(Box::new(run)), ..Imported::default() });
@@ -71,27 +71,23 @@ fn take(document: &Value, line: u32, known: &mut BTreeMap<String, u32>, reading:
     }
 }
 
-fn run(document: &Value) -> Result<Run, String> {
+fn run(document: &Value) -> Result<Run, DocumentError> {
     let schema = document["schema"].as_str().unwrap_or_default();
     if schema != Run::SCHEMA {
         return Err(refusal(schema));
     }
-    Run::deserialize(document).map_err(|error| format!("not a document of {}: {error}", Run::SCHEMA))
+    Run::deserialize(document).map_err(|error| DocumentError::NotARun(error.to_string()))
 }
 
 /// Why a document of another schema is refused, and the remedy.
-fn refusal(schema: &str) -> String {
-    let parts = |schema: &str| schema.split_once('/').map(|(kind, version)| (kind.to_owned(), version.to_owned()));
-    let schema = model::plain(schema);
-    let (Some((own_kind, own)), Some((kind, version))) = (parts(Run::SCHEMA), parts(&schema)) else {
-        return format!("a document without a schema such as {}", Run::SCHEMA);
+fn refusal(schema: &str) -> DocumentError {
+    let (Some((own_kind, own)), Some((kind, version))) = (Run::SCHEMA.split_once('/'), schema.split_once('/')) else {
+        return DocumentError::NoSchema;
     };
     if kind != own_kind {
-        return format!(
-            "a document of {schema} is not a run: import the runs, which `thru export --format json` writes"
-        );
+        return DocumentError::OtherKind(schema.to_owned());
     }
-    format!("a Throughline document of schema version {version}; this version of thru reads {own}: update thru")
+    DocumentError::Version { version: version.to_owned(), own }
 }
 
 #[cfg(test)]
@@ -108,9 +104,9 @@ mod tests {
 
     #[test]
     fn other_versions_and_kinds_are_refused_with_the_remedy() {
-        let newer = refusal("throughline-run/3");
+        let newer = refusal("throughline-run/3").to_string();
         assert!(newer.ends_with("schema version 3; this version of thru reads 1: update thru"), "{newer}");
-        assert!(refusal("throughline-why/1").contains("is not a run"));
-        assert!(refusal("").contains("without a schema"));
+        assert!(refusal("throughline-why/1").to_string().contains("is not a run"));
+        assert!(refusal("").to_string().contains("without a schema"));
     }
 }

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use model::{Hop, Path, RunKind};
 
 use super::Format;
+use crate::error::PathError;
 use crate::listing::{Confidence, Imported, Reading};
 use crate::text::{lines, ns, number};
 
@@ -111,14 +112,14 @@ fn read(text: &str) -> Reading {
                 // The first hop may be a later one (-f).
                 (Some(number), Some(hop)) if u16::from(number) >= next => {
                     if u16::from(number) > next && !hops.is_empty() {
-                        reading.refuse(at, format!("hop {number} follows hop {}: those between are missing", next - 1));
+                        reading.refuse(at, PathError::Gap { hop: number, before: next - 1 });
                     }
                     hops.push(hop);
                 }
                 (Some(_), Some(_)) => {
-                    reading.refuse(at, format!("a hop that is not after hop {}: '{}'", next - 1, line.trim()));
+                    reading.refuse_text(at, line, PathError::OutOfOrder(next - 1));
                 }
-                (Some(_), None) => reading.refuse(at, format!("not a hop: '{}'", line.trim())),
+                (Some(_), None) => reading.refuse_text(at, line, PathError::NotAHop),
                 (None, _) => {
                     if let Some(last) = hops.last_mut().filter(|_| line.starts_with(char::is_whitespace)) {
                         answers(line, last);
@@ -134,7 +135,7 @@ fn read(text: &str) -> Reading {
 fn close(open: Option<(u32, Path)>, reading: &mut Reading) {
     let Some((line, path)) = open else { return };
     if path.hops.as_ref().is_none_or(Vec::is_empty) {
-        reading.refuse(line, "traceroute has no hop");
+        reading.refuse(line, PathError::NoHop("traceroute"));
         return;
     }
     let target = Some(path.peer.clone());

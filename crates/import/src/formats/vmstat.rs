@@ -6,6 +6,7 @@ use model::source::counter;
 use model::{EndPass, HostSeries, Observed, Pass, RunKind, SeriesLine};
 
 use super::Format;
+use crate::error::{HostError, ImportError};
 use crate::listing::{Confidence, Imported, Reading};
 use crate::text::{MAX_ROWS, clock, lines, number};
 
@@ -71,12 +72,12 @@ impl Listing<'_> {
     }
 
     /// Refuses shares of the CPU's time that are not 100 % together; versions differ in whether a guest's is part of the user's.
-    fn check(&self, values: &[f64]) -> Result<(), String> {
+    fn check(&self, values: &[f64]) -> Result<(), HostError> {
         let share = |name: &str| self.names.iter().position(|own| *own == name).and_then(|at| values.get(at)).copied();
         let sum: f64 = ["us", "sy", "id", "wa", "st"].into_iter().filter_map(share).sum();
         let virtual_machines = share("gu").unwrap_or(0.0);
         let off = (sum - 100.0).abs().min((sum + virtual_machines - 100.0).abs());
-        if off > ROUNDING_PERCENT { Err(format!("the shares of the CPU's time add up to {sum} %")) } else { Ok(()) }
+        if off > ROUNDING_PERCENT { Err(HostError::CpuShares(sum)) } else { Ok(()) }
     }
 }
 
@@ -103,7 +104,7 @@ fn read(text: &str) -> Reading {
         let values: Option<Vec<f64>> = words.iter().take(numbers).map(|word| number(word)).collect();
         match values.filter(|values| values.len() == numbers) {
             Some(_) if listing.rows.len() >= MAX_ROWS => {
-                reading.refuse(at, format!("more than {MAX_ROWS} lines; the others were not imported"));
+                reading.refuse(at, ImportError::TooMany { most: MAX_ROWS, what: "lines" });
                 break;
             }
             Some(values) => match listing.check(&values) {
@@ -111,10 +112,10 @@ fn read(text: &str) -> Reading {
                     listing.below += 1;
                     listing.rows.push((values, words[numbers..].iter().find_map(|word| clock(word))));
                 }
-                Err(reason) => reading.refuse(at, format!("{reason}: '{}'", line.trim())),
+                Err(reason) => reading.refuse_text(at, line, reason),
             },
             None if words.first().is_some_and(|word| number(word).is_some()) && words.len() + 3 > numbers => {
-                reading.refuse(at, format!("expected {numbers} numbers: '{}'", line.trim()));
+                reading.refuse_text(at, line, HostError::Numbers(numbers));
             }
             None => close(open.take(), &mut reading),
         }
@@ -126,11 +127,11 @@ fn read(text: &str) -> Reading {
 fn close(listing: Option<Listing<'_>>, reading: &mut Reading) {
     let Some(Listing { line, names, rows, .. }) = listing else { return };
     let [(_, first), rest @ ..] = rows.as_slice() else {
-        return reading.refuse(line, "vmstat's head has no lines");
+        return reading.refuse(line, HostError::HeadAlone);
     };
     let mut notes = vec!["vmstat's first line, the mean since boot, is left out".to_owned()];
     if rest.is_empty() {
-        return reading.refuse(line, "only the mean since boot: run vmstat with a delay and a count");
+        return reading.refuse(line, HostError::SinceBoot);
     }
     let times: Option<Vec<u64>> = rest.iter().map(|(_, at)| *at).collect();
     // The clock wraps at midnight.
@@ -139,7 +140,7 @@ fn close(listing: Option<Listing<'_>>, reading: &mut Reading) {
         before.zip(&times).map(|(before, at)| (at + DAY_S - before) % DAY_S).collect::<Vec<u64>>()
     });
     if steps.iter().flatten().any(|step| *step == 0 || *step > DAY_S / 2) {
-        return reading.refuse(line, "the times of the lines go back, or a line has the time of another");
+        return reading.refuse(line, HostError::Times);
     }
     let at_ns: Vec<u64> = match steps {
         Some(steps) => {

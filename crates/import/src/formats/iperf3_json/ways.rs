@@ -8,6 +8,7 @@ use model::{Direction, Spec, TransportName};
 use serde_json::Value;
 
 use super::{count, float};
+use crate::error::{Contradiction, ImportError, IperfError};
 use crate::text::ns;
 
 /// One direction.
@@ -48,19 +49,22 @@ impl Sum {
     ///
     /// # Errors
     /// Figures that are none, such as negative ones, and a rate that the bytes and the time contradict.
-    fn of(end: &Value, key: &str) -> Result<Option<Self>, String> {
+    fn of(end: &Value, name: &'static str, suffix: &'static str) -> Result<Option<Self>, IperfError> {
         let some = |sum: &&Value| sum.as_object().is_some_and(|figures| !figures.is_empty());
-        let Some(sum) = end.get(key).filter(some) else { return Ok(None) };
+        let Some(sum) = end.get(format!("{name}{suffix}")).filter(some) else { return Ok(None) };
         let printed = sum.get("bits_per_second").map(|_| float(sum, "bits_per_second"));
         let figures = count(sum, "bytes").zip(float(sum, "seconds"));
         let Some((bytes, seconds)) = figures.filter(|_| printed != Some(None)) else {
-            return Err(format!("end.{key} has no valid bytes, seconds and rate"));
+            return Err(IperfError::BadSum { name, suffix });
         };
         let derived = (seconds > 0.0).then(|| bytes as f64 * 8.0 / seconds);
         // A missing rate follows from bytes and time.
         let Some(bps) = printed.flatten().or(derived) else { return Ok(None) };
         match derived.filter(|derived| (derived - bps).abs() > ROUNDING * derived.max(bps)) {
-            Some(_) => Err(format!("end.{key}: {bytes} bytes in {seconds} s contradict {bps} bit/s")),
+            Some(_) => {
+                let contradiction = Contradiction::Rate { bytes: bytes as f64, seconds, decimals: None, bps };
+                Err(IperfError::Sum { name, suffix, contradiction })
+            }
             None => Ok(Some(Self { bytes, ns: ns(seconds), bps })),
         }
     }
@@ -76,7 +80,7 @@ impl Sum {
 ///
 /// # Errors
 /// Figures that contradict each other.
-pub(super) fn ways(end: &Value, spec: &Spec, by_server: bool) -> Result<Vec<Way>, String> {
+pub(super) fn ways(end: &Value, spec: &Spec, by_server: bool) -> Result<Vec<Way>, ImportError> {
     let both = spec.direction == Direction::Both;
     let all = match () {
         () if both && end.get("sum_received_bidir_reverse").is_none() => of_streams(end)?,
@@ -96,7 +100,7 @@ pub(super) fn ways(end: &Value, spec: &Spec, by_server: bool) -> Result<Vec<Way>
     }
     let contradicts = |way: &&Way| way.datagrams.is_some_and(|(sent, lost)| lost > sent);
     if let Some((sent, lost)) = all.iter().find(contradicts).and_then(|way| way.datagrams) {
-        return Err(format!("{lost} of {sent} datagrams lost: more than were sent"));
+        return Err(Contradiction::Lost { lost, all: sent }.into());
     }
     for way in &mut all {
         way.check_streams(end, both)?;
@@ -119,27 +123,27 @@ impl Way {
     }
 
     /// Refuses bytes that those of the streams contradict.
-    fn check_streams(&self, end: &Value, both: bool) -> Result<(), String> {
+    fn check_streams(&self, end: &Value, both: bool) -> Result<(), IperfError> {
         for (side, name, sum) in [("sender", "sum_sent", self.sent), ("receiver", "sum_received", self.received)] {
             let each: Option<Vec<u64>> =
                 self.streams(end, both).map(|stream| count(stream.get(side)?, "bytes")).collect();
             let (Some(sum), Some(each)) = (sum, each.filter(|each| !each.is_empty())) else { continue };
             let total = each.into_iter().fold(0, u64::saturating_add);
             if total.abs_diff(sum.bytes) as f64 > ROUNDING * total.max(sum.bytes) as f64 {
-                let suffix = self.suffix;
-                return Err(format!("end.{name}{suffix}: {} bytes contradict the {total} of its streams", sum.bytes));
+                let contradiction = Contradiction::Streams { sum: sum.bytes, streams: total };
+                return Err(IperfError::Sum { name, suffix: self.suffix, contradiction });
             }
         }
         Ok(())
     }
 
     /// Refuses more bytes received than were sent. The ends of a warm-up may differ, and UDP may double a datagram.
-    fn check_arrivals(&self, spec: &Spec) -> Result<(), String> {
+    fn check_arrivals(&self, spec: &Spec) -> Result<(), Contradiction> {
         let bytes =
             self.sent.zip(self.received).filter(|_| spec.transport == TransportName::Tcp && spec.warmup_ns == 0);
         match bytes.map(|(sent, received)| (sent.bytes, received.bytes)) {
             Some((sent, received)) if received as f64 > sent as f64 * (1.0 + ROUNDING) => {
-                Err(format!("{received} bytes received of {sent} sent"))
+                Err(Contradiction::ReceivedBytes { received: received as f64, sent: sent as f64 })
             }
             _ => Ok(()),
         }
@@ -176,14 +180,13 @@ impl Way {
     }
 }
 
-fn of_sums(end: &Value, suffix: &'static str, outbound: bool) -> Result<Way, String> {
-    let name = format!("sum_received{suffix}");
-    let own = end.get(&name).unwrap_or(&Value::Null);
+fn of_sums(end: &Value, suffix: &'static str, outbound: bool) -> Result<Way, IperfError> {
+    let own = end.get(format!("sum_received{suffix}")).unwrap_or(&Value::Null);
     Ok(Way {
         outbound,
         suffix,
-        sent: Sum::of(end, &format!("sum_sent{suffix}"))?,
-        received: Sum::of(end, &name)?,
+        sent: Sum::of(end, "sum_sent", suffix)?,
+        received: Sum::of(end, "sum_received", suffix)?,
         datagrams: count(own, "packets").zip(count(own, "lost_packets")),
         out_of_order: None,
         jitter_ms: float(own, "jitter_ms"),
@@ -193,13 +196,14 @@ fn of_sums(end: &Value, suffix: &'static str, outbound: bool) -> Result<Way, Str
 
 /// The only sum of UDP before 3.10, with the bytes of all datagrams that were sent, at the sender's rate, beside the receiver's time. Of
 /// a server that receives it has the losses alone.
-fn of_one_sum(way: Way, sum: &Value, spec: &Spec) -> Result<Way, String> {
+fn of_one_sum(way: Way, sum: &Value, spec: &Spec) -> Result<Way, IperfError> {
     let Some((packets, lost)) = count(sum, "packets").zip(count(sum, "lost_packets")) else { return Ok(way) };
     let Some(seconds) = float(sum, "seconds").filter(|seconds| *seconds > 0.0) else { return Ok(way) };
     let of = |packets: u64| packets.saturating_mul(spec.block);
     let bytes = count(sum, "bytes").filter(|bytes| *bytes > 0);
     if let Some(bytes) = bytes.filter(|bytes| bytes.abs_diff(of(packets)) as f64 > ROUNDING * *bytes as f64) {
-        return Err(format!("end.sum: {bytes} bytes contradict {packets} datagrams of {} bytes", spec.block));
+        let contradiction = Contradiction::Datagrams { bytes, datagrams: packets, block: spec.block };
+        return Err(IperfError::Sum { name: "sum", suffix: "", contradiction });
     }
     let sent = bytes.zip(float(sum, "bits_per_second").filter(|bps| *bps > 0.0));
     let sent = sent.map(|(bytes, bps)| Sum { bytes, ns: ns(bytes as f64 * 8.0 / bps), bps });
@@ -210,7 +214,7 @@ fn of_one_sum(way: Way, sum: &Value, spec: &Spec) -> Result<Way, String> {
 }
 
 /// Both directions from the streams, each of which says whether this end sent on it.
-fn of_streams(end: &Value) -> Result<Vec<Way>, String> {
+fn of_streams(end: &Value) -> Result<Vec<Way>, IperfError> {
     let mut all = [true, false].map(|outbound| Way {
         outbound,
         suffix: if outbound { "" } else { SECOND },
@@ -231,10 +235,7 @@ fn of_streams(end: &Value) -> Result<Vec<Way>, String> {
         };
         let outbound = stream.get("sender").and_then(|one| one.get("sender")).and_then(Value::as_bool);
         let (Some(outbound), Some(sent), Some(received)) = (outbound, side("sender"), side("receiver")) else {
-            return Err(
-                "its sums of both directions have the same names (iperf3 before 3.10), and a stream lacks figures"
-                    .into(),
-            );
+            return Err(IperfError::Stream);
         };
         let way = &mut all[usize::from(!outbound)];
         way.sent = Some(way.sent.map_or(sent, |sum| sum.together(sent)));
@@ -242,9 +243,6 @@ fn of_streams(end: &Value) -> Result<Vec<Way>, String> {
     }
     match all.iter().all(|way| way.sent.is_some()) {
         true => Ok(all.into()),
-        false => Err(
-            "its sums of both directions have the same names (iperf3 before 3.10), and no stream is of one direction"
-                .into(),
-        ),
+        false => Err(IperfError::NoStream),
     }
 }

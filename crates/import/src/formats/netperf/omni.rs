@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use model::{Count, Pattern, RunKind, Stop};
 
 use super::{Title, unit};
+use crate::error::{ImportError, NetperfError};
 use crate::listing::{Imported, Reading, Row, unless_reported};
 use crate::text::{block, ns, number, resolution};
 
@@ -113,17 +114,16 @@ impl<'a> Omni<'a> {
         if keys.is_empty() {
             keys.extend(by_columns(with_values(&others)));
         }
-        if let Some((key, value)) = ["THROUGHPUT", "ELAPSED_TIME"]
-            .iter()
-            .find_map(|key| keys.get_key_value(*key).filter(|(_, value)| number(value).is_none()))
-        {
-            return reading.refuse(line, format!("{key} is '{value}', which is no figure"));
+        let unread = |key: &'static str| Some((key, keys.get(key).filter(|value| number(value).is_none())?));
+        if let Some((key, value)) = ["THROUGHPUT", "ELAPSED_TIME"].into_iter().find_map(unread) {
+            return reading.refuse(line, NetperfError::Figure { key, value: value.clone() });
         }
         let get = |key: &str| keys.get(key).and_then(|value| number(value));
         let rate = get("TRANSACTION_RATE");
         let throughput = get("THROUGHPUT").zip(keys.get("THROUGHPUT_UNITS").and_then(|word| unit(word)));
         let Some((throughput, units)) = throughput.or(rate.map(|rate| (rate, 1.0))) else {
-            return reading.refuse(line, "omni output without THROUGHPUT and THROUGHPUT_UNITS, or TRANSACTION_RATE");
+            let lacks = "THROUGHPUT and THROUGHPUT_UNITS, or TRANSACTION_RATE";
+            return reading.refuse(line, ImportError::Without { what: "omni output", lacks });
         };
         let mut spec = title.spec();
         let transactions = keys.get("THROUGHPUT_UNITS").map_or(rate.is_some(), |units| units.starts_with("Trans"));

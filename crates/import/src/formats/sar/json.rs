@@ -6,6 +6,7 @@ use model::Inventory;
 use serde_json::{Map, Value};
 
 use super::{DAY_S, Listing, Of, ROUNDING_PERCENT, columns, series_name, timed};
+use crate::error::{HostError, ImportError};
 use crate::json::{Shape, documents, may_have_documents};
 use crate::listing::Reading;
 use crate::text::MAX_NUMBER;
@@ -29,7 +30,7 @@ pub(super) fn read(text: &str, reading: &mut Reading) {
                     }
                 }
             }
-            Err((at, reason)) => reading.refuse(at, reason),
+            Err(refused) => reading.refused.push(refused),
         }
     }
 }
@@ -49,17 +50,17 @@ fn facts(host: &Value) -> Inventory {
 }
 
 /// The time of a reading: seconds of the day, and its interval if it is stated, as by sadf.
-fn stamp(reading: &Value) -> Result<(u64, Option<u64>), String> {
+fn stamp(reading: &Value) -> Result<(u64, Option<u64>), HostError> {
     let stamp = &reading["timestamp"];
     let clock = stamp.as_str().or_else(|| stamp["time"].as_str()).and_then(timed);
-    let (at, _) = clock.ok_or_else(|| format!("{stamp} is not a time"))?;
+    let (at, _) = clock.ok_or_else(|| HostError::Time(stamp.to_string()))?;
     Ok((at, stamp["interval"].as_u64()))
 }
 
-fn listing(host: &Value) -> Result<Listing, String> {
+fn listing(host: &Value) -> Result<Listing, ImportError> {
     let readings = host["statistics"].as_array().map_or(&[][..], Vec::as_slice);
     let times = readings.iter().map(stamp).collect::<Result<Vec<_>, _>>()?;
-    let first = times.first().ok_or("a host without statistics")?;
+    let first = times.first().ok_or(ImportError::Without { what: "a host", lacks: "statistics" })?;
     let since_first = |at: u64| (at + DAY_S - first.0) % DAY_S;
     // mpstat does not state the first interval: it is like the second.
     let interval = first.1.or_else(|| times.get(1).map(|(at, _)| since_first(*at))).unwrap_or(0);
@@ -73,7 +74,7 @@ fn listing(host: &Value) -> Result<Listing, String> {
     for (reading, (at, _)) in readings.iter().zip(&times) {
         let at = since_first(*at) + interval;
         if last.replace(at).is_some_and(|last| at <= last) {
-            return Err(format!("{} is not after the reading before it", reading["timestamp"]));
+            return Err(HostError::NotAfter(reading["timestamp"].to_string()).into());
         }
         for (name, value) in reading.as_object().into_iter().flatten() {
             listing.figures(at, name, value)?;
@@ -84,7 +85,7 @@ fn listing(host: &Value) -> Result<Listing, String> {
 
 impl Listing {
     /// Takes the figures `name` of a reading, which sadf may nest.
-    fn figures(&mut self, at: u64, name: &str, value: &Value) -> Result<(), String> {
+    fn figures(&mut self, at: u64, name: &str, value: &Value) -> Result<(), HostError> {
         let (of, key) = match name {
             "timestamp" => return Ok(()),
             "cpu-load" | "cpu-load-all" | "sum-interrupts" => (Of::Core, "cpu"),
@@ -107,14 +108,21 @@ impl Listing {
         for object in objects {
             let which = object.get(key).and_then(word).unwrap_or_default();
             if of != Of::Host && which.is_empty() {
-                return Err(format!("figures of {name} without their {key}"));
+                return Err(HostError::NoName { figures: name.to_owned(), key });
             }
             self.object(at, of, &which, key, object)?;
         }
         Ok(())
     }
 
-    fn object(&mut self, at: u64, of: Of, which: &str, key: &str, object: &Map<String, Value>) -> Result<(), String> {
+    fn object(
+        &mut self,
+        at: u64,
+        of: Of,
+        which: &str,
+        key: &str,
+        object: &Map<String, Value>,
+    ) -> Result<(), HostError> {
         let (mut values, mut percent, mut idle) = (Vec::new(), 0.0, false);
         for (name, value) in object.iter().filter(|(name, _)| *name != key) {
             let heads = [format!("%{name}"), format!("{name}/s")];
@@ -124,13 +132,17 @@ impl Listing {
                 continue;
             };
             let figure = value.as_f64().filter(|figure| (0.0..=MAX_NUMBER).contains(figure));
-            let figure = figure.ok_or_else(|| format!("{name} of {which} is {value}, which is no figure"))?;
+            let figure = figure.ok_or_else(|| HostError::Figure {
+                name: name.clone(),
+                which: which.to_owned(),
+                value: value.to_string(),
+            })?;
             (percent, idle) = (percent + figure, idle || *head == "%idle");
             values.push((series_name(of, which, series), *unit, figure * factor));
         }
         // A core that is offline has no shares.
         if of == Of::Core && idle && percent != 0.0 && (percent - 100.0).abs() > ROUNDING_PERCENT {
-            return Err(format!("the shares of the time of {which} add up to {percent:.2} %"));
+            return Err(HostError::Shares { core: Some(which.to_owned()), percent });
         }
         self.insert(at, values)
     }

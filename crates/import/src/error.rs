@@ -1,0 +1,125 @@
+//! Why a text or a part of it is not imported. Faults of several formats are here; those of one family are in a file of their own.
+
+mod contradiction;
+mod document;
+mod host;
+mod iperf;
+mod path;
+mod stream;
+
+pub use contradiction::Contradiction;
+pub use document::DocumentError;
+pub use host::HostError;
+pub use iperf::IperfError;
+pub use path::PathError;
+pub use stream::{NetperfError, NetpipeError, QperfError, QperfFault, StreamError};
+
+/// Why a text or a part of it is not imported.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImportError {
+    /// Nothing but numbers.
+    #[error("numbers alone: neither what they measure nor their unit is in the text")]
+    NumbersAlone,
+    /// No format reads it; the names of all formats.
+    #[error("the format was not recognised; supported formats: {}", .0.join(", "))]
+    UnknownFormat(Vec<&'static str>),
+    /// A format without anything to import.
+    #[error("no measurement found")]
+    Nothing,
+    /// More than is imported.
+    #[error("more than {most} {what}; the others were not imported")]
+    TooMany {
+        /// The number that is imported.
+        most: usize,
+        /// What is counted: "lines", "rows" and others.
+        what: &'static str,
+    },
+    /// The program that measured reports an error.
+    #[error("{program}'s own error: {error}")]
+    OwnError {
+        /// The program.
+        program: &'static str,
+        /// Its words.
+        error: String,
+    },
+    /// Nothing of this name, such as "bytes and no rate".
+    #[error("no {0}")]
+    Missing(&'static str),
+    /// Something that lacks what belongs to it.
+    #[error("{what} without {lacks}")]
+    Without {
+        /// What is there.
+        what: &'static str,
+        /// What is not.
+        lacks: &'static str,
+    },
+    /// A word that cannot be read as what its place in the text demands.
+    #[error("'{word}' is not {what}")]
+    Word {
+        /// As printed.
+        word: String,
+        /// What is expected: "a number", "an integer", "a size" or "a rate".
+        what: &'static str,
+    },
+    /// The same, by the name of its place.
+    #[error("{name} is not {what}")]
+    Figure {
+        /// The figure's name.
+        name: &'static str,
+        /// What is expected: "a number" or "an integer".
+        what: &'static str,
+    },
+    /// A line of another number of columns.
+    #[error("{found} columns instead of {expected}")]
+    Columns {
+        /// Those of the line.
+        found: usize,
+        /// Those that the program prints.
+        expected: usize,
+    },
+    /// A row of another number of columns than its table.
+    #[error("{found} {what}, the table has {expected}")]
+    Row {
+        /// Those of the row.
+        found: usize,
+        /// What is counted: "columns" or "numbers".
+        what: &'static str,
+        /// Those of the table.
+        expected: usize,
+    },
+    /// Figures that contradict each other.
+    #[error(transparent)]
+    Contradiction(#[from] Contradiction),
+    /// Of JSON, of runs of this program, of flent and of tables.
+    #[error(transparent)]
+    Document(#[from] DocumentError),
+    /// Of iperf 2 and iperf3.
+    #[error(transparent)]
+    Iperf(#[from] IperfError),
+    /// Of netperf.
+    #[error(transparent)]
+    Netperf(#[from] NetperfError),
+    /// Of NetPIPE.
+    #[error(transparent)]
+    Netpipe(#[from] NetpipeError),
+    /// Of a test of qperf.
+    #[error(transparent)]
+    Qperf(#[from] Box<QperfError>),
+    /// Of nttcp, nuttcp, rapid and sockperf.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+    /// Of round trips and hops.
+    #[error(transparent)]
+    Path(#[from] PathError),
+    /// Of a host's settings, interfaces and activity.
+    #[error(transparent)]
+    Host(#[from] HostError),
+}
+
+impl ImportError {
+    /// A word that is not `what`.
+    pub(crate) fn word(word: impl Into<String>, what: &'static str) -> Self {
+        Self::Word { word: word.into(), what }
+    }
+}
