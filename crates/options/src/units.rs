@@ -9,6 +9,9 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use text::units::{amount, bits_per_second, count, exact_size, plus_minus, rounded_size, seconds, three_digits};
+use text::{Said, Span, Text};
+
 use crate::ValueError;
 
 /// A number of bytes. Binary names are powers of 1024 (KiB), SI names powers of 1000 (kB).
@@ -181,16 +184,28 @@ fn quantity(text: &str, units: &[(&str, u64)]) -> Option<(u64, u128)> {
     Some((u64::try_from(value / scale).ok()?, value % scale))
 }
 
+impl Said for ByteSize {
+    fn say(&self) -> Text {
+        Span::Size(self.0).into()
+    }
+}
+
+impl Said for BitRate {
+    fn say(&self) -> Text {
+        Span::Rate(self.0 as f64).into()
+    }
+}
+
+impl Said for Nanos {
+    fn say(&self) -> Text {
+        Span::Time(self.0 as f64).into()
+    }
+}
+
 impl fmt::Display for ByteSize {
-    /// Always exact: in the largest unit that divides the size (`64 KiB`), otherwise in bytes (`131069 B`), so that a size is
-    /// distinguished from its neighbours.
+    /// To the byte.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const NAMES: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-        let exact = NAMES.iter().find(|(_, size)| self.0 >= *size && self.0.is_multiple_of(*size));
-        match exact {
-            Some((name, size)) => f.pad(&format!("{} {name}", self.0 / size)),
-            None => f.pad(&format!("{} B", self.0)),
-        }
+        f.pad(&exact_size(self.0))
     }
 }
 
@@ -212,61 +227,6 @@ impl fmt::Display for Ratio {
     }
 }
 
-/// A rate in bit/s with three significant digits and its decimal prefix.
-#[must_use]
-pub fn bits_per_second(value: f64) -> String {
-    with_prefix(value, &[(1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")])
-}
-
-/// A time in nanoseconds, with three significant digits in a suitable unit.
-#[must_use]
-pub fn seconds(ns: f64) -> String {
-    with_prefix(ns, &[(1e9, "s"), (1e6, "ms"), (1e3, "\u{b5}s"), (1.0, "ns")])
-}
-
-/// An amount of bytes with three significant digits and its decimal prefix ("4.29 GB").
-#[must_use]
-pub fn amount(bytes: f64) -> String {
-    with_prefix(bytes, &[(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")])
-}
-
-/// A count or frequency with three significant digits and a decimal prefix ("16.6 k").
-#[must_use]
-pub fn count(value: f64) -> String {
-    with_prefix(value, &[(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")]).trim_end().to_owned()
-}
-
-fn with_prefix(value: f64, units: &[(f64, &str)]) -> String {
-    // 999.6 would print as "1000" with three digits: use the next unit from there.
-    let fitting = units.iter().find(|(size, _)| value.abs() >= size * 0.9995);
-    let (size, name) = fitting.or(units.last()).copied().unwrap_or((1.0, ""));
-    format!("{} {name}", three_digits(value / size))
-}
-
-/// A half width relative to its value: `±1.2 %`. No measurement is exact: a width that rounds to nothing is `±<0.1 %`.
-#[must_use]
-pub fn plus_minus(width: f64) -> String {
-    match width * 100.0 {
-        percent if percent < 0.05 => "±<0.1 %".to_owned(),
-        percent if percent < 9.95 => format!("±{percent:.1} %"),
-        percent => format!("±{percent:.0} %"),
-    }
-}
-
-/// Three significant digits without an exponent: `0.123`, `1.23`, `12.3`, `123`, `1230`.
-#[must_use]
-pub fn three_digits(value: f64) -> String {
-    let magnitude = value.abs();
-    let decimals = match magnitude {
-        0.0 => 0,
-        m if m < 0.9995 => 3,
-        m if m < 9.995 => 2,
-        m if m < 99.95 => 1,
-        _ => 0,
-    };
-    format!("{value:.decimals$}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -281,12 +241,6 @@ mod tests {
         for text in ["", "KiB", "-1", "1 parsec", "99999999999TiB", "1e3", ".", "1.2.3"] {
             assert!(text.parse::<ByteSize>().is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn no_width_is_nothing() {
-        let widths = [0.0, 0.000_49, 0.000_51, 0.0949, 0.0996, 1.5].map(plus_minus);
-        assert_eq!(widths, ["±<0.1 %", "±<0.1 %", "±0.1 %", "±9.5 %", "±10 %", "±150 %"]);
     }
 
     #[test]

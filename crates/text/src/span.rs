@@ -1,0 +1,70 @@
+//! A part of a sentence.
+
+use std::borrow::Cow;
+
+use crate::spelling::{OptionsAs, Spelling};
+use crate::units;
+
+/// A part of a sentence.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Span {
+    /// Words as they are.
+    Words(String),
+    /// An option of `thru`.
+    Option {
+        /// Its key, such as `flows`.
+        key: String,
+        /// Its value; `None` for the option by itself.
+        value: Option<String>,
+        /// Whether a flag has its value after an equals sign.
+        equals: bool,
+    },
+    /// Something to type or to look for: a command, a setting, the word of another program.
+    Code(String),
+    /// A rate, bit/s.
+    Rate(f64),
+    /// A size to the byte.
+    Size(u64),
+    /// A time, ns.
+    Time(f64),
+}
+
+impl Span {
+    /// The option `flows 4`, `flows=4` or `flows`.
+    #[must_use]
+    pub fn option(text: &str) -> Self {
+        let end = text.find([' ', '=']).unwrap_or(text.len());
+        let (key, value) = text.split_at(end);
+        let equals = value.starts_with('=');
+        let value = Some(value.trim_start_matches([' ', '='])).filter(|value| !value.is_empty());
+        Self::Option { key: key.to_owned(), value: value.map(str::to_owned), equals }
+    }
+
+    /// Whether it is to be typed, so that a reader marks it as code.
+    #[must_use]
+    pub fn is_code(&self) -> bool {
+        matches!(self, Self::Option { .. } | Self::Code(_))
+    }
+
+    /// Its characters, without a mark for code.
+    #[must_use]
+    pub fn spelled(&self, spelling: Spelling) -> Cow<'_, str> {
+        match self {
+            Self::Words(text) | Self::Code(text) => Cow::Borrowed(text),
+            Self::Option { key, value, equals } => {
+                let between = match (spelling.options, equals) {
+                    (OptionsAs::Keys, _) => " = ",
+                    (OptionsAs::Flags, true) => "=",
+                    (OptionsAs::Flags, false) => " ",
+                };
+                let dashes = if spelling.options == OptionsAs::Flags { "--" } else { "" };
+                let value = value.iter().flat_map(|value| [between, value]);
+                Cow::Owned([dashes, key].into_iter().chain(value).collect())
+            }
+            Self::Rate(bps) => Cow::Owned(spelling.rates.rate(*bps)),
+            Self::Size(bytes) => Cow::Owned(units::exact_size(*bytes)),
+            Self::Time(ns) => Cow::Owned(units::seconds(*ns)),
+        }
+    }
+}
