@@ -3,11 +3,13 @@
 use std::error::Error;
 use std::io;
 
+use text::Said;
+
 /// An error of a library.
 type Cause = Box<dyn Error + Send + Sync>;
 
 /// Why something on a bus failed. The text names the bus, the name on it, and the remedy.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Said)]
 pub enum BusError {
     /// The text is no address of a bus, or of a host on one.
     #[error("'{text}' is not a valid bus: {what}")]

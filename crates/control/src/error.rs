@@ -1,9 +1,10 @@
 //! Why a measurement could not be started or finished.
 
 use std::io;
+use text::Said;
 
 /// A failure between hosts, with the host and the remedy.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Said)]
 #[non_exhaustive]
 pub enum ControlError {
     /// The host's name does not resolve.

@@ -2,9 +2,10 @@
 
 use std::io;
 use std::path::PathBuf;
+use text::Said;
 
 /// Why a lab cannot be made, with the remedy.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Said)]
 #[non_exhaustive]
 pub enum LabError {
     /// The process lacks a capability.

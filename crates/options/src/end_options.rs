@@ -7,10 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Program::{Iperf2, Iperf3, Netperf, Netpipe, Nttcp, Nuttcp};
+use crate::error::any;
 use crate::reader::{Field, OneOf, Reader, Whole, Within, range};
 use crate::row::{Needs, OptionRow, Topic, ValuePlace, WithPrograms};
-use crate::values::{Cores, above_zero, any, dscp, name};
-use crate::{BitRate, ByteSize, Nanos, StackRule};
+use crate::values::{Cores, above_zero, dscp, name};
+use crate::{BitRate, ByteSize, Nanos, StackRule, ValueError};
 
 /// What the ECN field of a datagram says of its sender (RFC 3168, RFC 9331).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -275,11 +276,11 @@ fn rounded_up(time: Nanos, unit_ns: u64) -> Option<u32> {
 }
 
 /// `on` or `off`, which TOML and JSON also write as `true` or `false`.
-fn on_off(text: &str) -> Result<bool, String> {
+fn on_off(text: &str) -> Result<bool, ValueError> {
     match text {
         "on" | "yes" | "1" | "true" => Ok(true),
         "off" | "no" | "0" | "false" => Ok(false),
-        _ => Err(format!("'{text}' is not on or off")),
+        _ => Err(ValueError::Switch { text: text.to_owned(), yes: "on", no: "off" }),
     }
 }
 

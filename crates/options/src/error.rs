@@ -1,7 +1,16 @@
 //! Errors in values, found before anything is measured.
 
-/// An invalid value, with the remedy.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+use std::convert::Infallible;
+use std::str::FromStr;
+
+use text::{Said, Text, say};
+use thiserror::Error;
+
+use crate::mix::MixError;
+use crate::{Engine, TestKind};
+
+/// A value that cannot be as it is, with the remedy.
+#[derive(Debug, Clone, PartialEq, Eq, Error, Said)]
 #[non_exhaustive]
 pub enum ValueError {
     /// Text that is not a quantity of that kind.
@@ -34,12 +43,196 @@ pub enum ValueError {
         /// The same number of bits.
         same: String,
     },
-    /// An impossible option or combination of options.
-    #[error("{what}: {remedy}")]
-    Spec {
-        /// The option and its value.
-        what: String,
-        /// What to write instead.
-        remedy: String,
+    /// A whole number outside its range, or no whole number.
+    #[error("'{text}' is not a whole number from {least} to {most}")]
+    Whole {
+        /// What the user wrote.
+        text: String,
+        /// The least value.
+        least: String,
+        /// The greatest value.
+        most: String,
     },
+    /// A quantity outside its range.
+    #[error("'{text}' is not between {least} and {most}")]
+    Range {
+        /// What the user wrote.
+        text: String,
+        /// The least value.
+        least: String,
+        /// The greatest value.
+        most: String,
+    },
+    /// A quantity below its minimum.
+    #[error("'{text}' is too small: the minimum is {least}")]
+    TooSmall {
+        /// What the user wrote.
+        text: String,
+        /// The minimum.
+        least: String,
+    },
+    /// Zero where there must be something.
+    #[error("'{text}' must be more than 0")]
+    Zero {
+        /// What the user wrote.
+        text: String,
+    },
+    /// A number below 0, or no number.
+    #[error("'{text}' is not a number of 0 or more")]
+    Negative {
+        /// What the user wrote.
+        text: String,
+    },
+    /// None of the words that the option takes.
+    #[error("'{text}' is not one of {}", words.join(", "))]
+    OneOf {
+        /// What the user wrote.
+        text: String,
+        /// The words.
+        words: Vec<&'static str>,
+    },
+    /// A switch that is neither on nor off.
+    #[error("'{text}' is not {yes} or {no}")]
+    Switch {
+        /// What the user wrote.
+        text: String,
+        /// What sets it.
+        yes: &'static str,
+        /// What clears it.
+        no: &'static str,
+    },
+    /// Nothing where a name is needed.
+    #[error("'{text}' is empty: {remedy}")]
+    Empty {
+        /// What the user wrote.
+        text: String,
+        /// What to write instead.
+        remedy: &'static str,
+    },
+    /// An option of both ends without any value.
+    #[error("'{text}' has no value: {remedy}")]
+    NoValue {
+        /// What the user wrote.
+        text: String,
+        /// What to write instead.
+        remedy: &'static str,
+    },
+    /// No IP address.
+    #[error("'{text}' is not an IP address, such as 192.0.2.1 or 2001:db8::1 without a port")]
+    Address {
+        /// What the user wrote.
+        text: String,
+    },
+    /// No IP address, and none with a port.
+    #[error(
+        "'{text}' is not an IP address with or without a port, such as 192.0.2.1, 192.0.2.1:7000 or [2001:db8::1]:7000"
+    )]
+    Endpoint {
+        /// What the user wrote.
+        text: String,
+    },
+    /// No DSCP.
+    #[error("'{text}' is no DSCP: write 0 to 63, or a name such as ef, af41 or cs1")]
+    Dscp {
+        /// What the user wrote.
+        text: String,
+    },
+    /// No list of cores.
+    #[error("'{text}' is not a list of cores, such as 2, 0+2+4 or 0-3")]
+    Cores {
+        /// What the user wrote.
+        text: String,
+    },
+    /// More cores than a thread's set of cores holds.
+    #[error("'{text}' has more than {most} cores")]
+    ManyCores {
+        /// What the user wrote.
+        text: String,
+        /// How many it holds.
+        most: usize,
+    },
+    /// No rate of requests.
+    #[error("'{text}' is not a rate of requests: write 1000/s, or 1Mbit for request bytes")]
+    RequestRate {
+        /// What the user wrote.
+        text: String,
+    },
+    /// Neither a rate in bits nor one of requests.
+    #[error("{0}; or 1000/s for requests per second")]
+    RequestBits(Box<Self>),
+    /// An unknown method to send.
+    #[error("unknown send method '{name}': use auto, {}", Engine::SENDS.map(|(name, _)| name).join(", "))]
+    SendMethod {
+        /// What the user wrote.
+        name: String,
+    },
+    /// An unknown method to receive.
+    #[error("unknown receive method '{name}': use {}", Engine::RECEIVES.map(|(name, _)| name).join(", "))]
+    ReceiveMethod {
+        /// What the user wrote.
+        name: String,
+    },
+    /// No setting of a host.
+    #[error("'{text}' is not a setting: write KEY=VALUE, such as dev.eth0.mtu=9000; `thru tune show` lists keys")]
+    Setting {
+        /// What the user wrote.
+        text: String,
+    },
+    /// No variable with its value.
+    #[error("'{text}' is not NAME=VALUE")]
+    Variable {
+        /// What the user wrote.
+        text: String,
+    },
+    /// A mix of datagram sizes that cannot be sent.
+    #[error(transparent)]
+    Mix(#[from] MixError),
+    /// A mix of datagram sizes where one size is meant.
+    #[error("'{text}' is a mix of datagram sizes, for `thru stream` and `thru transfer`: write a size")]
+    MixForOneSize {
+        /// What the user wrote.
+        text: String,
+    },
+    /// An unknown kind of test.
+    #[error("unknown pattern '{name}': use one of {}", TestKind::ALL.map(TestKind::name).join(", "))]
+    TestKind {
+        /// What the user wrote.
+        name: String,
+    },
+    /// An unknown program.
+    #[error("unknown program '{name}'; known programs: {}", crate::Program::ALL.map(crate::Program::name).join(", "))]
+    Program {
+        /// What the user wrote.
+        name: String,
+    },
+    /// JSON that is no value of an option.
+    #[error("write a string, a number, true or false")]
+    Json,
+}
+
+/// A spec that no transport can carry out.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[error("{}: {}", what.plain(), remedy.plain())]
+pub struct ImpossibleSpec {
+    /// The option and its value.
+    pub what: Text,
+    /// What to write instead.
+    pub remedy: Text,
+}
+
+impl Said for ImpossibleSpec {
+    fn say(&self) -> Text {
+        say!("{}: {}", self.what, self.remedy)
+    }
+}
+
+impl From<Infallible> for ValueError {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}
+
+/// A value, parsed by its type.
+pub fn any<T: FromStr<Err: Into<ValueError>>>(text: &str) -> Result<T, ValueError> {
+    text.parse().map_err(Into::into)
 }

@@ -4,14 +4,16 @@ use std::path::PathBuf;
 
 use crate::Program::{Iperf3, Netperf};
 use crate::TestKind::{Curve, Rr, Stream, Transfer};
+use crate::error::any;
 use crate::reader::{AtLeast, Field, OneOf, Whole, put, range};
 use crate::row::{Column, OptionRow, SpecValue, Topic, ValuePlace, WithPrograms};
 use crate::values::{
-    Address, BlockFlag, EngineFlag, PayloadFlag, RequestRate, SetFlag, above_zero, address, any, data_address,
-    one_block, sending_rate,
+    Address, BlockFlag, EngineFlag, PayloadFlag, RequestRate, SetFlag, above_zero, address, data_address, one_block,
+    sending_rate,
 };
 use crate::{
     BitRate, ByteSize, CaptureSpec, Direction, EndOptions, Io, Mix, Nanos, Observe, Program, Spec, Strategy, TestKind,
+    ValueError,
 };
 
 /// Makes [`TestOptions`] and the rows of a test. A line is the field that holds the option, the parser of its text, and its row.
@@ -547,22 +549,25 @@ fn named<T: serde::Serialize>(value: T) -> Option<SpecValue> {
 }
 
 /// A switch, as TOML and JSON write it.
-fn switch(text: &str) -> Result<bool, String> {
+fn switch(text: &str) -> Result<bool, ValueError> {
     match text {
         "true" | "on" => Ok(true),
         "false" | "off" => Ok(false),
-        other => Err(format!("'{other}' is not true or false")),
+        other => Err(ValueError::Switch { text: other.to_owned(), yes: "true", no: "false" }),
     }
 }
 
-fn observe(text: &str) -> Result<Observe, String> {
+fn observe(text: &str) -> Result<Observe, ValueError> {
     crate::reader::Reader::read(&OneOf(OBSERVE), if text == "false" { "off" } else { text })
 }
 
-fn sizes(text: &str) -> Result<Vec<ByteSize>, String> {
+fn sizes(text: &str) -> Result<Vec<ByteSize>, ValueError> {
     text.split(',').map(|size| one_block(size.trim())).collect()
 }
 
-fn file(text: &str) -> Result<PathBuf, String> {
-    if text.is_empty() { Err("'' is empty: write the name of a file or folder".into()) } else { Ok(text.into()) }
+fn file(text: &str) -> Result<PathBuf, ValueError> {
+    match text {
+        "" => Err(ValueError::Empty { text: String::new(), remedy: "write the name of a file or folder" }),
+        _ => Ok(text.into()),
+    }
 }

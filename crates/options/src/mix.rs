@@ -6,6 +6,8 @@ use std::str::FromStr;
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use text::Said;
+use thiserror::Error;
 
 /// Bytes around a UDP datagram's payload in an Ethernet frame: Ethernet's header and checksum (IEEE 802.3), IP (RFC 791 and RFC
 /// 8200) and UDP (RFC 768).
@@ -42,6 +44,35 @@ impl MixStep {
 /// A mix as users write it: `imix`, or the frames in their order, `imix:64*7,594*4,1518`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mix(Vec<(u64, u32)>);
+
+/// Why a text is no mix.
+#[derive(Debug, Clone, PartialEq, Eq, Error, Said)]
+pub enum MixError {
+    /// It does not begin like one.
+    #[error("'{text}' is no mix of sizes: {HOW}")]
+    NoMix {
+        /// What the user wrote.
+        text: String,
+    },
+    /// A frame that Ethernet does not carry.
+    #[error("'{part}' is no frame of {MIN_FRAME} to {MAX_FRAME} bytes: {HOW}")]
+    Frame {
+        /// The frame as the user wrote it.
+        part: String,
+    },
+    /// No number of frames, or too many.
+    #[error("'{part}' is not 1 to {} frames of a size: {HOW}", MixStep::MAX_COUNT)]
+    Count {
+        /// The frame as the user wrote it.
+        part: String,
+    },
+    /// Too many frames, or too many changes of size.
+    #[error("a sequence has at most {} frames and {} changes of size: {HOW}", MixStep::MAX_COUNT, MixStep::MAX_STEPS)]
+    TooLong,
+}
+
+/// How a mix is written.
+const HOW: &str = "write imix, or frames in their order, such as imix:64*7,594*4,1518";
 
 impl Mix {
     /// What a mix begins with.
@@ -96,27 +127,23 @@ impl fmt::Display for Mix {
 }
 
 impl FromStr for Mix {
-    type Err = String;
+    type Err = MixError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong =
-            |what: String| format!("{what}: write imix, or frames in their order, such as imix:64*7,594*4,1518");
+    fn from_str(text: &str) -> Result<Self, MixError> {
         let text = text.trim().to_ascii_lowercase();
         let list = match text.strip_prefix(Self::NAME) {
             Some("") => return Ok(Self(Self::SIMPLE.to_vec())),
             Some(rest) => rest.strip_prefix(':'),
             None => None,
         };
-        let list = list.ok_or_else(|| wrong(format!("'{text}' is no mix of sizes")))?;
+        let list = list.ok_or_else(|| MixError::NoMix { text: text.clone() })?;
         let mut steps: Vec<(u64, u32)> = Vec::new();
         for part in list.split(',') {
             let (frame, count) = part.split_once('*').unwrap_or((part, "1"));
             let frame = frame.trim().parse().ok().filter(|frame| (MIN_FRAME..=MAX_FRAME).contains(frame));
-            let frame =
-                frame.ok_or_else(|| wrong(format!("'{part}' is no frame of {MIN_FRAME} to {MAX_FRAME} bytes")))?;
+            let frame = frame.ok_or_else(|| MixError::Frame { part: part.to_owned() })?;
             let count = count.trim().parse().ok().filter(|count| (1..=MixStep::MAX_COUNT).contains(count));
-            let count =
-                count.ok_or_else(|| wrong(format!("'{part}' is not 1 to {} frames of a size", MixStep::MAX_COUNT)))?;
+            let count = count.ok_or_else(|| MixError::Count { part: part.to_owned() })?;
             // Frames of one size that follow each other are one step, however they are written.
             match steps.last_mut() {
                 Some((last, sum)) if *last == frame => *sum += count,
@@ -125,8 +152,7 @@ impl FromStr for Mix {
         }
         let all: u64 = steps.iter().map(|(_, count)| u64::from(*count)).sum();
         if steps.len() > MixStep::MAX_STEPS || all > u64::from(MixStep::MAX_COUNT) {
-            let (steps, count) = (MixStep::MAX_STEPS, MixStep::MAX_COUNT);
-            return Err(wrong(format!("a sequence has at most {count} frames and {steps} changes of size")));
+            return Err(MixError::TooLong);
         }
         Ok(Self(steps))
     }
@@ -187,7 +213,7 @@ impl SizeCount {
 mod tests {
     use super::*;
 
-    fn mix(text: &str) -> Result<Mix, String> {
+    fn mix(text: &str) -> Result<Mix, MixError> {
         text.parse()
     }
 
@@ -221,7 +247,7 @@ mod tests {
             ("imix:64*0", "'64*0' is not 1 to 1000 frames"),
             ("imix:64*600,65*600", "a sequence has at most 1000 frames"),
         ] {
-            let found = mix(text).unwrap_err();
+            let found = mix(text).unwrap_err().to_string();
             assert!(found.starts_with(said) && found.ends_with("imix:64*7,594*4,1518"), "{found}");
         }
         let changes: Vec<String> = (0..=MixStep::MAX_STEPS as u64).map(|index| (64 + index).to_string()).collect();

@@ -6,6 +6,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ValueError;
+
 /// Another program that measures networks, whose servers and clients can be measured with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -50,10 +52,11 @@ impl Program {
     ///
     /// # Errors
     /// There is none; the message lists them.
-    pub fn read(name: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|program| program.name() == name).ok_or_else(|| {
-            format!("unknown program '{name}'; known programs: {}", Self::ALL.map(Self::name).join(", "))
-        })
+    pub fn read(name: &str) -> Result<Self, ValueError> {
+        Self::ALL
+            .into_iter()
+            .find(|program| program.name() == name)
+            .ok_or_else(|| ValueError::Program { name: name.to_owned() })
     }
 }
 

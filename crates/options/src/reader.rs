@@ -4,8 +4,8 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use crate::Range;
 use crate::values::{at_least, whole, within};
+use crate::{Range, ValueError};
 
 /// A parser of a value that knows the value's range.
 pub(crate) trait Reader {
@@ -13,7 +13,7 @@ pub(crate) trait Reader {
     type Value;
 
     /// Reads a value.
-    fn read(&self, text: &str) -> Result<Self::Value, String>;
+    fn read(&self, text: &str) -> Result<Self::Value, ValueError>;
 
     /// The range.
     fn range(&self) -> Option<Range> {
@@ -21,10 +21,10 @@ pub(crate) trait Reader {
     }
 }
 
-impl<T, F: Fn(&str) -> Result<T, String>> Reader for F {
+impl<T, F: Fn(&str) -> Result<T, ValueError>> Reader for F {
     type Value = T;
 
-    fn read(&self, text: &str) -> Result<T, String> {
+    fn read(&self, text: &str) -> Result<T, ValueError> {
         self(text)
     }
 }
@@ -35,7 +35,7 @@ pub(crate) struct Whole<T>(pub(crate) RangeInclusive<T>);
 impl<T: FromStr + PartialOrd + Display + Clone + Send + Sync + 'static> Reader for Whole<T> {
     type Value = T;
 
-    fn read(&self, text: &str) -> Result<T, String> {
+    fn read(&self, text: &str) -> Result<T, ValueError> {
         whole(self.0.clone())(text)
     }
 
@@ -47,10 +47,10 @@ impl<T: FromStr + PartialOrd + Display + Clone + Send + Sync + 'static> Reader f
 /// A quantity in a range.
 pub(crate) struct Within<T>(pub(crate) RangeInclusive<T>);
 
-impl<T: FromStr<Err: Display> + PartialOrd + Display + Clone + Send + Sync + 'static> Reader for Within<T> {
+impl<T: FromStr<Err: Into<ValueError>> + PartialOrd + Display + Clone + Send + Sync + 'static> Reader for Within<T> {
     type Value = T;
 
-    fn read(&self, text: &str) -> Result<T, String> {
+    fn read(&self, text: &str) -> Result<T, ValueError> {
         within(self.0.clone())(text)
     }
 
@@ -62,10 +62,10 @@ impl<T: FromStr<Err: Display> + PartialOrd + Display + Clone + Send + Sync + 'st
 /// A quantity of this much or more.
 pub(crate) struct AtLeast<T>(pub(crate) T);
 
-impl<T: FromStr<Err: Display> + PartialOrd + Display + Clone + Send + Sync + 'static> Reader for AtLeast<T> {
+impl<T: FromStr<Err: Into<ValueError>> + PartialOrd + Display + Clone + Send + Sync + 'static> Reader for AtLeast<T> {
     type Value = T;
 
-    fn read(&self, text: &str) -> Result<T, String> {
+    fn read(&self, text: &str) -> Result<T, ValueError> {
         at_least(self.0.clone())(text)
     }
 
@@ -80,10 +80,12 @@ pub(crate) struct OneOf<T: 'static>(pub(crate) &'static [(&'static str, T)]);
 impl<T: Copy> Reader for OneOf<T> {
     type Value = T;
 
-    fn read(&self, text: &str) -> Result<T, String> {
-        let names = || self.0.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    fn read(&self, text: &str) -> Result<T, ValueError> {
         let found = self.0.iter().find(|(name, _)| *name == text);
-        found.map(|(_, value)| *value).ok_or_else(|| format!("'{text}' is not one of {}", names()))
+        found.map(|(_, value)| *value).ok_or_else(|| {
+            let words = self.0.iter().map(|(name, _)| *name).collect();
+            ValueError::OneOf { text: text.to_owned(), words }
+        })
     }
 }
 
@@ -142,7 +144,11 @@ impl<T> Field for Vec<T> {
 }
 
 /// Reads a value into its field.
-pub(crate) fn put<F: Field, R: Reader<Value = F::Value>>(field: &mut F, reader: &R, text: &str) -> Result<(), String> {
+pub(crate) fn put<F: Field, R: Reader<Value = F::Value>>(
+    field: &mut F,
+    reader: &R,
+    text: &str,
+) -> Result<(), ValueError> {
     field.put(reader.read(text)?);
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! A row of the table of options: all that is known of an option.
 
-use crate::{EndOptions, Program, Spec, TestKind, TestOptions, TransportFacts};
+use crate::{EndOptions, Program, Spec, TestKind, TestOptions, TransportFacts, ValueError};
 
 /// An option of a measurement. Flags, the keys of plans and groups, the form of the page, columns, the tables of the manual and what is
 /// refused all follow from its row.
@@ -85,14 +85,14 @@ pub enum ValuePlace {
     /// The test has it.
     Test {
         /// Parses it.
-        set: fn(&mut TestOptions, &str) -> Result<(), String>,
+        set: fn(&mut TestOptions, &str) -> Result<(), ValueError>,
         /// Whether it was given.
         is_given: fn(&TestOptions) -> bool,
     },
     /// Each end has its own.
     End {
         /// Parses it, or removes it.
-        set: fn(&mut EndOptions, Option<&str>) -> Result<(), String>,
+        set: fn(&mut EndOptions, Option<&str>) -> Result<(), ValueError>,
         /// Whether an end has one.
         is_set: fn(&EndOptions) -> bool,
     },

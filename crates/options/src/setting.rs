@@ -43,10 +43,7 @@ impl FromStr for Setting {
             Some((key, value)) if !key.trim().is_empty() => {
                 Ok(Self { key: key.trim().to_owned(), value: value.trim().to_owned() })
             }
-            _ => Err(ValueError::Spec {
-                what: format!("'{text}' is not a setting"),
-                remedy: "write KEY=VALUE, such as dev.eth0.mtu=9000; `thru tune show` lists keys".into(),
-            }),
+            _ => Err(ValueError::Setting { text: text.to_owned() }),
         }
     }
 }

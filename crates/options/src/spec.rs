@@ -7,11 +7,13 @@ mod facts;
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use text::{Text, say};
 
 pub use self::choices::{Direction, Family, Io, Role, Stop, Strategy};
+use crate::error::ImpossibleSpec;
 use crate::{
     ByteSize, CaptureSpec, EndOptions, Engine, HostSettings, Mix, MixStep, Observe, Pattern, Payload, Program,
-    TransportFacts, TransportName, ValueError,
+    TransportFacts, TransportName,
 };
 
 /// Ten readings a second.
@@ -333,107 +335,120 @@ impl Spec {
     }
 
     /// Refuses values that are impossible for any transport; the engine adds its own limits.
-    pub fn check(&self) -> Result<(), ValueError> {
-        let refuse = |what: String, remedy: &str| Err(ValueError::Spec { what, remedy: remedy.into() });
+    pub fn check(&self) -> Result<(), ImpossibleSpec> {
+        let refuse = |what: Text, remedy: Text| Err(ImpossibleSpec { what, remedy });
         if self.block == 0 || self.reply == Some(0) {
-            return refuse("a block of 0 bytes has no payload".into(), "use `block 1` or more");
+            return refuse(say!("a block of 0 bytes has no payload"), say!("use `--block 1` or more"));
         }
         if self.block > Self::MAX_BLOCK || self.reply_bytes() > Self::MAX_BLOCK {
             return refuse(
-                format!("a block of {} bytes exceeds the limit", self.block.max(self.reply_bytes())),
-                "use at most 1GiB",
+                say!("a block of {} bytes exceeds the limit", self.block.max(self.reply_bytes())),
+                say!("use at most 1GiB"),
             );
         }
         self.check_mix()?;
         if self.flows == 0 || self.flows > Self::MAX_FLOWS {
-            return refuse(format!("`flows {}`", self.flows), "use 1 to 16384 flows");
+            return refuse(say!("`--flows {}`", self.flows), say!("use 1 to 16384 flows"));
         }
         if self.processes == 0 || self.processes > self.flows {
             return refuse(
-                format!("`processes {}` for {} flows", self.processes, self.flows),
-                "use between 1 and the number of flows",
+                say!("`--processes {}` for {} flows", self.processes, self.flows),
+                say!("use between 1 and the number of flows"),
             );
         }
         if self.threads == Some(0) {
-            return refuse("`threads 0`".into(), "use at least one thread");
+            return refuse(say!("`--threads 0`"), say!("use at least one thread"));
         }
         if self.rate_bps == Some(0) {
-            return refuse("`rate 0` would send nothing".into(), "leave `rate` out for no limit");
+            return refuse(say!("`--rate 0` would send nothing"), say!("leave `--rate` out for no limit"));
         }
         if [&self.near, &self.far].iter().any(|end| end.drain_bps == Some(0)) {
-            return refuse("`drain 0` would read nothing".into(), "leave `drain` out for no limit");
+            return refuse(say!("`--drain 0` would read nothing"), say!("leave `--drain` out for no limit"));
         }
         if self.no_loss && (self.rate_bps.is_some() || !matches!(self.stop, Stop::TimeNs(_))) {
-            return refuse("`find-no-loss` with a rate or a count".into(), "use `find-no-loss` with `time` only");
+            return refuse(
+                say!("`--find-no-loss` with a rate or a count"),
+                say!("use `--find-no-loss` with `--time` only"),
+            );
         }
         if self.probe.is_some() && !(self.pattern == Pattern::Stream && matches!(self.stop, Stop::TimeNs(_))) {
-            return refuse("`probe` needs a stream that ends by time".into(), "use it with `thru stream` and `time`");
+            return refuse(
+                say!("`--probe` needs a stream that ends by time"),
+                say!("use it with `thru stream` and `--time`"),
+            );
         }
         if self.probe.is_some_and(|rate| rate == 0 || rate > Self::MAX_PROBES) {
-            return refuse(format!("`probe={}`", self.probe.unwrap_or(0)), "use 1 to 10000 round trips a second");
+            return refuse(say!("`--probe={}`", self.probe.unwrap_or(0)), say!("use 1 to 10000 round trips a second"));
         }
         if self.responsiveness && self.pattern != Pattern::Crr {
             if self.probe.is_none() || self.rate_bps.is_some() || self.no_loss || self.warmup_ns > 0 {
                 return refuse(
-                    "`responsiveness` with a rate, a search or a warm-up".into(),
-                    "use it without `rate`, `find-no-loss` and `warmup`: its load takes what the path carries",
+                    say!("`--responsiveness` with a rate, a search or a warm-up"),
+                    say!(
+                        "use it without `--rate`, `--find-no-loss` and `--warmup`: its load takes what the path carries"
+                    ),
                 );
             }
             if !matches!(self.stop, Stop::TimeNs(ns) if ns >= u64::from(self.flows) * Self::RAMP_NS) {
-                let what = format!("`responsiveness` with {} flows, which start 1 s apart", self.flows);
-                return refuse(what, "use `time` with a second for each flow, or fewer `flows`");
+                let what = say!("`--responsiveness` with {} flows, which start 1 s apart", self.flows);
+                return refuse(what, say!("use `--time` with a second for each flow, or fewer `--flows`"));
             }
             if self.interval_ns > Self::RAMP_NS / 2 {
-                return refuse("`responsiveness` with a long `interval`".into(), "use `interval` 500ms or less");
+                return refuse(
+                    say!("`--responsiveness` with a long `--interval`"),
+                    say!("use `--interval` 500ms or less"),
+                );
             }
         }
         if let Some(outstanding) = self.outstanding.filter(|most| !(1..=Self::PROBES_OUTSTANDING).contains(most)) {
-            return refuse(format!("{outstanding} requests at a time"), "use 1 to 8 on a connection");
+            return refuse(say!("{outstanding} requests at a time"), say!("use 1 to 8 on a connection"));
         }
         if self.observe_interval_ns < Self::MIN_OBSERVE_INTERVAL_NS {
             return refuse(
-                format!("`observe-interval` of {} ns", self.observe_interval_ns),
-                "use 10ms or more, because each reading takes time, or `observe counters` for none during a trial",
+                say!("`--observe-interval` of {} ns", self.observe_interval_ns),
+                say!(
+                    "use 10ms or more, because each reading takes time, or `--observe counters` for none during a trial"
+                ),
             );
         }
         if !self.is_point() && self.interval_ns < Self::MIN_INTERVAL_NS {
             return refuse(
-                format!("`interval` of {} ns", self.interval_ns),
-                "use 1ms or more, because more entries would disturb the measurement",
+                say!("`--interval` of {} ns", self.interval_ns),
+                say!("use 1ms or more, because more entries would disturb the measurement"),
             );
         }
         if self.stall_ns < Self::MIN_STALL_NS {
             return refuse(
-                format!("`stall` of {} ns", self.stall_ns),
-                "use 10ms or more, because any trial can pause for a shorter time",
+                say!("`--stall` of {} ns", self.stall_ns),
+                say!("use 10ms or more, because any trial can pause for a shorter time"),
             );
         }
         if let Some(dscp) = [self.near.dscp, self.far.dscp].into_iter().flatten().find(|dscp| *dscp > 63) {
-            return refuse(format!("DSCP {dscp}"), "use 0 to 63");
+            return refuse(say!("DSCP {dscp}"), say!("use 0 to 63"));
         }
         let snaplens = CaptureSpec::SNAPLEN_MIN..=CaptureSpec::SNAPLEN_MAX;
         if let Some(capture) = self.capture.as_ref().filter(|capture| !snaplens.contains(&capture.snaplen)) {
-            return refuse(format!("`snaplen {}`", capture.snaplen), "use 80 to 65535 bytes");
+            return refuse(say!("`--snaplen {}`", capture.snaplen), say!("use 80 to 65535 bytes"));
         }
         if let Some(fault) = self.payload.as_ref().and_then(Payload::fault) {
-            return refuse(fault.to_owned(), "use `payload random`, zeros, pattern, or a file of at most 64 KiB");
+            return refuse(fault.into(), say!("use `--payload random`, zeros, pattern, or a file of at most 64 KiB"));
         }
         match self.stop {
             Stop::TimeNs(ns) | Stop::AboutNs(ns) if ns < 1_000_000 => {
-                refuse(format!("a trial of {ns} ns"), "use `time 1ms` or more")
+                refuse(say!("a trial of {ns} ns"), say!("use `--time 1ms` or more"))
             }
             Stop::TimeNs(ns) if self.warmup_ns >= ns => {
-                refuse("the warm-up is as long as the trial".into(), "make `time` longer than `warmup`")
+                refuse(say!("the warm-up is as long as the trial"), say!("make `--time` longer than `--warmup`"))
             }
             Stop::Bytes(0) | Stop::Blocks(0) | Stop::Transactions(0) => {
-                refuse("a trial without payload".into(), "use at least one byte, block or transaction")
+                refuse(say!("a trial without payload"), say!("use at least one byte, block or transaction"))
             }
             _ => Ok(()),
         }
     }
 
     /// Refuses a mix that is none of [`Mix`], or that does not agree with the block.
-    fn check_mix(&self) -> Result<(), ValueError> {
+    fn check_mix(&self) -> Result<(), ImpossibleSpec> {
         let largest = self.mix.iter().map(|step| step.payload_bytes).max();
         let count = self.mix.iter().map(|step| u64::from(step.count)).sum::<u64>();
         let wrong = self.mix.len() > MixStep::MAX_STEPS
@@ -441,8 +456,8 @@ impl Spec {
             || self.mix.iter().any(|step| step.count == 0 || step.payload_bytes < MixStep::MIN_PAYLOAD)
             || largest.is_some_and(|largest| largest != self.block);
         if wrong {
-            let what = format!("a mix of {} sizes and {count} datagrams for a block of {}", self.mix.len(), self.block);
-            return Err(ValueError::Spec { what, remedy: "use `block imix`".into() });
+            let what = say!("a mix of {} sizes and {count} datagrams for a block of {}", self.mix.len(), self.block);
+            return Err(ImpossibleSpec { what, remedy: say!("use `--block imix`") });
         }
         Ok(())
     }

@@ -5,9 +5,8 @@ use serde_json::{Map, Value};
 use crate::end_options::END_ROWS;
 use crate::given::TEST_ROWS;
 use crate::row::ValuePlace;
-use crate::unknown::unknown;
 use crate::values::ends;
-use crate::{EndOptions, Family, OptionError, OptionRow, Program, Role, Spec, TestKind, TestOptions};
+use crate::{EndOptions, Family, OptionError, OptionRow, Program, Role, Spec, TestKind, TestOptions, ValueError};
 
 /// Every row.
 pub fn rows() -> impl Iterator<Item = &'static OptionRow> {
@@ -67,11 +66,11 @@ impl TestOptions {
         let (end, name) = split(key);
         let Some(row) = row(name, self.test) else {
             let known: Vec<&str> = rows_of(self.test).map(|row| row.key).collect();
-            return Err(OptionError::of_key(key, unknown(name, &known, &format!("thru {}", self.test.name()))));
+            return Err(OptionError::unknown(key, name, known, self.test));
         };
         self.put(row, end, value).map_err(|wrong| match wrong {
-            Wrong::End(end) => OptionError::of_key(key, for_both(name, end)),
-            Wrong::Value(what) => OptionError::of_value(key, value, what),
+            Wrong::End(end) => OptionError::ForBothEnds { key: key.to_owned(), name: name.to_owned(), end },
+            Wrong::Value(error) => OptionError::of_value(key, value, error),
         })
     }
 
@@ -84,16 +83,19 @@ impl TestOptions {
     }
 
     /// Sets an option of one end, or of both: `V`, or `LOCAL,REMOTE`, of which one may be missing.
-    fn put_at_ends(&mut self, set: SetAtEnd, end: Option<Role>, value: &str) -> Result<(), String> {
+    fn put_at_ends(&mut self, set: SetAtEnd, end: Option<Role>, value: &str) -> Result<(), ValueError> {
         let given = |text: &str| Some(text.trim()).filter(|text| !text.is_empty()).map(str::to_owned);
         let (near, far) = match (end, ends(value)) {
             (None, Some((near, far))) => (given(near), given(far)),
             _ => (given(value), given(value)),
         };
         match end {
-            Some(_) if near.is_none() => return Err("'' has no value: write one, or omit the key".into()),
+            Some(_) if near.is_none() => {
+                return Err(ValueError::NoValue { text: String::new(), remedy: "write one, or omit the key" });
+            }
             None if near.is_none() && far.is_none() => {
-                return Err(format!("'{value}' has no value: write one for both ends, or LOCAL,REMOTE"));
+                let remedy = "write one for both ends, or LOCAL,REMOTE";
+                return Err(ValueError::NoValue { text: value.to_owned(), remedy });
             }
             _ => {}
         }
@@ -114,7 +116,7 @@ impl TestOptions {
         let mut test = TestKind::default();
         if let Some(value) = object.get(TestKind::KEY) {
             let name = scalar(TestKind::KEY, value)?;
-            test = TestKind::read(&name).map_err(|what| OptionError::of_value(TestKind::KEY, &name, what))?;
+            test = TestKind::read(&name).map_err(|error| OptionError::of_value(TestKind::KEY, &name, error))?;
         }
         let mut options = Self::new(test);
         let mut of_ends = Vec::new();
@@ -147,23 +149,14 @@ impl TestOptions {
     }
 }
 
-type SetAtEnd = fn(&mut EndOptions, Option<&str>) -> Result<(), String>;
+type SetAtEnd = fn(&mut EndOptions, Option<&str>) -> Result<(), ValueError>;
 
 /// Why an option was not set.
 enum Wrong {
     /// It has one value for both ends.
     End(Role),
     /// It does not take the value.
-    Value(String),
-}
-
-/// The error for an end of an option that has one value for both.
-fn for_both(name: &str, end: Role) -> String {
-    let end = match end {
-        Role::Active => "near",
-        Role::Passive => "far",
-    };
-    format!("'{name}' applies to both ends: omit the {end}. prefix")
+    Value(ValueError),
 }
 
 fn scalar(key: &str, value: &Value) -> Result<String, OptionError> {
@@ -171,10 +164,7 @@ fn scalar(key: &str, value: &Value) -> Result<String, OptionError> {
         Value::String(text) => Ok(text.clone()),
         Value::Number(number) => Ok(number.to_string()),
         Value::Bool(switch) => Ok(switch.to_string()),
-        other => {
-            let what = "write a string, a number, true or false".into();
-            Err(OptionError::of_value(key, &other.to_string(), what))
-        }
+        other => Err(OptionError::of_value(key, &other.to_string(), ValueError::Json)),
     }
 }
 
@@ -193,6 +183,6 @@ mod tests {
         assert_eq!(set("reverse", "7"), "reverse: '7' is not true or false");
         assert_eq!(set("wait", "x"), "wait: 'x' is not one of auto, blocking, epoll, uring");
         let wrong = TestOptions::new(TestKind::Stream).set("rate", "0").unwrap_err();
-        assert_eq!(wrong, OptionError::of_value("rate", "0", "'0' must be more than 0".into()));
+        assert_eq!(wrong, OptionError::of_value("rate", "0", ValueError::Zero { text: "0".into() }));
     }
 }

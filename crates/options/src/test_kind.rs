@@ -1,5 +1,7 @@
 //! The kinds of tests, each with a command of its name.
 
+use crate::ValueError;
+
 /// What a test measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum TestKind {
@@ -35,10 +37,10 @@ impl TestKind {
     ///
     /// # Errors
     /// There is none; the message lists them.
-    pub fn read(name: &str) -> Result<Self, String> {
+    pub fn read(name: &str) -> Result<Self, ValueError> {
         Self::ALL
             .into_iter()
             .find(|kind| kind.name() == name)
-            .ok_or_else(|| format!("unknown pattern '{name}': use one of {}", Self::ALL.map(Self::name).join(", ")))
+            .ok_or_else(|| ValueError::TestKind { name: name.to_owned() })
     }
 }

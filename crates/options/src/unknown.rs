@@ -4,8 +4,9 @@
 const NEAR: usize = 3;
 
 /// The error for an unknown name.
-pub fn unknown(name: &str, known: &[&str], of: &str) -> String {
-    match closest(name, known) {
+pub fn unknown(name: &str, known: &[impl AsRef<str>], of: &str) -> String {
+    let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
+    match closest(name, &known) {
         Some(near) => format!("{of} has no '{name}'; did you mean '{near}'?"),
         None => format!("{of} has no '{name}'; it has {}", known.join(", ")),
     }

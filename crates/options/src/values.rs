@@ -6,17 +6,13 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use crate::error::any;
 use crate::{BitRate, ByteSize, Engine, Mix, Payload, PayloadKind, Setting, ValueError};
 
 /// A parser of a value, as clap takes it.
-pub trait Value<T>: Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {}
+pub trait Value<T>: Fn(&str) -> Result<T, ValueError> + Clone + Send + Sync + 'static {}
 
-impl<T, F: Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static> Value<T> for F {}
-
-/// A value, parsed by its type.
-pub fn any<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|error: T::Err| error.to_string())
-}
+impl<T, F: Fn(&str) -> Result<T, ValueError> + Clone + Send + Sync + 'static> Value<T> for F {}
 
 /// The size of blocks, or a mix of datagram sizes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,19 +24,17 @@ pub enum BlockFlag {
 }
 
 impl FromStr for BlockFlag {
-    type Err = String;
+    type Err = ValueError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        if Mix::is_named(text) { text.parse().map(Self::Mix) } else { above_zero::<ByteSize>(text).map(Self::One) }
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        if Mix::is_named(text) { any(text).map(Self::Mix) } else { above_zero::<ByteSize>(text).map(Self::One) }
     }
 }
 
 /// One size of blocks, where a mix has no meaning.
-pub fn one_block(text: &str) -> Result<ByteSize, String> {
+pub fn one_block(text: &str) -> Result<ByteSize, ValueError> {
     if Mix::is_named(text) {
-        return Err(format!(
-            "'{text}' is a mix of datagram sizes, for `thru stream` and `thru transfer`: write a size"
-        ));
+        return Err(ValueError::MixForOneSize { text: text.to_owned() });
     }
     above_zero(text)
 }
@@ -52,12 +46,16 @@ where
 {
     move |text: &str| match text.trim().parse::<T>() {
         Ok(number) if range.contains(&number) => Ok(number),
-        _ => Err(format!("'{text}' is not a whole number from {} to {}", range.start(), range.end())),
+        _ => Err(ValueError::Whole {
+            text: text.to_owned(),
+            least: range.start().to_string(),
+            most: range.end().to_string(),
+        }),
     }
 }
 
 /// A DSCP: a number from 0 to 63, or its name in the IANA registry (RFC 2474, 2597, 3246, 5865, 8622): `ef`, `af41`, `cs1`, `va`, `le`.
-pub fn dscp(text: &str) -> Result<u8, String> {
+pub fn dscp(text: &str) -> Result<u8, ValueError> {
     let name = text.trim().to_ascii_lowercase();
     let digit = |text: &str, most: u8| text.parse::<u8>().ok().filter(|digit| text.len() == 1 && *digit <= most);
     let class = |class: &str| {
@@ -76,53 +74,55 @@ pub fn dscp(text: &str) -> Result<u8, String> {
             .or_else(|| name.strip_prefix("cs").and_then(|one| Some(8 * digit(one, 7)?))),
     };
     let number = || text.trim().parse().ok().filter(|number| *number <= 63);
-    named
-        .or_else(number)
-        .ok_or_else(|| format!("'{text}' is no DSCP: write 0 to 63, or a name such as ef, af41 or cs1"))
+    named.or_else(number).ok_or_else(|| ValueError::Dscp { text: text.to_owned() })
 }
 
 /// A quantity in a range.
 pub fn within<T>(range: RangeInclusive<T>) -> impl Value<T>
 where
-    T: FromStr<Err: Display> + PartialOrd + Display + Clone + Send + Sync + 'static,
+    T: FromStr<Err: Into<ValueError>> + PartialOrd + Display + Clone + Send + Sync + 'static,
 {
     move |text: &str| match any::<T>(text)? {
         value if range.contains(&value) => Ok(value),
-        _ => Err(format!("'{text}' is not between {} and {}", range.start(), range.end())),
+        _ => Err(ValueError::Range {
+            text: text.to_owned(),
+            least: range.start().to_string(),
+            most: range.end().to_string(),
+        }),
     }
 }
 
 /// A quantity of `least` or more.
 pub fn at_least<T>(least: T) -> impl Value<T>
 where
-    T: FromStr<Err: Display> + PartialOrd + Display + Clone + Send + Sync + 'static,
+    T: FromStr<Err: Into<ValueError>> + PartialOrd + Display + Clone + Send + Sync + 'static,
 {
     move |text: &str| match any::<T>(text)? {
         value if value >= least => Ok(value),
-        _ => Err(format!("'{text}' is too small: the minimum is {least}")),
+        _ => Err(ValueError::TooSmall { text: text.to_owned(), least: least.to_string() }),
     }
 }
 
 /// A quantity that is not 0.
-pub fn above_zero<T: FromStr<Err: Display> + PartialOrd + Default>(text: &str) -> Result<T, String> {
+pub fn above_zero<T: FromStr<Err: Into<ValueError>> + PartialOrd + Default>(text: &str) -> Result<T, ValueError> {
     match any::<T>(text)? {
         value if value > T::default() => Ok(value),
-        _ => Err(format!("'{text}' must be more than 0")),
+        _ => Err(ValueError::Zero { text: text.to_owned() }),
     }
 }
 
 /// A number of 0 or more, with or without a fraction.
-pub fn not_negative(text: &str) -> Result<f64, String> {
+pub fn not_negative(text: &str) -> Result<f64, ValueError> {
     match text.trim().parse::<f64>() {
         Ok(number) if number >= 0.0 && number.is_finite() => Ok(number),
-        _ => Err(format!("'{text}' is not a number of 0 or more")),
+        _ => Err(ValueError::Negative { text: text.to_owned() }),
     }
 }
 
 /// The name of a run or of a device: not empty.
-pub fn name(text: &str) -> Result<String, String> {
+pub fn name(text: &str) -> Result<String, ValueError> {
     match text.trim() {
-        "" => Err(format!("'{text}' is empty: write a name, or omit it")),
+        "" => Err(ValueError::Empty { text: text.to_owned(), remedy: "write a name, or omit it" }),
         _ => Ok(text.to_owned()),
     }
 }
@@ -140,22 +140,18 @@ pub struct Address {
 }
 
 /// An address without a port.
-pub fn address(text: &str) -> Result<Address, String> {
+pub fn address(text: &str) -> Result<Address, ValueError> {
     let text = text.trim();
     let bare = !text.contains(['[', ']']);
     endpoint(text)
         .filter(|address| bare && address.port == 0)
-        .ok_or_else(|| format!("'{text}' is not an IP address, such as 192.0.2.1 or 2001:db8::1 without a port"))
+        .ok_or_else(|| ValueError::Address { text: text.to_owned() })
 }
 
 /// An address with or without a port.
-pub fn data_address(text: &str) -> Result<Address, String> {
+pub fn data_address(text: &str) -> Result<Address, ValueError> {
     let text = text.trim();
-    endpoint(text).ok_or_else(|| {
-        format!(
-            "'{text}' is not an IP address with or without a port, such as 192.0.2.1, 192.0.2.1:7000 or [2001:db8::1]:7000"
-        )
-    })
+    endpoint(text).ok_or_else(|| ValueError::Endpoint { text: text.to_owned() })
 }
 
 fn endpoint(text: &str) -> Option<Address> {
@@ -206,10 +202,9 @@ impl Cores {
 }
 
 impl FromStr for Cores {
-    type Err = String;
+    type Err = ValueError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is not a list of cores, such as 2, 0+2+4 or 0-3");
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         let mut cores = Vec::new();
         for part in text.split('+') {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -217,11 +212,11 @@ impl FromStr for Cores {
             match (first, last) {
                 (Ok(first), Ok(last)) if first <= last => {
                     if (last - first) as usize >= Self::MOST - cores.len() {
-                        return Err(format!("'{text}' has more than {} cores", Self::MOST));
+                        return Err(ValueError::ManyCores { text: text.to_owned(), most: Self::MOST });
                     }
                     cores.extend(first..=last);
                 }
-                _ => return Err(wrong()),
+                _ => return Err(ValueError::Cores { text: text.to_owned() }),
             }
         }
         Ok(Self(cores))
@@ -248,16 +243,13 @@ impl RequestRate {
 }
 
 impl FromStr for RequestRate {
-    type Err = String;
+    type Err = ValueError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         match text.strip_suffix("/s").map(str::parse::<f64>) {
             Some(Ok(count)) if count > 0.0 && count.is_finite() => Ok(Self::PerSecond(count)),
-            Some(Ok(_)) => Err(format!("'{text}' is not a rate of requests: write 1000/s, or 1Mbit for request bytes")),
-            _ => text
-                .parse()
-                .map(Self::Bits)
-                .map_err(|error: ValueError| format!("{error}; or 1000/s for requests per second")),
+            Some(Ok(_)) => Err(ValueError::RequestRate { text: text.to_owned() }),
+            _ => text.parse().map(Self::Bits).map_err(|error| ValueError::RequestBits(Box::new(error))),
         }
     }
 }
@@ -266,7 +258,7 @@ impl FromStr for RequestRate {
 pub const NO_LIMIT: BitRate = BitRate(u64::MAX);
 
 /// The rate of a stream: more than zero, or `max` for [`NO_LIMIT`].
-pub fn sending_rate(text: &str) -> Result<BitRate, String> {
+pub fn sending_rate(text: &str) -> Result<BitRate, ValueError> {
     if text == "max" { Ok(NO_LIMIT) } else { above_zero(text) }
 }
 
@@ -280,14 +272,17 @@ pub enum PayloadFlag {
 }
 
 impl FromStr for PayloadFlag {
-    type Err = String;
+    type Err = ValueError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         let kind = Payload::KINDS.iter().find(|(name, _)| *name == text);
         match (kind, text.is_empty()) {
             (Some((_, kind)), _) => Ok(Self::Kind(*kind)),
             (None, false) => Ok(Self::File(text.into())),
-            (None, true) => Err("'' is empty: write random, zeros, pattern, or the name of a file".into()),
+            (None, true) => {
+                let remedy = "write random, zeros, pattern, or the name of a file";
+                Err(ValueError::Empty { text: String::new(), remedy })
+            }
         }
     }
 }
@@ -297,22 +292,23 @@ impl FromStr for PayloadFlag {
 pub struct EngineFlag(pub Engine);
 
 impl FromStr for EngineFlag {
-    type Err = String;
+    type Err = ValueError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let names = |methods: &[&str]| methods.join(", ");
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         if text == "auto" {
             return Ok(Self(Engine { auto: true, ..Engine::default() }));
         }
         let (send, receive) = text.split_once(',').map_or((text, None), |(send, receive)| (send, Some(receive)));
-        let (_, send) = Engine::SENDS.iter().find(|(name, _)| *name == send).ok_or_else(|| {
-            format!("unknown send method '{send}': use auto, {}", names(&Engine::SENDS.map(|(name, _)| name)))
-        })?;
+        let (_, send) = Engine::SENDS
+            .iter()
+            .find(|(name, _)| *name == send)
+            .ok_or_else(|| ValueError::SendMethod { name: send.to_owned() })?;
         let mut engine = Engine::sending(*send);
         if let Some(receive) = receive {
-            let (_, method) = Engine::RECEIVES.iter().find(|(name, _)| *name == receive).ok_or_else(|| {
-                format!("unknown receive method '{receive}': use {}", names(&Engine::RECEIVES.map(|(name, _)| name)))
-            })?;
+            let (_, method) = Engine::RECEIVES
+                .iter()
+                .find(|(name, _)| *name == receive)
+                .ok_or_else(|| ValueError::ReceiveMethod { name: receive.to_owned() })?;
             engine.receive = *method;
         }
         Ok(Self(engine))
@@ -331,24 +327,23 @@ pub struct SetFlag {
 }
 
 impl FromStr for SetFlag {
-    type Err = String;
+    type Err = ValueError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         let (near, far, rest) = match (text.strip_prefix("near:"), text.strip_prefix("far:")) {
             (Some(rest), _) => (true, false, rest),
             (_, Some(rest)) => (false, true, rest),
             _ => (true, true, text),
         };
-        let setting: Setting = rest.parse().map_err(|error: ValueError| error.to_string())?;
-        Ok(Self { near, far, setting })
+        Ok(Self { near, far, setting: rest.parse()? })
     }
 }
 
 /// NAME=VALUE, the value of a variable of a plan or a topology.
-pub fn variable(text: &str) -> Result<(String, String), String> {
+pub fn variable(text: &str) -> Result<(String, String), ValueError> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err(format!("'{text}' is not NAME=VALUE")),
+        _ => Err(ValueError::Variable { text: text.to_owned() }),
     }
 }
 
@@ -365,8 +360,7 @@ mod tests {
         assert_eq!(address("::"), of("::", None));
         assert_eq!(address("fe80::1%lo"), of("fe80::1", Some("lo")));
         for text in ["", "b", "192.0.2.1:7000", "[::1]", "[fe80::1%lo]:7000", "fe80::1%"] {
-            let expected = format!("'{text}' is not an IP address, such as 192.0.2.1 or 2001:db8::1 without a port");
-            assert_eq!(address(text), Err(expected));
+            assert_eq!(address(text), Err(ValueError::Address { text: text.into() }));
         }
     }
 
@@ -420,7 +414,7 @@ mod tests {
             assert_eq!(dscp(text), Ok(number), "{text}");
         }
         for wrong in ["64", "-1", "", "af", "af51", "af14", "af40", "cs8", "cs", "cs11", "x"] {
-            assert!(dscp(wrong).is_err_and(|error| error.contains("write 0 to 63")), "{wrong}");
+            assert!(dscp(wrong).is_err_and(|error| error.to_string().contains("write 0 to 63")), "{wrong}");
         }
     }
 
@@ -428,15 +422,17 @@ mod tests {
     fn an_error_about_a_range_names_the_range() {
         assert_eq!(whole(1..=5_u8)("5"), Ok(5));
         for wrong in ["0", "6", "-1", "1.5", "", "99999999999999999999"] {
-            assert_eq!(whole(1..=5_u8)(wrong), Err(format!("'{wrong}' is not a whole number from 1 to 5")));
+            let error = whole(1..=5_u8)(wrong).unwrap_err();
+            assert_eq!(error.to_string(), format!("'{wrong}' is not a whole number from 1 to 5"));
         }
         let ms = at_least(Nanos(1_000_000));
+        let said = |text: &str| ms(text).unwrap_err().to_string();
         assert_eq!(
-            (ms("1ms"), ms("1us")),
-            (Ok(Nanos(1_000_000)), Err("'1us' is too small: the minimum is 1.00 ms".into()))
+            (ms("1ms"), said("1us")),
+            (Ok(Nanos(1_000_000)), "'1us' is too small: the minimum is 1.00 ms".into())
         );
-        assert!(ms("-1").is_err_and(|error| error.starts_with("'-1' is not a time: write ")));
-        assert_eq!(above_zero::<BitRate>("0"), Err("'0' must be more than 0".into()));
+        assert!(said("-1").starts_with("'-1' is not a time: write "));
+        assert_eq!(above_zero::<BitRate>("0"), Err(ValueError::Zero { text: "0".into() }));
         assert_eq!(
             (not_negative("0.5"), not_negative("-1").is_err(), not_negative("inf").is_err()),
             (Ok(0.5), true, true)
@@ -459,7 +455,7 @@ mod tests {
         assert!("3-1".parse::<Cores>().is_err());
         assert_eq!("0-1023".parse::<Cores>().unwrap().0.len(), 1_024);
         for long in ["0-1024", "0-511+0-511+7", "0-4294967295"] {
-            assert!(long.parse::<Cores>().unwrap_err().ends_with("has more than 1024 cores"), "{long}");
+            assert!(long.parse::<Cores>().unwrap_err().to_string().ends_with("has more than 1024 cores"), "{long}");
         }
         assert!("a".parse::<Cores>().is_err());
     }
@@ -481,7 +477,7 @@ mod tests {
         assert_eq!(engine("gso"), Ok("gso,gro".into()));
         assert_eq!(engine("gso,copy"), Ok("gso,copy".into()));
         assert_eq!(engine("sendfile,trunc"), Ok("sendfile,trunc".into()));
-        assert!(engine("fast").is_err_and(|error| error.contains("sendfile")));
-        assert!(engine("copy,fast").is_err_and(|error| error.contains("trunc")));
+        assert!(engine("fast").is_err_and(|error| error.to_string().contains("sendfile")));
+        assert!(engine("copy,fast").is_err_and(|error| error.to_string().contains("trunc")));
     }
 }

@@ -3,11 +3,12 @@
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use text::Said;
 
 use peer_wire::WireError;
 
 /// A failure, with the address and the remedy.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Said)]
 #[non_exhaustive]
 pub enum ProgramError {
     /// The protocol cannot express it.

@@ -1,9 +1,10 @@
 //! Errors of rendering.
 
 use model::{Pattern, RunKind, TransportName};
+use text::Said;
 
 /// An output that cannot be made from the given runs. Each message names the format and the remedy.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Said)]
 #[non_exhaustive]
 pub enum ReportError {
     /// No run was given.

@@ -10,6 +10,7 @@ use host::tune::Fault;
 use lab::LabError;
 use model::{Answer, Cell, FindingKind, Run, RunKind};
 use peers::ProgramError;
+use text::{OptionsAs, Said, Spelling, Text, say};
 
 use options::OptionError;
 
@@ -17,7 +18,7 @@ use options::OptionError;
 #[derive(Debug)]
 pub struct Failure {
     code: u8,
-    text: String,
+    text: Text,
     in_plan: bool,
 }
 
@@ -80,18 +81,31 @@ impl Failure {
         Self { code, ..self }
     }
 
-    /// An error is on one line: what it quotes, of a far end or from a file, could otherwise imitate further messages of this program.
     /// The same failure in other words.
-    pub(crate) fn saying(self, text: &str) -> Self {
-        Self { text: text.to_owned(), ..self }
+    pub(crate) fn saying(self, text: Text) -> Self {
+        Self { text, ..self }
     }
 
-    fn new(code: u8, text: impl fmt::Display) -> Self {
-        Self { code, text: model::plain(&text.to_string()).into_owned(), in_plan: false }
+    fn new(code: u8, text: impl Said) -> Self {
+        Self { code, text: text.say(), in_plan: false }
+    }
+
+    /// What failed, with the remedy.
+    #[must_use]
+    pub fn text(&self) -> &Text {
+        &self.text
+    }
+
+    /// The same on one line, as a user types options: what an error quotes, of a far end or from a file, could otherwise imitate further
+    /// messages of this program.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        let options = if self.in_plan { OptionsAs::Keys } else { OptionsAs::Flags };
+        model::plain(&self.text.shown(Spelling { options, ..Spelling::default() })).into_owned()
     }
 
     /// An error in a plan, whose keys are spelled as there.
-    pub fn in_plan(text: impl fmt::Display) -> Self {
+    pub fn in_plan(text: impl Said) -> Self {
         Self { in_plan: true, ..Self::usage(text) }
     }
 
@@ -102,22 +116,22 @@ impl Failure {
     }
 
     /// Any failure without a code of its own.
-    pub fn other(text: impl fmt::Display) -> Self {
+    pub fn other(text: impl Said) -> Self {
         Self::new(1, text)
     }
 
     /// Wrong usage.
-    pub fn usage(text: impl fmt::Display) -> Self {
+    pub fn usage(text: impl Said) -> Self {
         Self::new(2, text)
     }
 
     /// Results cannot be stored or written.
-    pub fn output(text: impl fmt::Display) -> Self {
+    pub fn output(text: impl Said) -> Self {
         Self::new(6, text)
     }
 
     /// Not possible on this host.
-    pub fn host(text: impl fmt::Display) -> Self {
+    pub fn host(text: impl Said) -> Self {
         Self::new(7, text)
     }
 
@@ -129,7 +143,13 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(&model::plain(&self.text.plain()))
+    }
+}
+
+impl Said for Failure {
+    fn say(&self) -> Text {
+        self.text.clone()
     }
 }
 
@@ -185,9 +205,9 @@ impl From<ControlError> for Failure {
 
 impl From<OptionError> for Failure {
     fn from(error: OptionError) -> Self {
-        match &error.value {
-            Some(_) => Self::usage(format!("`{}`: {}", error.key, error.what)),
-            None => Self::usage(error.what),
+        match error.value() {
+            Some(_) => Self::usage(say!("`--{}`: {}", error.key(), error.what())),
+            None => Self::usage(error.what()),
         }
     }
 }
@@ -212,6 +232,13 @@ impl From<host::tune::TuneError> for Failure {
             Fault::Host => 7,
         };
         Self::new(code, error)
+    }
+}
+
+/// A document that cannot be written as JSON.
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        Self::other(error.to_string())
     }
 }
 

@@ -69,7 +69,7 @@ pub fn read_secret(path: &Path) -> io::Result<String> {
 /// # Errors
 /// As [`write`].
 pub fn write_json(path: &Path, document: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(document).map_err(Failure::other)? + "\n";
+    let text = serde_json::to_string_pretty(document)? + "\n";
     write(path, text.as_bytes())
 }
 

@@ -3,6 +3,7 @@
 use control::coordinator::leads_to_loopback;
 use model::BitRate;
 use options::{OptionError, TestKind, TestOptions};
+use text::say;
 
 use crate::running_lab::LAB_VARIABLE;
 
@@ -30,8 +31,8 @@ pub fn stays_here(from: Option<&str>, to: Option<&str>) -> bool {
 /// They lack it.
 pub fn check(options: &TestOptions, from: Option<&str>, to: Option<&str>) -> Result<(), OptionError> {
     if lacks_rate(options) && !stays_here(from, to) {
-        let what = "datagrams without a rate could fill the path: give `rate`, or `rate max`";
-        return Err(OptionError::of_key("rate", what.to_owned()));
+        let what = say!("datagrams without a rate could fill the path: give `--rate`, or `--rate max`");
+        return Err(OptionError::of_key("rate", what));
     }
     Ok(())
 }
@@ -44,7 +45,7 @@ mod tests {
     fn datagrams_that_leave_the_host_need_a_rate() {
         let udp = TestOptions { udp: true, ..TestOptions::new(TestKind::Stream) };
         let error = check(&udp, None, Some("192.0.2.1")).unwrap_err().to_string();
-        assert!(error.contains("give `rate`, or `rate max`"), "{error}");
+        assert!(error.contains("give `--rate`, or `--rate max`"), "{error}");
         assert!(check(&udp, Some("192.0.2.2"), Some("127.0.0.1")).is_err(), "another host's loopback");
         assert!(check(&udp, None, Some("127.0.0.1")).is_ok() && check(&udp, None, None).is_ok());
         for free in [

@@ -7,6 +7,7 @@ mod loopback;
 mod results;
 mod rights;
 
+use options::ValueError;
 use std::any::Any;
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd;
@@ -17,6 +18,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::Instant;
+use text::Said;
+use thiserror::Error;
 
 use control::agent::{Lines, Machine};
 use engine::transport::at_port;
@@ -37,19 +40,36 @@ pub struct ServedProgram {
     options: String,
 }
 
-impl FromStr for ServedProgram {
-    type Err = String;
+/// Why a program cannot be served.
+#[derive(Debug, Error, Said)]
+pub enum ServedError {
+    /// There is no such program.
+    #[error(transparent)]
+    Program(#[from] ValueError),
+    /// No port after the equals sign.
+    #[error("{text}: write a port from 0 to 65535 after =")]
+    Port {
+        /// What the user wrote.
+        text: String,
+    },
+    /// Options that the program does not have.
+    #[error(transparent)]
+    Options(#[from] ProgramError),
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for ServedProgram {
+    type Err = ServedError;
+
+    fn from_str(text: &str) -> Result<Self, ServedError> {
         let (program, options) = text.split_once(':').unwrap_or((text, ""));
         let (name, port) = program.split_once('=').map_or((program, None), |(name, port)| (name, Some(port)));
         let program = peers::protocol(Program::read(name)?);
         let port = match port {
             None => program.port(),
-            Some(port) => port.parse().map_err(|_| format!("{text}: write a port from 0 to 65535 after ="))?,
+            Some(port) => port.parse().map_err(|_| ServedError::Port { text: text.to_owned() })?,
         };
         let options = options.trim().to_owned();
-        program.check_options(&options).map_err(|error| error.to_string())?;
+        program.check_options(&options)?;
         Ok(Self { program, port, options })
     }
 }

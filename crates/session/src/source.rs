@@ -1,9 +1,9 @@
 //! A TOML file whose values know their position, so that an error can point at it.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::Range;
 use std::path::Path;
+use text::{Said, say};
 
 use serde::de::DeserializeOwned;
 use toml::Spanned;
@@ -75,12 +75,12 @@ impl Source {
     }
 
     /// An error at a position: `FILE:LINE:COLUMN: KEY: what`.
-    pub fn wrong(&self, span: &Range<usize>, key: &str, what: impl fmt::Display) -> Failure {
+    pub fn wrong(&self, span: &Range<usize>, key: &str, what: impl Said) -> Failure {
         let before = self.text.get(..span.start).unwrap_or(&self.text);
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
         let key = if key.is_empty() { String::new() } else { format!("{key}: ") };
-        Failure::in_plan(format!("{}:{line}:{column}: {key}{what}", self.name))
+        Failure::in_plan(say!("{}:{line}:{column}: {key}{}", self.name, what.say()))
     }
 
     /// The values in `[vars]`. They cannot contain variables.
@@ -159,12 +159,12 @@ impl<'a> Table<'a> {
     }
 
     /// An error about the table itself.
-    pub fn wrong(&self, what: impl fmt::Display) -> Failure {
+    pub fn wrong(&self, what: impl Said) -> Failure {
         self.source.wrong(&self.span, &self.path, what)
     }
 
     /// An error about a value.
-    pub fn wrong_at<T>(&self, at: &Located<T>, what: impl fmt::Display) -> Failure {
+    pub fn wrong_at<T>(&self, at: &Located<T>, what: impl Said) -> Failure {
         self.source.wrong(&at.span, &at.key, what)
     }
 

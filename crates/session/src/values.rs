@@ -1,27 +1,68 @@
 //! Values of options that this host decides about: addresses on its interfaces, and its files.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{self, Read};
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use control::ControlError;
 use model::Payload;
+use options::ValueError;
 use options::values::{Address, address, data_address};
+use text::{Said, say};
+use thiserror::Error;
 
 use crate::failure::Failure;
 
+/// Why an address cannot be used.
+#[derive(Debug, Clone, PartialEq, Error, Said)]
+pub enum AddressError {
+    /// It is none.
+    #[error(transparent)]
+    Value(#[from] ValueError),
+    /// This host does not have its interface.
+    #[error("'{scoped}' names no interface of this host: {hint}")]
+    NoInterface {
+        /// The address with its interface.
+        scoped: String,
+        /// The interfaces that this host has.
+        hint: String,
+    },
+}
+
+/// Why a file is no payload.
+#[derive(Debug, Error, Said)]
+pub enum PayloadError {
+    /// It cannot be read.
+    #[error("'{path}' is neither random, zeros nor pattern, and as a file: {error}")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The kernel's answer.
+        error: io::Error,
+    },
+    /// It is too long, or empty.
+    #[error("'{path}': {fault}")]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        fault: &'static str,
+    },
+}
+
 /// A host: a name or address, with or without a port.
-pub fn host(text: &str) -> Result<String, String> {
-    control::coordinator::check_host(text).map(|()| text.to_owned()).map_err(|error| error.to_string())
+pub fn host(text: &str) -> Result<String, ControlError> {
+    control::coordinator::check_host(text).map(|()| text.to_owned())
 }
 
 /// An IP address and its interface, without a port, as an address with port 0.
-pub fn scoped_address(text: &str) -> Result<SocketAddr, String> {
+pub fn scoped_address(text: &str) -> Result<SocketAddr, AddressError> {
     on_interface(&address(text)?)
 }
 
 /// An address with or without a port, and with its interface.
-pub fn scoped_endpoint(text: &str) -> Result<SocketAddr, String> {
+pub fn scoped_endpoint(text: &str) -> Result<SocketAddr, AddressError> {
     on_interface(&data_address(text)?)
 }
 
@@ -29,27 +70,29 @@ pub fn scoped_endpoint(text: &str) -> Result<SocketAddr, String> {
 ///
 /// # Errors
 /// This host has no such interface.
-pub fn on_interface(address: &Address) -> Result<SocketAddr, String> {
+pub fn on_interface(address: &Address) -> Result<SocketAddr, AddressError> {
     let Address { ip, interface, port } = address;
     let Some(interface) = interface else { return Ok(SocketAddr::new(*ip, *port)) };
     let scoped = format!("{ip}%{interface}");
     let found = (scoped.as_str(), *port).to_socket_addrs().ok().and_then(|mut found| found.next());
-    found.ok_or_else(|| format!("'{scoped}' names no interface of this host: {}", engine::transport::scope_hint(*ip)))
+    found.ok_or(AddressError::NoInterface { scoped, hint: engine::transport::scope_hint(*ip) })
 }
 
 /// The payload of a file.
 ///
 /// # Errors
 /// It cannot be read, or is too large.
-pub fn payload_of_file(path: &Path) -> Result<Payload, String> {
-    let shown = path.display();
+pub fn payload_of_file(path: &Path) -> Result<Payload, PayloadError> {
     let mut bytes = Vec::new();
     std::fs::File::open(path)
         .and_then(|file| file.take(Payload::MAX_FILE as u64 + 1).read_to_end(&mut bytes))
-        .map_err(|error| format!("'{shown}' is neither random, zeros nor pattern, and as a file: {error}"))?;
+        .map_err(|error| PayloadError::Unreadable { path: path.to_owned(), error })?;
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     let payload = Payload::of_file(&name, &bytes);
-    payload.fault().map_or(Ok(payload), |fault| Err(format!("'{shown}': {fault}")))
+    match payload.fault() {
+        Some(fault) => Err(PayloadError::Unusable { path: path.to_owned(), fault }),
+        None => Ok(payload),
+    }
 }
 
 /// The values of variables by their names.
@@ -60,7 +103,7 @@ pub fn variables(given: &[(String, String)]) -> Result<BTreeMap<String, String>,
     let mut variables = BTreeMap::new();
     for (name, value) in given {
         if variables.insert(name.clone(), value.clone()).is_some() {
-            return Err(Failure::usage(format!("`var {name}` is given twice")));
+            return Err(Failure::usage(say!("`--var {name}` is given twice")));
         }
     }
     Ok(variables)
@@ -77,7 +120,9 @@ mod tests {
         assert_eq!(read("192.0.2.1"), Ok("192.0.2.1:0".into()));
         assert_eq!(scoped_address("fe80::1%lo").map(|address| address.to_string()), Ok("[fe80::1%1]:0".into()));
         assert!(
-            read("fe80::1%no-such-if").is_err_and(|what| what.contains("no-such-if") && what.contains("link-local"))
+            read("fe80::1%no-such-if").is_err_and(
+                |error| error.to_string().contains("no-such-if") && error.to_string().contains("link-local")
+            )
         );
     }
 }

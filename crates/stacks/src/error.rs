@@ -2,9 +2,10 @@
 
 use std::io;
 use std::path::PathBuf;
+use text::Said;
 
 /// A failure, with its remedy.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Said)]
 #[non_exhaustive]
 pub enum StackError {
     /// No stack has that name.

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use text::Said;
 
 use rusqlite::ErrorCode;
 use rusqlite::ffi;
@@ -11,7 +12,7 @@ use rusqlite::ffi;
 pub(crate) const BUSY_WAIT: Duration = Duration::from_secs(10);
 
 /// A store could not be opened, read or written.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Said)]
 #[non_exhaustive]
 pub enum StoreError {
     /// Neither `$XDG_DATA_HOME` nor `$HOME` says where data belongs.

@@ -42,7 +42,7 @@ pub fn document(text: &str) {
 
 /// Prints a document as JSON to standard output.
 pub fn json(document: &impl Serialize) -> Result<(), Failure> {
-    self::document(&(serde_json::to_string_pretty(document).map_err(Failure::other)? + "\n"));
+    self::document(&(serde_json::to_string_pretty(document)? + "\n"));
     Ok(())
 }
 
@@ -62,9 +62,9 @@ pub fn err(text: &str) {
 /// Prints the error that ends a command.
 pub fn fail(failure: &Failure) {
     if failure.is_in_plan() {
-        err_as_is!("thru: {failure}\n");
+        err_as_is!("thru: {}\n", failure.shown());
     } else {
-        err!("thru: {failure}\n");
+        err!("thru: {}\n", failure.shown());
     }
 }
 

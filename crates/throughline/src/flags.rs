@@ -67,7 +67,7 @@ pub struct ShortFor {
 
 /// Checks the value of a buffer.
 fn buffer(text: &str) -> Result<String, String> {
-    TestOptions::default().set("sndbuf", text).map(|()| text.to_owned()).map_err(|error| error.what)
+    TestOptions::default().set("sndbuf", text).map(|()| text.to_owned()).map_err(|error| error.what().plain())
 }
 
 impl HostFlags {

@@ -62,7 +62,7 @@ pub(crate) async fn facts(State(app): State<Arc<App>>, Query(pair): Query<Pair>)
 
 fn reached(app: &App, host: Option<&str>) -> Answer<(HostFacts, Option<u64>)> {
     let Some(host) = host.filter(|host| !host.is_empty()) else { return Ok((facts::here(), None)) };
-    let host = session::values::host(host).map_err(Refusal::bad)?;
+    let host = session::values::host(host).map_err(|error| Refusal::bad(error.to_string()))?;
     let began = Instant::now();
     let mut reported = facts::elsewhere(&[host], Family::Any, app.options.token_file.as_deref(), |_| {})?;
     let took = u64::try_from(began.elapsed().as_millis()).ok();

@@ -2,6 +2,7 @@
 //! analysis can only point out.
 
 use std::collections::{BTreeMap, BTreeSet};
+use text::Said;
 
 use model::{Answer, CellComparison, Comparison, Estimate, Run, RunComparison, RunName, Spec, Unpaired};
 
@@ -13,7 +14,7 @@ use crate::outcome::Headline;
 use crate::stats::{Interval, MeanDifference, mean};
 
 /// Why runs cannot be compared.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Said)]
 #[non_exhaustive]
 pub enum CompareError {
     /// No cell of one side matches one of the other.

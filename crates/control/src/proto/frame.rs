@@ -1,6 +1,7 @@
 //! Frames: a 32-bit big-endian length, then that many bytes of JSON.
 
 use serde::de::DeserializeOwned;
+use text::Said;
 
 use super::message::Message;
 
@@ -11,7 +12,7 @@ pub const MAX_GREETING: usize = 16 << 10;
 pub const MAX_WELCOME: usize = 2 << 20;
 
 /// Invalid bytes on a control connection.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Said)]
 pub enum FrameError {
     /// The length is beyond the limit.
     #[error("a message of {length} bytes is over the limit of {limit}")]

@@ -1,9 +1,10 @@
 //! Errors of the measuring path.
 
 use std::io;
+use text::Said;
 
 /// A failure of the measuring path: the operation, the object and the remedy.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Said)]
 #[non_exhaustive]
 pub enum EngineError {
     /// The spec names something that the registries do not have.

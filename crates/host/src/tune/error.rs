@@ -2,9 +2,10 @@
 
 use std::io;
 use std::path::PathBuf;
+use text::Said;
 
 /// Why a setting was not read, changed or put back.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Said)]
 #[non_exhaustive]
 pub enum TuneError {
     /// No such key.

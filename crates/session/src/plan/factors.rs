@@ -1,6 +1,8 @@
 //! The parts of a plan's cells: the fields that all share, the factors, and the cells of a list.
 
+use super::error::PlanError;
 use std::collections::{BTreeMap, BTreeSet};
+use text::Said;
 
 use analysis::plan::of_set;
 use model::{Design, Factor, FactorKind, Inventory, Plan, PlanEnd, Setting};
@@ -139,13 +141,13 @@ fn check_kind(table: &Table<'_>, kind: FactorKind, key: &Located<String>, levels
     }
 }
 
-fn check_setting(key: &str, value: &str) -> Result<(), String> {
-    let setting: Result<Setting, _> = format!("{key}={value}").parse();
-    setting.map(drop).map_err(|error| error.to_string())
+fn check_setting(key: &str, value: &str) -> Result<(), PlanError> {
+    let _: Setting = format!("{key}={value}").parse()?;
+    Ok(())
 }
 
 /// Checks that the inventory has a plain value of that name.
-fn observable(key: &str) -> Result<(), String> {
+fn observable(key: &str) -> Result<(), PlanError> {
     let facts = serde_json::to_value(Inventory::default()).unwrap_or_default();
     let mut names: Vec<&str> = Vec::new();
     if let Some(facts) = facts.as_object() {
@@ -154,7 +156,7 @@ fn observable(key: &str) -> Result<(), String> {
     if names.contains(&key) || key.starts_with("sysctl.") {
         return Ok(());
     }
-    Err(format!("{}; or sysctl.NAME", unknown(key, &names, "the inventory")))
+    Err(PlanError::Observed { key: key.to_owned(), names: names.into_iter().map(str::to_owned).collect() })
 }
 
 /// The cells of a list.
@@ -247,13 +249,13 @@ pub(super) fn check_fields(
         None => top.wrong(what),
     })?;
     for (key, at) in base {
-        cells.check(key, &at.value).map_err(|wrong| top.wrong_at(at, wrong.what))?;
+        cells.check(key, &at.value).map_err(|wrong| top.wrong_at(at, wrong.what()))?;
     }
     for (factor, at) in factors {
         for one in each(factor) {
             for level in &one.levels {
                 let checked = match one.kind {
-                    FactorKind::Field => cells.check(&prefixed(&one), level).map_err(|wrong| wrong.to_string()),
+                    FactorKind::Field => cells.check(&prefixed(&one), level).map_err(Into::into),
                     FactorKind::Setting => check_setting(&one.key, level),
                     _ => Ok(()),
                 };
@@ -265,8 +267,8 @@ pub(super) fn check_fields(
         let factor = factors.iter().find(|(factor, _)| factor.name == *name).map(|(factor, _)| factor);
         let checked = match factor {
             Some(factor) if factor.kind != FactorKind::Field => continue,
-            Some(factor) => cells.check(&prefixed(factor), &at.value).map_err(|wrong| wrong.to_string()),
-            None => cells.check(name, &at.value).map_err(|wrong| wrong.what),
+            Some(factor) => cells.check(&prefixed(factor), &at.value).map_err(|wrong| wrong.say()),
+            None => cells.check(name, &at.value).map_err(|wrong| wrong.what()),
         };
         checked.map_err(|what| top.wrong_at(at, what))?;
     }
@@ -295,7 +297,7 @@ pub(super) struct Origins<'a> {
 impl<'a> Origins<'a> {
     /// The place of the field that `wrong` is about, in a cell with these fields; `None` if the cell does not have it.
     pub(super) fn place(&self, wrong: &OptionError, cell: &BTreeMap<String, String>) -> Option<&'a Located<String>> {
-        let keys = [wrong.key.clone(), format!("near.{}", wrong.key), format!("far.{}", wrong.key)];
+        let keys = [wrong.key().to_owned(), format!("near.{}", wrong.key()), format!("far.{}", wrong.key())];
         let (key, value) = keys.iter().find_map(|key| cell.get_key_value(key))?;
         let is_factor = |factor: &Factor| match factor.kind {
             FactorKind::Field => prefixed(factor) == *key,

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use model::{Factor, Spec};
-use options::{OptionError, OptionRow, TestKind, TestOptions, row, rows_of, split, unknown};
+use options::{OptionError, OptionRow, TestKind, TestOptions, ValueError, row, rows_of, split, unknown};
+use text::{Said, Text, say};
 use vec1::Vec1;
 
 use crate::{specs, values};
@@ -46,7 +47,7 @@ pub(super) struct CellFields {
 
 impl CellFields {
     /// The fields of `patterns`, with files relative to `folder`. An unknown pattern is an error that lists all.
-    pub(super) fn new(patterns: &BTreeSet<String>, folder: &Path) -> Result<Self, String> {
+    pub(super) fn new(patterns: &BTreeSet<String>, folder: &Path) -> Result<Self, ValueError> {
         let patterns = patterns.iter().map(|pattern| TestKind::read(pattern)).collect::<Result<_, _>>()?;
         Ok(Self { patterns, folder: folder.to_owned() })
     }
@@ -54,28 +55,28 @@ impl CellFields {
     /// Checks the name of a field, and its value alone; combinations are checked with the cell.
     pub(super) fn check(&self, key: &str, value: &str) -> Result<(), OptionError> {
         let (end, name) = split(key);
-        let wrong = |what: String| Err(OptionError::of_key(key, what));
+        let wrong = |what: Text| Err(OptionError::of_key(key, what));
         if name == TestKind::KEY {
             return match end {
                 None => Ok(()),
-                Some(_) => wrong("the pattern is the same for both ends: omit the prefix".into()),
+                Some(_) => wrong(say!("the pattern is the same for both ends: omit the prefix")),
             };
         }
         if HOSTS.contains(&name) {
             return match end {
-                None => values::host(value).map(drop).map_err(|what| OptionError::of_key(key, what)),
-                Some(_) => wrong(format!("'{name}' is a host of the cell: omit the prefix")),
+                None => values::host(value).map(drop).map_err(|error| OptionError::of_key(key, error.say())),
+                Some(_) => wrong(say!("'{name}' is a host of the cell: omit the prefix")),
             };
         }
         if let Some((_, remedy)) = ELSEWHERE.iter().find(|(other, _)| *other == name) {
-            return wrong(format!("'{name}' is not a field of a cell: {remedy}"));
+            return wrong(say!("'{name}' is not a field of a cell: {remedy}"));
         }
         let rows = self.patterns.iter().flat_map(|pattern| rows_of(*pattern));
         let known: BTreeSet<&str> = rows.filter(|row| !is_elsewhere(row)).map(|row| row.key).collect();
         if !known.contains(name) {
             let known: Vec<&str> = known.into_iter().chain([TestKind::KEY]).chain(HOSTS).collect();
             let patterns: Vec<&str> = self.patterns.iter().map(|pattern| pattern.name()).collect();
-            return wrong(unknown(name, &known, &format!("thru {}", patterns.join("/"))));
+            return wrong(unknown(name, &known, &format!("thru {}", patterns.join("/"))).into());
         }
         for pattern in &self.patterns {
             self.set(&mut TestOptions::new(*pattern), key, value)?;
@@ -91,7 +92,7 @@ impl CellFields {
     /// The same before its defaults.
     pub(super) fn options(&self, fields: &BTreeMap<String, String>) -> Result<TestOptions, OptionError> {
         let pattern = fields.get(TestKind::KEY).map_or(Ok(TestKind::default()), |name| TestKind::read(name));
-        let mut options = TestOptions::new(pattern.map_err(|what| OptionError::of_key(TestKind::KEY, what))?);
+        let mut options = TestOptions::new(pattern.map_err(|error| OptionError::of_key(TestKind::KEY, error.say()))?);
         // The value of an end replaces the one for both.
         let (of_ends, of_both): (Vec<_>, Vec<_>) = fields.iter().partition(|(key, _)| split(key).0.is_some());
         for (key, value) in of_both.into_iter().chain(of_ends) {
@@ -199,7 +200,7 @@ mod tests {
         assert_eq!(one(&both, &fields(&[("reply", "3"), ("pattern", "rr")])).map(|spec| spec.reply), Ok(Some(3)));
         assert!(
             CellFields::new(&["curves".to_owned()].into(), Path::new(""))
-                .is_err_and(|error| error.contains("transfer"))
+                .is_err_and(|error| error.to_string().contains("transfer"))
         );
     }
 }

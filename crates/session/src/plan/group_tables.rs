@@ -1,6 +1,8 @@
 //! Groups of flows in a plan file: a factor whose levels are measured at the same time.
 
+use super::error::PlanError;
 use std::collections::BTreeMap;
+use text::say;
 
 use analysis::plan::PlannedCell;
 use model::{Design, Factor, FactorKind};
@@ -71,12 +73,12 @@ impl GroupTables {
             else {
                 continue;
             };
-            let wrong = |what: String| top.wrong_at(at, format!("group {name}: {what}"));
+            let wrong = |error: PlanError| top.wrong_at(at, say!("group {name}: {error}"));
             let [spec] = specs.as_mut_slice() else {
-                return Err(wrong("a curve is several measurements, and a group is one".into()));
+                return Err(wrong(PlanError::CurveInGroup));
             };
             if spec.no_loss || spec.speak.is_some() || spec.is_point() {
-                return Err(wrong("a curve, `speak` and `find-no-loss` cannot have groups".into()));
+                return Err(wrong(PlanError::AloneOnly));
             }
             given.time(spec).map_err(wrong)?;
             possible(spec).map_err(wrong)?;

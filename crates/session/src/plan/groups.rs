@@ -5,16 +5,17 @@ use std::collections::BTreeMap;
 
 use analysis::plan::PlannedCell;
 use model::{Direction, Factor, FactorKind, HostSettings, Nanos, Plan, Spec, Stop, Stopping};
-use options::values::any;
-use options::{TestKind, TestOptions, is_key, row, rows_of, split, unknown};
+use options::{TestKind, TestOptions, any, is_key, row, rows_of, split};
+use text::say;
 
+use super::error::PlanError;
 use crate::run::{Hosts, ParsedPlan, PlanCell};
 use crate::{Failure, safe_rate, specs};
 
 /// Most groups: each is a measuring process at both ends, and an agent has at most so many.
 pub const MAX_GROUPS: usize = 64;
 /// Most characters of a name.
-const MAX_NAME: usize = 32;
+pub(super) const MAX_NAME: usize = 32;
 /// The keys of a group that are no options of a measurement.
 const OWN: [&str; 4] = ["name", "direction", "start", "stop"];
 /// TestOptions that all groups share, or that simultaneous tests cannot have, each with the reason or the remedy.
@@ -40,10 +41,10 @@ pub(super) struct Given {
 
 impl Given {
     /// Takes a key and its value. The names of options and their values are not checked.
-    pub(super) fn take(&mut self, key: &str, value: &str) -> Result<(), String> {
-        let in_key = |what: String| format!("{key}: {what}");
+    pub(super) fn take(&mut self, key: &str, value: &str) -> Result<(), PlanError> {
+        let in_key = |error| PlanError::Value { key: key.to_owned(), error };
         match key {
-            "name" => self.name = Some(name(value).map_err(in_key)?),
+            "name" => self.name = Some(name(value)?),
             "start" => self.start = Some(any::<Nanos>(value).map_err(in_key)?),
             "stop" => self.stop = Some(any::<Nanos>(value).map_err(in_key)?),
             "direction" => {
@@ -51,7 +52,7 @@ impl Given {
                 self.keys.push((key.to_owned(), value.to_owned()));
             }
             _ => match COMMON.iter().find(|(common, _)| *common == split(key).1) {
-                Some((_, remedy)) => return Err(format!("`{key}` is no key of a group: {remedy}")),
+                Some((_, remedy)) => return Err(PlanError::NotOfGroup { key: key.to_owned(), remedy }),
                 None => self.keys.push((key.to_owned(), value.to_owned())),
             },
         }
@@ -82,7 +83,7 @@ impl Given {
     }
 
     /// Gives a spec its start and its end.
-    pub(super) fn time(&self, spec: &mut Spec) -> Result<(), String> {
+    pub(super) fn time(&self, spec: &mut Spec) -> Result<(), PlanError> {
         spec.start_ns = Some(self.start.map_or(0, |start| start.0));
         end(spec, self)
     }
@@ -105,13 +106,13 @@ pub fn of_groups(
     let mut cells = Vec::new();
     for (number, text) in (1..).zip(groups) {
         let place = format!("group {number}");
-        let given = read(text).map_err(|what| wrong(&place, &what))?;
+        let given = read(text).map_err(|error| wrong(&place, &error))?;
         let name = given.name.clone().unwrap_or_else(|| number.to_string());
         let place = given.name.as_ref().map_or(place, |name| format!("group {number} ({name})"));
         if names.contains(&name) {
-            return Err(wrong(&place, &format!("two groups have the name '{name}': give one another `name`")));
+            return Err(wrong(&place, &PlanError::SameName { name }));
         }
-        let spec = spec_of(common, &given, hosts).map_err(|what| wrong(&place, &what))?;
+        let spec = spec_of(common, &given, hosts).map_err(|error| wrong(&place, &error))?;
         let levels: BTreeMap<String, String> = [(Factor::GROUP.to_owned(), name.clone())].into();
         let planned = PlannedCell {
             levels,
@@ -147,9 +148,9 @@ pub fn of_groups(
     Ok(ParsedPlan { plan, name: None, fleet: None, rule, cells })
 }
 
-fn wrong(place: &str, what: &str) -> Failure {
+fn wrong(place: &str, error: &PlanError) -> Failure {
     // A group's keys are written as such, not as flags.
-    Failure::in_plan(format!("{place}: {what}"))
+    Failure::in_plan(say!("{place}: {error}"))
 }
 
 /// The keys of a group as they were written, for the run's record.
@@ -160,7 +161,7 @@ fn shown(given: &Given) -> BTreeMap<String, String> {
 
 /// Reads `KEY=VALUE,...`. A key without a value is a switch; a part that is no key belongs to the value before it, because values
 /// can contain commas.
-fn read(text: &str) -> Result<Given, String> {
+fn read(text: &str) -> Result<Given, PlanError> {
     let mut parts: Vec<(String, String)> = Vec::new();
     for part in text.split(',') {
         match (part.split_once('='), parts.last_mut()) {
@@ -184,7 +185,7 @@ fn read(text: &str) -> Result<Given, String> {
     let mut seen: Vec<String> = Vec::new();
     for (key, value) in parts {
         if seen.contains(&key) {
-            return Err(format!("`{key}` is given twice"));
+            return Err(PlanError::Twice { key });
         }
         seen.push(key.clone());
         let own = OWN.contains(&key.as_str()) || COMMON.iter().any(|(common, _)| *common == split(&key).1);
@@ -200,38 +201,38 @@ fn is_known(key: &str) -> bool {
     OWN.contains(&key) || is_key(split(key).1)
 }
 
-fn unknown_key(key: &str) -> String {
+fn unknown_key(key: &str) -> PlanError {
     let common = |key: &str| COMMON.iter().any(|(common, _)| *common == key);
     let rows = rows_of(TestKind::Stream).filter(|row| !common(row.key));
-    let known: Vec<&str> = OWN.into_iter().chain(rows.map(|row| row.key)).collect();
-    unknown(key, &known, "a group")
+    let known = OWN.into_iter().chain(rows.map(|row| row.key)).collect();
+    PlanError::UnknownKey { key: key.to_owned(), known }
 }
 
-fn name(text: &str) -> Result<String, String> {
+fn name(text: &str) -> Result<String, PlanError> {
     let fits = !text.is_empty() && text.chars().count() <= MAX_NAME && !text.chars().any(char::is_control);
-    if fits { Ok(text.to_owned()) } else { Err(format!("'{text}' is not a name of 1 to {MAX_NAME} characters")) }
+    if fits { Ok(text.to_owned()) } else { Err(PlanError::GroupName { text: text.to_owned() }) }
 }
 
 /// The spec of a group.
-fn spec_of(common: &TestOptions, given: &Given, hosts: &Hosts) -> Result<Spec, String> {
+fn spec_of(common: &TestOptions, given: &Given, hosts: &Hosts) -> Result<Spec, PlanError> {
     let mut options = common.clone();
     for (key, value) in &given.keys {
         replace(&mut options, key);
         if key == "direction" {
             (options.reverse, options.both) = direction(value)?;
         } else {
-            options.set(key, value).map_err(|error| error.to_string())?;
+            options.set(key, value)?;
         }
     }
-    safe_rate::check(&options, hosts.from.as_deref(), hosts.host.as_deref()).map_err(|error| error.to_string())?;
-    let mut spec = specs::one(&options).map_err(|error| error.to_string())?;
+    safe_rate::check(&options, hosts.from.as_deref(), hosts.host.as_deref())?;
+    let mut spec = specs::one(&options)?;
     given.time(&mut spec)?;
     possible(&spec)?;
-    let transport = engine::transport::transport(spec.transport.as_str()).map_err(|error| error.to_string())?;
+    let transport = engine::transport::transport(spec.transport.as_str())?;
     if hosts.host.is_none() && !transport.facts().one_host {
-        return Err(format!("{} needs a far host: run thru serve on HOST, and name it", spec.transport));
+        return Err(PlanError::NoHost { transport: spec.transport });
     }
-    engine::pattern::check(&spec).map_err(|error| error.to_string())?;
+    engine::pattern::check(&spec)?;
     Ok(spec)
 }
 
@@ -249,54 +250,49 @@ fn replace(options: &mut TestOptions, key: &str) {
     }
 }
 
-fn direction(text: &str) -> Result<(bool, bool), String> {
+fn direction(text: &str) -> Result<(bool, bool), PlanError> {
     let names = [("send", Direction::Send), ("reverse", Direction::Reverse), ("both", Direction::Both)];
     let found = names.iter().find(|(name, _)| *name == text);
-    let (_, found) = found.ok_or_else(|| format!("direction: '{text}' is not one of send, reverse, both"))?;
+    let (_, found) = found.ok_or_else(|| PlanError::Direction { text: text.to_owned() })?;
     Ok((*found == Direction::Reverse, *found == Direction::Both))
 }
 
 /// The length of a group: from its start to its stop, which without `stop` is the end of the command's trial.
-fn end(spec: &mut Spec, given: &Given) -> Result<(), String> {
+fn end(spec: &mut Spec, given: &Given) -> Result<(), PlanError> {
     let start = given.start.unwrap_or(Nanos(0));
     let Stop::TimeNs(time) = spec.stop else {
         return match given.stop {
-            Some(_) => Err("`stop` and an amount (`bytes` or `count`) exclude each other: omit one of them".into()),
+            Some(_) => Err(PlanError::StopAndAmount),
             None => Ok(()),
         };
     };
     let whole = given.stop.map_or(time, |stop| stop.0);
     let length = whole.saturating_sub(start.0);
     match given.stop {
-        Some(stop) if length == 0 => return Err(format!("`stop` ({stop}) is not after `start` ({start})")),
+        Some(stop) if length == 0 => return Err(PlanError::StopBeforeStart { stop, start }),
         None if length == 0 => {
-            let end = Nanos(whole);
-            return Err(format!(
-                "`start` ({start}) is not before the end of the trial ({end}): add `stop`, or raise `time`"
-            ));
+            return Err(PlanError::StartAfterEnd { start, end: Nanos(whole) });
         }
         _ => {}
     }
     if length <= spec.warmup_ns {
-        let (length, warmup) = (Nanos(length), Nanos(spec.warmup_ns));
-        return Err(format!("it lasts {length}, which is not longer than its `warmup` ({warmup})"));
+        return Err(PlanError::OnlyWarmup { length: Nanos(length), warmup: Nanos(spec.warmup_ns) });
     }
     spec.stop = Stop::TimeNs(length);
     Ok(())
 }
 
 /// Refuses what cannot be measured at the same time as other groups.
-pub(super) fn possible(spec: &Spec) -> Result<(), String> {
-    let transport = engine::transport::transport(spec.transport.as_str()).map_err(|error| error.to_string())?;
-    let name = &spec.transport;
+pub(super) fn possible(spec: &Spec) -> Result<(), PlanError> {
+    let transport = engine::transport::transport(spec.transport.as_str())?;
     if transport.launcher().is_some() {
-        return Err(format!("{name} cannot have groups: its launcher starts both ends"));
+        return Err(PlanError::Launched { transport: spec.transport.clone() });
     }
     if transport.capabilities().single_ended {
-        return Err(format!("{name} cannot have groups: it has one end only"));
+        return Err(PlanError::OneEnd { transport: spec.transport.clone() });
     }
     if spec.engine.auto {
-        return Err("`engine` auto cannot be used with groups: choose one send method".into());
+        return Err(PlanError::EngineOfGroup);
     }
     Ok(())
 }
@@ -309,7 +305,7 @@ mod tests {
         TestOptions { time: Some(Nanos(10_000_000_000)), flows: Some(1), ..TestOptions::new(TestKind::Stream) }
     }
 
-    fn of(common: &TestOptions, groups: &[&str]) -> Result<ParsedPlan, String> {
+    fn of(common: &TestOptions, groups: &[&str]) -> Result<ParsedPlan, PlanError> {
         let hosts = Hosts { host: Some("127.0.0.1".into()), ..Hosts::default() };
         let groups: Vec<String> = groups.iter().map(ToString::to_string).collect();
         of_groups(common, &groups, &hosts, Stopping::default()).map_err(|failure| failure.to_string())

@@ -12,7 +12,8 @@ use crate::fleet::{self, Fleet};
 use crate::setup::clock_seed;
 use crate::source::{Located, Table};
 use crate::values;
-use options::values::{above_zero, any, not_negative, whole};
+use options::any;
+use options::values::{above_zero, not_negative, whole};
 
 /// Default numbers of trials per cell: minimum and maximum.
 const REPEAT: (u32, u32) = (6, 64);

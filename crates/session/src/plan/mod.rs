@@ -1,5 +1,6 @@
 //! Plans: their file and their cells. A file with one spec has the same keys. Groups of flows are a plan, too.
 
+mod error;
 mod factors;
 mod fields;
 mod group_tables;

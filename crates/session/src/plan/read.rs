@@ -1,13 +1,15 @@
 //! Reads a plan file.
 
+use super::error::PlanError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
+use text::{Said, say};
 
 use analysis::plan::{MAX_CELLS, PlannedCell};
 use engine::transport::{scope_of, transport};
 use model::{ByteSize, Design, Factor, FactorKind, Nanos, Plan, Spec};
 use options::OptionError;
-use options::values::any;
+use options::any;
 use ring::digest::{Context, SHA256};
 
 use super::factors::{Origins, base, check_fields, check_sets, factors, levels_of_list, list};
@@ -115,7 +117,7 @@ pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>, in_lab: b
     let rule = rule(&top, plan.schedule.is_some())?;
     let planned = analysis::plan::expand(&plan).map_err(|what| top.wrong(what))?;
     let origins = Origins { base: &base, factors: &factors, list: &list };
-    let wrong_sizes = |what: String| match &named_block {
+    let wrong_sizes = |what: &dyn Said| match &named_block {
         Some(at) => top.wrong_at(at, what),
         None => top.wrong(what),
     };
@@ -125,7 +127,7 @@ pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>, in_lab: b
     }
     groups.time(&top, &mut cells)?;
     traffic::check(&top, &plan, &cells)?;
-    let cells = with_sizes(&mut plan, cells).map_err(wrong_sizes)?;
+    let cells = with_sizes(&mut plan, cells).map_err(|error| wrong_sizes(&error))?;
     Ok(ParsedPlan { name: top.value("name", options::values::name)?, fleet, plan, rule, cells })
 }
 
@@ -152,7 +154,7 @@ fn data_addresses(fleet: &Fleet, cells: &mut [WrittenCell]) -> Result<(), Failur
                 spec.far.data_addr = (to.port() == 0).then_some(to.ip());
                 spec.far.data_at = Some(to).filter(|to| to.port() > 0 || scope_of(to) > 0);
                 check_forwarded(spec, transport(spec.transport.as_str())?)
-                    .map_err(|error| Failure::in_plan(error.what))?;
+                    .map_err(|error| Failure::in_plan(error.what()))?;
             }
         }
     }
@@ -160,12 +162,10 @@ fn data_addresses(fleet: &Fleet, cells: &mut [WrittenCell]) -> Result<(), Failur
 }
 
 /// Makes a cell for each size of a curve, with the size as a level. If a plan has a curve, all its cells have that level.
-fn with_sizes(plan: &mut Plan, written: Vec<WrittenCell>) -> Result<Vec<PlanCell>, String> {
+fn with_sizes(plan: &mut Plan, written: Vec<WrittenCell>) -> Result<Vec<PlanCell>, PlanError> {
     let curves = written.iter().flat_map(|cell| &cell.specs).any(|spec| spec.is_point());
     if curves && plan.factors.iter().any(|factor| factor.name == Factor::SIZES) {
-        return Err("the sizes of a curve are already a factor called block: write them in [base], as \
-                    block = \"1KiB,64KiB\", or as `first` and `to`"
-            .into());
+        return Err(PlanError::SizesTwice);
     }
     let total = written.iter().map(|cell| cell.specs.len()).sum::<usize>();
     let (mut cells, mut sizes) = (Vec::with_capacity(total), BTreeSet::new());
@@ -209,7 +209,7 @@ fn with_specs(
     origins: &Origins<'_>,
     planned: Vec<PlannedCell>,
     in_lab: bool,
-    wrong_sizes: &impl Fn(String) -> Failure,
+    wrong_sizes: &impl Fn(&dyn Said) -> Failure,
 ) -> Result<Vec<WrittenCell>, Failure> {
     let mut all: Vec<WrittenCell> = Vec::with_capacity(planned.len());
     let mut total = 0;
@@ -217,10 +217,10 @@ fn with_specs(
         let levels: Vec<String> = cell.levels.iter().map(|(name, level)| format!("{name} {level}")).collect();
         let of = if levels.is_empty() { String::new() } else { format!(" ({})", levels.join(", ")) };
         let name = format!("cell {}{of}", at + 1);
-        let wrong = |what: &str| source.wrong(&(0..0), "", format!("{name}: {what}"));
+        let wrong = |what: &dyn Said| source.wrong(&(0..0), "", say!("{name}: {}", what.say()));
         let of_field = |error: OptionError| match origins.place(&error, &cell.fields) {
-            Some(at) => source.wrong(&at.span, &at.key, format!("{name}: {error}")),
-            None => wrong(&error.to_string()),
+            Some(at) => source.wrong(&at.span, &at.key, say!("{name}: {error}")),
+            None => wrong(&error),
         };
         // The cells of two pairs of hosts often have the same specs.
         let known = all
@@ -236,35 +236,35 @@ fn with_specs(
                 }
                 match specs.first().speak {
                     Some(program) => peer::check(program, &specs),
-                    None => specs.iter().try_for_each(engine::pattern::check).map_err(|error| error.to_string()),
+                    None => specs.iter().try_for_each(engine::pattern::check).map_err(Into::into),
                 }
-                .map_err(|what| wrong(&what))?;
+                .map_err(|error: PlanError| wrong(&error))?;
                 let with_settings = |spec: Spec| Spec { settings: cell.settings.clone(), ..spec }.into();
                 specs.mapped(with_settings)
             }
         };
         if let Some(program) = specs.first().speak {
-            peer::check_hosts(program, &cell).map_err(|what| wrong(&what))?;
+            peer::check_hosts(program, &cell).map_err(|error| wrong(&error))?;
         }
         if !cell.settings.links.is_empty() && !in_lab {
             let key = &cell.settings.links[0].key;
-            return Err(wrong(&format!(
-                "{key} is a property of a lab's links: use --lab, or write the factor as [[lab.factor]] to omit it elsewhere"
+            return Err(wrong(&say!(
+                "{key} is a property of a lab's links: use `--lab`, or write the factor as [[lab.factor]] to omit it elsewhere"
             )));
         }
         let spec = specs.first();
         let transport = engine::transport::transport(spec.transport.as_str())?;
         if transport.launcher().is_some() {
-            return Err(wrong(&format!("a plan cannot measure {}: its launcher starts both ends", spec.transport)));
+            return Err(wrong(&say!("a plan cannot measure {}: its launcher starts both ends", spec.transport)));
         }
         let capabilities = transport.capabilities();
         if cell.to.is_none() && !capabilities.single_ended && !transport.facts().one_host {
-            return Err(wrong(&format!("{} needs a far host: add to = [\"HOST\"] at the top", spec.transport)));
+            return Err(wrong(&say!("{} needs a far host: add to = [\"HOST\"] at the top", spec.transport)));
         }
         // Before those of all curves take memory.
         total += specs.len();
         if total > MAX_CELLS {
-            return Err(wrong_sizes(format!("the plan has more than {MAX_CELLS} cells with the sizes of its curves")));
+            return Err(wrong_sizes(&say!("the plan has more than {MAX_CELLS} cells with the sizes of its curves")));
         }
         all.push(WrittenCell { planned: cell, specs });
     }

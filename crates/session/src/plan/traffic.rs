@@ -2,6 +2,7 @@
 
 use analysis::plan::{PlannedCell, doubling};
 use model::{Design, Direction, Factor, FactorKind, Plan, PlanTraffic, TrafficKind};
+use text::{Said, say};
 
 use super::groups::{MAX_GROUPS, possible};
 use super::written::WrittenCell;
@@ -107,27 +108,29 @@ fn numbers(table: &Table<'_>, key: &str, plan: &Plan, kind: TrafficKind) -> Resu
 
 /// Checks that the cells can be measured at the same time as others of their hosts.
 pub(super) fn check(top: &Table<'_>, plan: &Plan, cells: &[WrittenCell]) -> Result<(), Failure> {
-    let wrong = |cell: &PlannedCell, what: &str| {
+    let wrong = |cell: &PlannedCell, what: &dyn Said| {
         let ends = [&cell.from, &cell.to].map(|host| host.as_deref().unwrap_or("this host"));
-        top.wrong(format!("{} to {}: {what}", ends[0], ends[1]))
+        top.wrong(say!("{} to {}: {}", ends[0], ends[1], what.say()))
     };
     for WrittenCell { planned: cell, specs } in cells {
         for spec in specs {
             if plan.light.is_some() {
                 if spec.rate_bps.is_none() {
-                    return Err(wrong(cell, "light tests share hosts, so each needs a bounded rate: give `rate`"));
+                    let what = say!("light tests share hosts, so each needs a bounded rate: give `--rate`");
+                    return Err(wrong(cell, &what));
                 }
-                possible(spec).map_err(|what| wrong(cell, &what))?;
+                possible(spec).map_err(|error| wrong(cell, &error))?;
             }
             if let Some(traffic) = plan.traffic {
                 if spec.no_loss || spec.speak.is_some() || spec.is_point() {
-                    let what = format!("a curve, `speak` and `find-no-loss` cannot be part of {}", traffic.kind.name());
+                    let what =
+                        say!("a curve, `--speak` and `--find-no-loss` cannot be part of {}", traffic.kind.name());
                     return Err(wrong(cell, &what));
                 }
                 if spec.direction != Direction::Send {
-                    return Err(wrong(cell, "[traffic] decides who sends: omit `reverse` and `both`"));
+                    return Err(wrong(cell, &say!("[traffic] decides who sends: omit `--reverse` and `--both`")));
                 }
-                possible(spec).map_err(|what| wrong(cell, &what))?;
+                possible(spec).map_err(|error| wrong(cell, &error))?;
             }
         }
     }

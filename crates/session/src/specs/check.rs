@@ -2,6 +2,7 @@
 
 use options::values::NO_LIMIT;
 use options::{OptionError, TestKind, TestOptions};
+use text::say;
 
 /// Refuses options that exclude each other, and those without the option that they need.
 pub(super) fn check(options: &TestOptions) -> Result<(), OptionError> {
@@ -28,7 +29,7 @@ pub(super) fn check(options: &TestOptions) -> Result<(), OptionError> {
         ("block", listed, "perturbation", options.perturbation.is_some()),
     ];
     if let Some((key, _, other, _)) = exclude.into_iter().find(|(_, first, _, second)| *first && *second) {
-        let what = format!("`{key}` and `{other}` exclude each other: omit one of them");
+        let what = say!("`--{key}` and `--{other}` exclude each other: omit one of them");
         return Err(OptionError::of_key(key, what));
     }
     let captured = options.capture.is_some();
@@ -42,12 +43,12 @@ pub(super) fn check(options: &TestOptions) -> Result<(), OptionError> {
         ("delayed-reads", curve && options.delayed_reads, "stream", options.stream),
     ];
     if let Some((key, _, other, _)) = need.into_iter().find(|(_, given, _, needed)| *given && !*needed) {
-        let what = format!("`{key}` has no effect without `{other}`: add `{other}`, or omit `{key}`");
+        let what = say!("`--{key}` has no effect without `--{other}`: add `--{other}`, or omit `--{key}`");
         return Err(OptionError::of_key(key, what));
     }
     both(options)?;
     if options.test == TestKind::Transfer && options.bytes.is_none() && options.count.is_none() {
-        return Err(OptionError::of_key("count", "a transfer needs its amount: add `count` or `bytes`"));
+        return Err(OptionError::of_key("count", say!("a transfer needs its amount: add `--count` or `--bytes`")));
     }
     Ok(())
 }
@@ -55,10 +56,12 @@ pub(super) fn check(options: &TestOptions) -> Result<(), OptionError> {
 /// Refuses `both` where a flow goes in both directions anyway, or in one only.
 fn both(options: &TestOptions) -> Result<(), OptionError> {
     let what = match options.test {
-        TestKind::Rr => "rr does not support `both`: a curve with `both` sends blocks in both directions at once",
-        TestKind::Curve if options.stream => {
-            "`stream` and `both` exclude each other: without `stream`, `both` sends blocks in both directions at once"
+        TestKind::Rr => {
+            say!("rr does not support `--both`: a curve with `--both` sends blocks in both directions at once")
         }
+        TestKind::Curve if options.stream => say!(
+            "`--stream` and `--both` exclude each other: without `--stream`, `--both` sends blocks in both directions at once"
+        ),
         _ => return Ok(()),
     };
     if options.both { Err(OptionError::of_key("both", what)) } else { Ok(()) }

@@ -7,6 +7,7 @@ use model::{
 };
 use options::values::{BlockFlag, NO_LIMIT, PayloadFlag, SetFlag};
 use options::{OptionError, TestKind, TestOptions};
+use text::{Text, say};
 use vec1::{Vec1, vec1};
 
 use super::{check, ends, sizes};
@@ -35,7 +36,7 @@ const RESPONSIVENESS_UNSENT: u32 = 128 << 10;
 pub fn of(options: &TestOptions) -> Result<Vec1<Spec>, OptionError> {
     check::check(options)?;
     let transport = engine::transport::transport(options.transport())
-        .map_err(|error| OptionError::of_value("transport", options.transport(), error.to_string()))?;
+        .map_err(|error| OptionError::of_value("transport", options.transport(), error))?;
     ends::check(options, transport)?;
     let test = Test { options, transport };
     let specs = match options.test {
@@ -56,7 +57,7 @@ pub fn one(options: &TestOptions) -> Result<Spec, OptionError> {
     let (spec, others) = of(options)?.split_off_first();
     match others.is_empty() && options.test != TestKind::Curve {
         true => Ok(spec),
-        false => Err(OptionError::of_key("pattern", "a curve is several measurements: measure one size")),
+        false => Err(OptionError::of_key("pattern", say!("a curve is several measurements: measure one size"))),
     }
 }
 
@@ -165,16 +166,16 @@ impl Test<'_> {
     /// The sequence of sizes of a mix; empty for one size.
     fn mix_of_sizes(&self, over_ipv6: bool) -> Result<Vec<MixStep>, OptionError> {
         let Some(BlockFlag::Mix(mix)) = &self.options.block else { return Ok(Vec::new()) };
-        let refuse = |why: String| Err(OptionError::of_key("block", format!("`block {mix}` {why}")));
+        let refuse = |why: Text| Err(OptionError::of_key("block", say!("`--block {mix}` {why}")));
         if !self.transport.facts().has_datagrams() {
             let able = engine::transport::names(|other| other.facts().has_datagrams());
             let name = self.transport.name();
-            return refuse(format!(
+            return refuse(say!(
                 "is a mix of packet sizes, and a block on {name} is not a packet: use {able}, or one size"
             ));
         }
         if let Some(program) = self.options.speak {
-            return refuse(format!("has no effect with `speak {program}`, which sends one size: omit one of them"));
+            return refuse(say!("has no effect with `--speak {program}`, which sends one size: omit one of them"));
         }
         Ok(mix.steps(over_ipv6))
     }
@@ -241,7 +242,7 @@ impl Test<'_> {
             Some(PayloadFlag::Kind(kind)) => Ok(Some(Payload { kind: *kind, ..Payload::default() })),
             Some(PayloadFlag::File(path)) => values::payload_of_file(path)
                 .map(Some)
-                .map_err(|what| OptionError::of_value("payload", &path.display().to_string(), what)),
+                .map_err(|error| OptionError::of_value("payload", &path.display().to_string(), error)),
         }
     }
 
@@ -266,8 +267,8 @@ impl Test<'_> {
         let overruns = self.transport.overruns();
         if self.options.unpaced && !overruns {
             let able = engine::transport::names(|other| other.overruns());
-            let what = format!(
-                "`unpaced` has no effect on {}, which has flow control: omit it, or use {able}",
+            let what = say!(
+                "`--unpaced` has no effect on {}, which has flow control: omit it, or use {able}",
                 self.transport.name()
             );
             return Err(OptionError::of_key("unpaced", what));

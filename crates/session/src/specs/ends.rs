@@ -7,6 +7,8 @@ use model::{EndOptions, Spec};
 use options::values::Address;
 use options::{OptionError, TestOptions};
 
+use text::say;
+
 use crate::values;
 
 /// Refuses options without effect on a transport.
@@ -15,7 +17,7 @@ pub(super) fn check(options: &TestOptions, transport: &dyn Transport) -> Result<
     let without_effect = rows.find(|row| !row.needs.are_met(transport.facts()) && row.is_given(options));
     let Some(row) = without_effect else { return Ok(()) };
     let able = engine::transport::names(|other| row.needs.are_met(other.facts()));
-    let what = format!("`{}` has no effect on {}: omit it, or use {able}", row.key, transport.name());
+    let what = say!("`--{}` has no effect on {}: omit it, or use {able}", row.key, transport.name());
     Err(OptionError::of_key(row.key, what))
 }
 
@@ -26,15 +28,15 @@ pub(crate) fn check_forwarded(spec: &Spec, transport: &dyn Transport) -> Result<
     let option = options::end_rows().find(|row| row.own_listener && row.is_set(far));
     let why = match option {
         _ if transport.facts().ip.is_some() && transport.capabilities().shared_port.is_none() => {
-            format!("{} uses", transport.name())
+            say!("{} uses", transport.name())
         }
-        _ if spec.responsiveness => "`responsiveness` uses".into(),
-        _ if spec.renews_connections() => "`connect` uses".into(),
-        Some(row) => format!("`{}` at the far end needs", row.key),
+        _ if spec.responsiveness => say!("`--responsiveness` uses"),
+        _ if spec.renews_connections() => say!("`--connect` uses"),
+        Some(row) => say!("`--{}` at the far end needs", row.key),
         None => return Ok(()),
     };
-    let what = format!(
-        "`data {at}` leads to the agent's port, and {why} another one: choose it with `data-port ,PORT`, and forward {} to it",
+    let what = say!(
+        "`--data {at}` leads to the agent's port, and {why} another one: choose it with `--data-port ,PORT`, and forward {} to it",
         at.port()
     );
     Err(OptionError::of_key("data", what))
@@ -47,12 +49,10 @@ pub(crate) fn check_forwarded(spec: &Spec, transport: &dyn Transport) -> Result<
 pub(super) fn apply(options: &TestOptions, near: &mut EndOptions, far: &mut EndOptions) -> Result<(), OptionError> {
     (*near, *far) = (options.near.clone(), options.far.clone());
     for name in [&near.cc, &far.cc].into_iter().flatten() {
-        stacks::Request::parse(name).map_err(|error| OptionError::of_value("cc", name, error.to_string()))?;
+        stacks::Request::parse(name).map_err(|error| OptionError::of_value("cc", name, error))?;
     }
     if let Some(path) = &options.cc_rules {
-        let wrong = |error: stacks::StackError| {
-            OptionError::of_value("cc-rules", &path.display().to_string(), error.to_string())
-        };
+        let wrong = |error: stacks::StackError| OptionError::of_value("cc-rules", &path.display().to_string(), error);
         let rules = stacks::read_rules(path).map_err(wrong)?;
         let takes = |end: &EndOptions| end.cc.as_deref().is_some_and(stacks::takes_rules);
         // If neither does, both get the rules and their agents report the error.
@@ -74,5 +74,5 @@ pub(super) fn apply(options: &TestOptions, near: &mut EndOptions, far: &mut EndO
 }
 
 fn on_interface(key: &str, address: &Address) -> Result<SocketAddr, OptionError> {
-    values::on_interface(address).map_err(|what| OptionError::of_key(key, format!("`{key}`: {what}")))
+    values::on_interface(address).map_err(|error| OptionError::of_key(key, say!("`--{key}`: {error}")))
 }

@@ -3,6 +3,7 @@
 use engine::transport::Transport;
 use model::{Direction, NetpipeSizes, Spec, Stop};
 use options::{OptionError, TestOptions};
+use text::{Text, say};
 use vec1::Vec1;
 
 /// Length of a single pass over a size without `time`, ns. A coordinator computes a better one from its budget.
@@ -11,18 +12,18 @@ const PASS_NS: u64 = 10_000_000;
 /// A spec for each size that the transport can carry, ascending.
 pub(super) fn specs(options: &TestOptions, base: &Spec, transport: &dyn Transport) -> Result<Vec1<Spec>, OptionError> {
     let capabilities = transport.capabilities();
-    let wrong = |key, what: String| Err(OptionError::of_key(key, what));
+    let wrong = |key, what: Text| Err(OptionError::of_key(key, what));
     let first = options.first.map_or(NetpipeSizes::DEFAULT.first, |first| first.0);
     if options.to.is_some_and(|to| to.0 < first) {
-        return wrong("to", "`to` is smaller than `first`: exchange them".into());
+        return wrong("to", say!("`--to` is smaller than `--first`: exchange them"));
     }
     if options.to.is_some_and(|to| to.0 > capabilities.max_block) {
         let (name, most) = (transport.name(), capabilities.max_block);
-        return wrong("to", format!("the largest block of {name} is {most} bytes: use a smaller `to`"));
+        return wrong("to", say!("the largest block of {name} is {most} bytes: use a smaller `--to`"));
     }
     if base.direction == Direction::Both && capabilities.datagram {
         let name = transport.name();
-        return wrong("both", format!("a curve over {name} does not support `both`: use tcp, unix or shm"));
+        return wrong("both", say!("a curve over {name} does not support `--both`: use tcp, unix or shm"));
     }
     let mut blocks: Vec<u64> = options.sizes.iter().flatten().map(|block| block.0).collect();
     if blocks.is_empty() {
@@ -39,6 +40,6 @@ pub(super) fn specs(options: &TestOptions, base: &Spec, transport: &dyn Transpor
         blocks.into_iter().map(|block| Spec { block, interval_ns: 0, stop, ..base.clone() }).collect();
     Vec1::try_from_vec(specs).map_err(|_| {
         let (name, most) = (transport.name(), capabilities.max_block);
-        OptionError::of_key("first", format!("the largest block of {name} is {most} bytes: use a smaller `first`"))
+        OptionError::of_key("first", say!("the largest block of {name} is {most} bytes: use a smaller `--first`"))
     })
 }

@@ -37,7 +37,7 @@ pub fn run(args: &RunsArgs) -> Result<u8, Failure> {
     let rows = if path.exists() { read_store(Some(&path))?.list(args.limit)? } else { Vec::new() };
     if args.json {
         for row in rows {
-            outln!("{}", serde_json::to_string(&row).map_err(Failure::other)?);
+            outln!("{}", serde_json::to_string(&row)?);
         }
         return Ok(0);
     }

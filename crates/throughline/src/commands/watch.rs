@@ -54,7 +54,7 @@ pub fn run(args: &WatchArgs) -> Result<u8, Failure> {
 
 fn text(seen: &Watched, shown: u64, json: bool) -> Result<String, Failure> {
     if json {
-        return Ok(serde_json::to_string(seen).map_err(Failure::other)? + "\n");
+        return Ok(serde_json::to_string(seen)? + "\n");
     }
     let head = match shown {
         0 => report::watch_head(seen),

@@ -157,6 +157,6 @@ fn parser(row: &'static OptionRow, test: TestKind) -> ValueParser {
     }
     ValueParser::from(move |text: &str| match TestOptions::new(test).set(row.key, text) {
         Ok(()) => Ok(text.to_owned()),
-        Err(error) => Err(error.what),
+        Err(error) => Err(error.what().plain()),
     })
 }

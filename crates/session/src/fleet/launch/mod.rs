@@ -110,7 +110,7 @@ pub fn up(
         stop(state, (!is_new).then_some(&names), &tell)?;
     }
     let results = results.map_err(|failure| match failure.code() {
-        INTERRUPTED => failure.saying("interrupted; what had been started is stopped"),
+        INTERRUPTED => failure.saying("interrupted; what had been started is stopped".into()),
         _ => failure,
     })?;
     let of = |host: &&FleetHost| {
