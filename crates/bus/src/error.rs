@@ -46,7 +46,7 @@ pub enum BusError {
         what: BusProblem,
     },
     /// No host has this name there.
-    #[error("no agent on the bus {bus} has the name '{name}': start `thru serve` there with `bus {bus}`")]
+    #[error("no agent on the bus {bus} has the name '{name}': start `thru serve` there with `--bus {bus}`")]
     Absent {
         /// The server's address, without passwords.
         bus: String,
@@ -55,7 +55,7 @@ pub enum BusError {
     },
     /// Another agent has this name.
     #[error(
-        "another agent on the bus {bus} has the name '{name}' ({holder}): stop it, or name this host otherwise: `bus {bus}/NAME`"
+        "another agent on the bus {bus} has the name '{name}' ({holder}): stop it, or name this host otherwise: `--bus {bus}/NAME`"
     )]
     Taken {
         /// The server's address, without passwords.

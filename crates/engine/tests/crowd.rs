@@ -229,9 +229,9 @@ fn connections_of_their_own_for_each_transaction_in_threads_that_sleep_and_that_
 fn completions_are_refused_where_they_cannot_be() {
     let refusal = |spec: &Spec| engine::pattern::check(spec).expect_err("refused").to_string();
     let text = refusal(&Spec { transport: "udp".into(), ..spec("udp", Pattern::Rr, Strategy::Uring) });
-    assert!(text.contains("`wait uring` on udp") && text.contains("`wait epoll`"), "{text}");
+    assert!(text.contains("`--wait uring` on udp") && text.contains("`--wait epoll`"), "{text}");
     let text = refusal(&Spec { io: model::Io::ReadWrite, ..spec("tcp", Pattern::Rr, Strategy::Uring) });
-    assert!(text.contains("`io`"), "{text}");
+    assert!(text.contains("`--io`"), "{text}");
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn more_flows_than_files_are_refused_with_the_remedy() {
     let spec =
         Spec { direction: Direction::Both, flows: Spec::MAX_FLOWS, ..spec("tcp", Pattern::Stream, Strategy::Epoll) };
     let text = check_options(Role::Active, &spec).expect_err("refused").to_string();
-    assert!(text.contains(&limit.to_string()) && text.contains("`processes`"), "{text}");
+    assert!(text.contains(&limit.to_string()) && text.contains("`--processes`"), "{text}");
 }
 
 /// The soft limit of files that this process may open (proc(5), limits).

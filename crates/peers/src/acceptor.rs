@@ -200,7 +200,7 @@ pub(crate) fn report(
             format!("{program} was disconnected because the server stops")
         }
         Err(_) if session_deadline.was_cut() => {
-            format!("{program} was disconnected at its time limit (`max-time`; 30 s before a test)")
+            format!("{program} was disconnected at its time limit (`--max-time`; 30 s before a test)")
         }
         Err(error) => return (service.log)(&error.line_of(peer)),
     };

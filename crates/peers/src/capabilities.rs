@@ -10,13 +10,13 @@ use crate::ProgramError;
 pub(crate) const REMEDY: &str = "not supported by its protocol; leave it out, or set it for this end only (VALUE,)";
 
 /// Remedy for both directions.
-pub(crate) const ONE_DIRECTION: &str = "it supports one direction only; leave it out, or use `reverse`";
+pub(crate) const ONE_DIRECTION: &str = "it supports one direction only; leave it out, or use `--reverse`";
 
 /// The first option of a spec that the server of a program would have a part in and does not carry out, in words.
 pub(crate) fn uncarried(spec: &Spec, program: Program) -> Option<String> {
     let beside_options = [
-        (spec.engine.auto, "`engine auto`"),
-        (!spec.mix.is_empty(), "`block imix`"),
+        (spec.engine.auto, "`--engine auto`"),
+        (!spec.mix.is_empty(), "`--block imix`"),
         (spec.start_ns.is_some(), "`start`"),
     ];
     let other = beside_options.into_iter().find(|(there, _)| *there).map(|(_, name)| name.to_owned());
@@ -44,7 +44,7 @@ impl Capabilities {
             TransportName::Tcp => 0,
             TransportName::Udp => 1,
             other => {
-                return Err(self.unsupported(&format!("`transport {other}`"), "use TCP, or UDP with `udp`"));
+                return Err(self.unsupported(&format!("`--transport {other}`"), "use TCP, or UDP with `--udp`"));
             }
         };
         let (patterns, remedy) = self.patterns;
@@ -57,15 +57,15 @@ impl Capabilities {
                 1 => format!("use one over {}", spec.transport),
                 most => format!("use 1 to {most} over {}", spec.transport),
             };
-            return Err(self.unsupported(&format!("`flows {}`", spec.flows), &takes));
+            return Err(self.unsupported(&format!("`--flows {}`", spec.flows), &takes));
         }
         let blocks = &self.blocks[carrier];
         if !blocks.contains(&spec.block) {
             let takes = format!("use {} to {} bytes", blocks.start(), blocks.end());
-            return Err(self.unsupported(&format!("`block {}`", spec.block), &takes));
+            return Err(self.unsupported(&format!("`--block {}`", spec.block), &takes));
         }
         if spec.far.sndbuf != spec.far.rcvbuf {
-            return Err(self.unsupported("`sndbuf` and `rcvbuf` of different values at the far end", REMEDY));
+            return Err(self.unsupported("`--sndbuf` and `--rcvbuf` of different values at the far end", REMEDY));
         }
         uncarried(spec, self.program).map_or(Ok(()), |what| Err(self.unsupported(&what, REMEDY)))
     }
@@ -90,9 +90,9 @@ mod tests {
         };
         assert_eq!(said(|_| {}), None);
         assert_eq!(said(|spec| (spec.far.cc, spec.warmup_ns) = (Some("reno".into()), 1)), None);
-        assert_eq!(said(|spec| spec.far.mss = Some(1_400)).as_deref(), Some("`mss` at the far end"));
+        assert_eq!(said(|spec| spec.far.mss = Some(1_400)).as_deref(), Some("`--mss` at the far end"));
         assert_eq!(said(|spec| spec.near.mss = Some(1_400)), None, "this end sets it");
-        assert_eq!(said(|spec| spec.processes = 2).as_deref(), Some("`processes`"));
+        assert_eq!(said(|spec| spec.processes = 2).as_deref(), Some("`--processes`"));
         assert_eq!(said(|spec| spec.start_ns = Some(0)).as_deref(), Some("`start`"));
         let zeros = |spec: &mut Spec| spec.payload = Some(Payload { kind: PayloadKind::Zeros, ..Payload::default() });
         assert_eq!(said(zeros), None, "this end sends it");
@@ -100,6 +100,6 @@ mod tests {
             spec.payload = Some(Payload { kind: PayloadKind::Zeros, ..Payload::default() });
             spec.direction = Direction::Reverse;
         };
-        assert_eq!(said(reverse).as_deref(), Some("`payload`"));
+        assert_eq!(said(reverse).as_deref(), Some("`--payload`"));
     }
 }

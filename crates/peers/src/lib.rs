@@ -81,7 +81,7 @@ pub trait ProgramProtocol: Sync {
         let _ = spec;
         let name = self.name();
         Err(ProgramError::unsupported(
-            format!("`speak {name}` with this command"),
+            format!("`--speak {name}` with this command"),
             format!("only its clients are supported: `thru serve --speak {name}`"),
         ))
     }
@@ -125,7 +125,7 @@ pub trait ProgramProtocol: Sync {
     fn check_login(&self) -> Result<(), ProgramError> {
         let name = self.name();
         Err(ProgramError::unsupported(
-            format!("a login with `speak {name}`"),
+            format!("a login with `--speak {name}`"),
             format!("{name} has no logins; leave it out"),
         ))
     }
@@ -148,7 +148,7 @@ pub trait ProgramProtocol: Sync {
         let _ = points;
         let name = self.name();
         Err(ProgramError::unsupported(
-            format!("a curve with `speak {name}`"),
+            format!("a curve with `--speak {name}`"),
             "only netpipe has curves; use thru stream or thru rr",
         ))
     }
@@ -178,7 +178,7 @@ pub trait ProgramProtocol: Sync {
         }
         let name = self.name();
         Err(ProgramError::unsupported(
-            format!("`speak {name}:{options}`"),
+            format!("`--speak {name}:{options}`"),
             format!("{name}'s server needs no options; leave them out"),
         ))
     }
@@ -206,8 +206,8 @@ pub fn serve_one(program: &dyn ProgramProtocol, service: &Service, socket: TcpSt
     match program.of_inetd() {
         Some(serve) => serve(service, socket),
         None => Err(ProgramError::unsupported(
-            format!("`inetd` with `speak {}`", program.name()),
-            format!("its server needs its own port; leave `inetd` out (it works with {})", started_by_inetd()),
+            format!("`--inetd` with `--speak {}`", program.name()),
+            format!("its server needs its own port; leave `--inetd` out (it works with {})", started_by_inetd()),
         )),
     }
 }

@@ -214,7 +214,7 @@ mod tests {
         assert!(refused(Some("1ms:2ms"), None, None).contains("whose unit is B"));
         assert!(refused(Some("0:64KiB"), None, None).contains("logarithmic"));
         assert!(refused(None, Some("2Gbit:1Gbit"), None).contains("below"));
-        assert!(refused(None, Some("0:1Gbit"), Some("y")).contains("`y-range 0:1Gbit`"));
+        assert!(refused(None, Some("0:1Gbit"), Some("y")).contains("`--y-range 0:1Gbit`"));
         let mut named = Figure { x: Axis::names("cc", &["bbr".to_owned()]), ..figure() };
         let error = axes(Some("1:2"), None, None).apply([&mut named].into_iter()).unwrap_err();
         assert!(error.to_string().contains("'cc' has names"), "{error}");

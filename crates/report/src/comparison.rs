@@ -94,7 +94,7 @@ fn configuration(differences: &[Difference], columns: usize) -> String {
                 }
             }
             many => {
-                let line = format!("{} facts that were not recorded of {side}: see `json`", many.len());
+                let line = format!("{} facts that were not recorded of {side}: see `--json`", many.len());
                 wrapped("- ", &line, columns, &mut text);
             }
         }
@@ -141,7 +141,7 @@ fn unpaired(cells: &[Unpaired], most: usize, columns: usize, text: &mut String) 
     for ((side, why), all) in &kinds {
         let named: Vec<String> = all.iter().take(most).map(|cell| cell_name(cell)).collect();
         let more = all.len().saturating_sub(most);
-        let rest = if more > 0 { format!("; {more} more: see `json`") } else { String::new() };
+        let rest = if more > 0 { format!("; {more} more: see `--json`") } else { String::new() };
         let entry = format!("{}, {} ({why}): {}{rest}", side.to_uppercase(), all.len(), named.join("; "));
         wrapped("- ", &entry, columns, text);
     }

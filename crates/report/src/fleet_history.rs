@@ -60,7 +60,7 @@ pub fn mesh_history(history: &MeshHistory, columns: u16) -> String {
         text += &format!("\n{}\n", table.text(columns));
     }
     if rest > 0 {
-        text += &format!("And {rest} pairs without a change: `json` has all.\n");
+        text += &format!("And {rest} pairs without a change: `--json` has all.\n");
     }
     text += &format!("\nLast pass: `thru show {}`\n", last.run);
     text

@@ -43,7 +43,7 @@ pub const STACKS: &[Stack] = &[
     ),
     stack!(
         "highspeed",
-        "grows faster and backs off less at larger windows; rules for destinations with `cc-rules`",
+        "grows faster and backs off less at larger windows; rules for destinations with `--cc-rules`",
         "S. Floyd, HighSpeed TCP, RFC 3649, 2003; Limited Slow-Start, RFC 3742"
     ),
     stack!(

@@ -109,7 +109,7 @@ impl Request {
             return Err(StackError::Parameter {
                 stack: self.name_or_path,
                 what: "it has no rules for destinations".into(),
-                remedy: "use `cc-rules` with `cc highspeed`".into(),
+                remedy: "use `--cc-rules` with `--cc highspeed`".into(),
             });
         }
         self.rules = rules.to_vec();

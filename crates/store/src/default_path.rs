@@ -37,7 +37,7 @@ mod tests {
     #[test]
     fn without_any_home_the_option_is_named() {
         for home in [None, Some("".into()), Some("here".into())] {
-            assert!(place(None, home).unwrap_err().to_string().contains("`store FILE`"));
+            assert!(place(None, home).unwrap_err().to_string().contains("`--store FILE`"));
         }
     }
 }

@@ -16,10 +16,10 @@ pub(crate) const BUSY_WAIT: Duration = Duration::from_secs(10);
 #[non_exhaustive]
 pub enum StoreError {
     /// Neither `$XDG_DATA_HOME` nor `$HOME` says where data belongs.
-    #[error("neither XDG_DATA_HOME nor HOME is an absolute path, so there is no place for runs: use `store FILE`")]
+    #[error("neither XDG_DATA_HOME nor HOME is an absolute path, so there is no place for runs: use `--store FILE`")]
     NoHome,
     /// The directory of the store could not be made.
-    #[error("cannot create the directory {}: {source}; use `store FILE` with a file elsewhere", path.display())]
+    #[error("cannot create the directory {}: {source}; use `--store FILE` with a file elsewhere", path.display())]
     Directory {
         /// The directory.
         path: PathBuf,
@@ -27,7 +27,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// The file could not be opened or created.
-    #[error("cannot open the store {}: {detail}; check the permissions or use `store FILE`", path.display())]
+    #[error("cannot open the store {}: {detail}; check the permissions or use `--store FILE`", path.display())]
     Open {
         /// The file.
         path: PathBuf,
@@ -36,7 +36,7 @@ pub enum StoreError {
     },
     /// The file, or its directory, cannot be written.
     #[error(
-        "cannot {doing}: the store {} (or its directory) cannot be written; make it writable, or use `store FILE` with a \
+        "cannot {doing}: the store {} (or its directory) cannot be written; make it writable, or use `--store FILE` with a \
          file elsewhere", path.display()
     )]
     ReadOnly {
@@ -48,7 +48,7 @@ pub enum StoreError {
     /// The filesystem has no room left.
     #[error(
         "cannot {doing}: no space left on the filesystem of {}; what was stored before is safe; free some space, or use \
-         `store FILE` on another filesystem", path.display()
+         `--store FILE` on another filesystem", path.display()
     )]
     Full {
         /// The file.
@@ -58,7 +58,7 @@ pub enum StoreError {
     },
     /// Another process kept the store locked for longer than the wait.
     #[error(
-        "cannot {doing}: another process has kept the store {} locked for {} s; end it, or use `store FILE`",
+        "cannot {doing}: another process has kept the store {} locked for {} s; end it, or use `--store FILE`",
         path.display(), BUSY_WAIT.as_secs()
     )]
     Busy {
@@ -69,7 +69,7 @@ pub enum StoreError {
     },
     /// The file is not an SQLite database, or its pages are damaged.
     #[error(
-        "cannot {doing}: {} is damaged or no store at all ({detail}); move it away to start a new one, or use `store FILE`",
+        "cannot {doing}: {} is damaged or no store at all ({detail}); move it away to start a new one, or use `--store FILE`",
         path.display()
     )]
     Corrupt {
@@ -81,14 +81,14 @@ pub enum StoreError {
         detail: String,
     },
     /// The file is an SQLite database of another program.
-    #[error("{} is a database of another program and is left alone; use `store FILE` with another file", path.display())]
+    #[error("{} is a database of another program and is left alone; use `--store FILE` with another file", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
     },
     /// Another version wrote the file.
     #[error(
-        "the store {} has schema {found}, and this program reads {known}: use the program that wrote it, or `store FILE` \
+        "the store {} has schema {found}, and this program reads {known}: use the program that wrote it, or `--store FILE` \
          with another file", path.display()
     )]
     Schema {
@@ -146,7 +146,7 @@ pub enum StoreError {
     /// The file was deleted, moved or replaced while a run was being recorded.
     #[error(
         "the store {} was deleted, moved or replaced while a run was recorded, so the run is not stored; measure again, or use another \
-         file by `store FILE`",
+         file by `--store FILE`",
         path.display()
     )]
     FileGone {
@@ -172,7 +172,7 @@ pub enum StoreError {
         source: serde_json::Error,
     },
     /// Anything else that SQLite reports.
-    #[error("cannot {doing} in the store {}: {source}; use `store FILE` to go on with another file", path.display())]
+    #[error("cannot {doing} in the store {}: {source}; use `--store FILE` to go on with another file", path.display())]
     Sqlite {
         /// The file.
         path: PathBuf,
@@ -235,7 +235,7 @@ mod tests {
             let source = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
             let message = StoreError::sqlite(path, "append a trial", source).to_string();
             assert!(message.contains(words), "{code}: {message}");
-            assert!(message.contains("/data/runs.sqlite") && message.contains("`store FILE`"), "{code}: {message}");
+            assert!(message.contains("/data/runs.sqlite") && message.contains("`--store FILE`"), "{code}: {message}");
         }
     }
 }

@@ -24,7 +24,7 @@ fn words<T>(result: Result<T, StoreError>, path: &Path) -> String {
     let Err(error) = result else { panic!("must fail") };
     let message = error.to_string();
     assert!(message.contains(&path.display().to_string()), "names no file: {message}");
-    assert!(message.contains("`store FILE`"), "names no way out: {message}");
+    assert!(message.contains("`--store FILE`"), "names no way out: {message}");
     message
 }
 

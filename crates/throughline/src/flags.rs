@@ -10,6 +10,8 @@ mod options;
 mod output;
 mod precision;
 
+use ::options::values::above_zero;
+use ::options::{ByteSize, ValueError};
 use std::path::PathBuf;
 
 use ::options::{TestOptions, Topic};
@@ -66,8 +68,8 @@ pub struct ShortFor {
 }
 
 /// Checks the value of a buffer.
-fn buffer(text: &str) -> Result<String, String> {
-    TestOptions::default().set("sndbuf", text).map(|()| text.to_owned()).map_err(|error| error.what().plain())
+fn buffer(text: &str) -> Result<String, ValueError> {
+    above_zero::<ByteSize>(text).map(|_| text.to_owned())
 }
 
 impl HostFlags {

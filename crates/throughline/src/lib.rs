@@ -42,7 +42,6 @@ pub fn main() -> ExitCode {
 
 fn run() -> Result<u8, Failure> {
     let command = args::command();
-    spelling::learn(&command);
     let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
     let names: Vec<String> = shown.map(|one| one.get_name().to_owned()).collect();
     let own = std::env::args_os().any(|word| word == UNTIL_INPUT_ENDS);

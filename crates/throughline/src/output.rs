@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use thiserror::Error;
 
 use model::Run;
 use report::{ReportError, View};
@@ -34,7 +35,7 @@ pub fn print(format: &str, runs: &[Run], all: bool, stored: Option<&Stored<'_>>)
 pub struct Stored<'a>(pub Option<&'a Path>);
 
 fn rendered(format: &str, view: &View<'_>, path: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
-    let format = registries::format(format).map_err(Failure::usage)?;
+    let format = registries::format(format).map_err(|error| Failure::usage(error.to_string()))?;
     let view = &View { words: spelling::flags, ..view.clone() };
     let mut pieces = format.check(view).and_then(|()| (format.render)(view)).map_err(|error| match error {
         ReportError::Option { .. } | ReportError::Range { .. } => Failure::usage(error),
@@ -51,10 +52,15 @@ fn rendered(format: &str, view: &View<'_>, path: Option<&Path>) -> Result<Vec<Pa
     }
 }
 
+/// A path that is none of a picture.
+#[derive(Debug, Error)]
+#[error("use the extension .svg or .png")]
+pub struct NoPicture;
+
 /// A path that ends in .svg or .png.
-pub fn picture(text: &str) -> Result<PathBuf, String> {
+pub fn picture(text: &str) -> Result<PathBuf, NoPicture> {
     let path = PathBuf::from(text);
-    if ending(&path).is_some() { Ok(path) } else { Err("use the extension .svg or .png".to_owned()) }
+    if ending(&path).is_some() { Ok(path) } else { Err(NoPicture) }
 }
 
 /// `svg` or `png`, if the path ends in it.

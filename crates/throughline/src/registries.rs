@@ -6,6 +6,7 @@ use model::{ByteSize, alternatives};
 use peers::{ProgramProtocol, protocols};
 use report::{FORMATS, Format};
 use serde::de::DeserializeOwned;
+use thiserror::Error;
 
 /// A value of a type by the name that it has in documents: those of `values`, each with its line of help.
 pub fn choice<T: DeserializeOwned + Clone + Send + Sync + 'static>(
@@ -34,15 +35,20 @@ pub fn formats() -> PossibleValuesParser {
     FORMATS.iter().map(value).collect::<Vec<_>>().into()
 }
 
+/// There is no format of this name.
+#[derive(Debug, Error)]
+#[error("unknown format '{name}': use one of {}", FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", "))]
+pub struct UnknownFormat {
+    /// What the user wrote.
+    name: String,
+}
+
 /// The format called `name`, or the one with this file extension.
 ///
 /// # Errors
 /// There is none; the message lists them.
-pub fn format(name: &str) -> Result<&'static Format, String> {
-    report::format(name).ok_or_else(|| {
-        let known: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-        format!("unknown format '{name}': use one of {}", known.join(", "))
-    })
+pub fn format(name: &str) -> Result<&'static Format, UnknownFormat> {
+    report::format(name).ok_or_else(|| UnknownFormat { name: name.to_owned() })
 }
 
 /// Help of HOST.

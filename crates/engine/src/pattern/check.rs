@@ -14,8 +14,8 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
         .map_err(|error| EngineError::Unsupported { what: "this measurement".into(), remedy: error.to_string() })?;
     if let Some(program) = &spec.speak {
         let remedy = "other programs are measured by `thru stream`, `rr`, `transfer` and `curve` only: leave \
-            `speak` out and run `thru serve` on HOST";
-        return Err(EngineError::unsupported(format!("`speak {program}` here"), remedy));
+            `--speak` out and run `thru serve` on HOST";
+        return Err(EngineError::unsupported(format!("`--speak {program}` here"), remedy));
     }
     let transport = transport(spec.transport.as_str())?;
     if spec.transport_facts() != Some(*transport.facts()) {
@@ -44,14 +44,14 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
     if spec.responsiveness && !capabilities.reconnects {
         let able = names(|other| other.capabilities().reconnects);
         return Err(EngineError::unsupported(
-            format!("`responsiveness` on {}", spec.transport),
+            format!("`--responsiveness` on {}", spec.transport),
             format!("its probes open connections under TCP's load: use {able}"),
         ));
     }
     let drains = [&spec.near, &spec.far].iter().any(|end| end.drain_bps.is_some());
     if drains && (!spec.is_stream() || capabilities.datagram || capabilities.single_ended) {
         return Err(EngineError::unsupported(
-            format!("`drain` for {} on {}", spec.pattern, spec.transport),
+            format!("`--drain` for {} on {}", spec.pattern, spec.transport),
             format!(
                 "it limits how fast the receiver reads, so the sender must be able to wait: use it with streams over {}",
                 names(|other| other.capabilities().is_stream_between_two())
@@ -61,13 +61,13 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
     if spec.paced_to_receiver && !(transport.overruns() && spec.is_stream()) {
         return Err(EngineError::unsupported(
             format!("pacing to the receiver for {} on {}", spec.pattern, spec.transport),
-            format!("it is for streams and transfers over {}: use `unpaced`", names(|other| other.overruns())),
+            format!("it is for streams and transfers over {}: use `--unpaced`", names(|other| other.overruns())),
         ));
     }
     if spec.overlap_close && spec.pattern != Pattern::Crr {
         let remedy =
-            "it applies to `thru rr` with `connect` only, which opens a connection per transaction: leave it out";
-        return Err(EngineError::unsupported(format!("`overlap-close` with {}", spec.pattern), remedy));
+            "it applies to `thru rr` with `--connect` only, which opens a connection per transaction: leave it out";
+        return Err(EngineError::unsupported(format!("`--overlap-close` with {}", spec.pattern), remedy));
     }
     let directions = if spec.is_stream() && spec.direction == Direction::Both { 2 } else { 1 };
     let strategy = strategy(spec, transport, spec.flows as usize * directions)?;
@@ -82,7 +82,7 @@ fn check_mix(spec: &Spec) -> Result<(), EngineError> {
     if spec.mix.is_empty() {
         return Ok(());
     }
-    let what = |beside: String| format!("`block {}` {beside}", spec.block_words());
+    let what = |beside: String| format!("`--block {}` {beside}", spec.block_words());
     if !spec.is_stream() {
         let remedy = "a mix of sizes is for streams and transfers: use one size";
         return Err(EngineError::unsupported(what(format!("with {}", spec.pattern)), remedy));
@@ -93,8 +93,8 @@ fn check_mix(spec: &Spec) -> Result<(), EngineError> {
         return Err(EngineError::unsupported(what(format!("on {}", spec.transport)), remedy));
     }
     if spec.engine.auto || spec.engine.send != SendBy::Copy {
-        let remedy = "a call of it sends datagrams of one size: leave `engine` out";
-        return Err(EngineError::unsupported(what(format!("with `engine {}`", spec.engine)), remedy));
+        let remedy = "a call of it sends datagrams of one size: leave `--engine` out";
+        return Err(EngineError::unsupported(what(format!("with `--engine {}`", spec.engine)), remedy));
     }
     Ok(())
 }
@@ -104,17 +104,17 @@ fn check_anatomy(spec: &Spec, capabilities: &Capabilities, strategy: Strategy) -
     let others = [
         (spec.pattern != Pattern::Rr, format!("with {}", spec.pattern)),
         (!capabilities.stamps, format!("on {}", spec.transport)),
-        (spec.flows > 1 || spec.processes > 1, format!("with `flows {}`", spec.flows)),
-        (spec.direction != Direction::Send, "with `reverse`".to_owned()),
+        (spec.flows > 1 || spec.processes > 1, format!("with `--flows {}`", spec.flows)),
+        (spec.direction != Direction::Send, "with `--reverse`".to_owned()),
         (spec.outstanding.is_some(), "with several requests at a time".to_owned()),
-        (strategy == Strategy::Epoll, "with `wait epoll`".to_owned()),
-        (strategy == Strategy::Uring, "with `wait uring`".to_owned()),
-        (spec.io != Io::SendRecv, "with `io read-write`".to_owned()),
+        (strategy == Strategy::Epoll, "with `--wait epoll`".to_owned()),
+        (strategy == Strategy::Uring, "with `--wait uring`".to_owned()),
+        (spec.io != Io::SendRecv, "with `--io read-write`".to_owned()),
     ];
     let Some((_, beside)) = others.into_iter().find(|(other, _)| *other) else { return Ok(()) };
     let able = names(|other| other.capabilities().stamps);
     Err(EngineError::unsupported(
-        format!("`anatomy` {beside}"),
+        format!("`--anatomy` {beside}"),
         format!("it is for `thru rr` over {able} with one flow that blocks or spins, from this end: leave it out"),
     ))
 }
@@ -123,7 +123,7 @@ fn check_anatomy(spec: &Spec, capabilities: &Capabilities, strategy: Strategy) -
 /// they gain nothing, and datagrams could be lost.
 fn check_delayed_reads(spec: &Spec, capabilities: &Capabilities, strategy: Strategy) -> Result<(), EngineError> {
     let refuse =
-        |beside: String, remedy: &str| Err(EngineError::unsupported(format!("`delayed-reads` {beside}"), remedy));
+        |beside: String, remedy: &str| Err(EngineError::unsupported(format!("`--delayed-reads` {beside}"), remedy));
     if !spec.is_stream() {
         return refuse(format!("with {}", spec.pattern), "it is for streams and transfers: leave it out");
     }
@@ -132,14 +132,17 @@ fn check_delayed_reads(spec: &Spec, capabilities: &Capabilities, strategy: Strat
         return refuse(format!("on {}", spec.transport), &format!("it works with {works}"));
     }
     if capabilities.datagram && spec.engine.receive == ReceiveBy::Copy {
-        return refuse(format!("on {}", spec.transport), "it needs many datagrams per call: add `engine mmsg` or gso");
+        return refuse(
+            format!("on {}", spec.transport),
+            "it needs many datagrams per call: add `--engine mmsg` or gso",
+        );
     }
     let at_a_rate = [spec.rate_bps, spec.near.drain_bps, spec.far.drain_bps].iter().any(Option::is_some);
     if at_a_rate || spec.no_loss {
-        return refuse("at a rate".into(), "leave out `rate`, `drain` and `find-no-loss`, or `delayed-reads`");
+        return refuse("at a rate".into(), "leave out `--rate`, `--drain` and `--find-no-loss`, or `--delayed-reads`");
     }
     if strategy != Strategy::Blocking {
-        return refuse("without blocking reads".into(), "leave out `spin` and `wait`, and give each flow a thread");
+        return refuse("without blocking reads".into(), "leave out `--spin` and `--wait`, and give each flow a thread");
     }
     Ok(())
 }
@@ -149,7 +152,7 @@ fn check_engine(spec: &Spec, transport: &dyn Transport) -> Result<(), EngineErro
     let known = |names: Vec<&str>| format!("it has {}", names.join(", "));
     if !spec.engine.is_plain() && !spec.is_stream() {
         return Err(EngineError::unsupported(
-            format!("`engine` with {}", spec.pattern),
+            format!("`--engine` with {}", spec.pattern),
             "it is for streams and transfers: leave it out",
         ));
     }
@@ -157,7 +160,7 @@ fn check_engine(spec: &Spec, transport: &dyn Transport) -> Result<(), EngineErro
         let names =
             Engine::SENDS.iter().filter(|(_, method)| transport.sends().contains(method)).map(|(name, _)| *name);
         return Err(EngineError::unsupported(
-            format!("`engine {}` on {}", spec.engine, spec.transport),
+            format!("`--engine {}` on {}", spec.engine, spec.transport),
             known(names.collect()),
         ));
     }
@@ -165,7 +168,7 @@ fn check_engine(spec: &Spec, transport: &dyn Transport) -> Result<(), EngineErro
         let names =
             Engine::RECEIVES.iter().filter(|(_, method)| transport.receives().contains(method)).map(|(name, _)| *name);
         return Err(EngineError::unsupported(
-            format!("receiving by `engine {}` on {}", spec.engine, spec.transport),
+            format!("receiving by `--engine {}` on {}", spec.engine, spec.transport),
             known(names.collect()),
         ));
     }

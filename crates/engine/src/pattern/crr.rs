@@ -16,21 +16,21 @@ pub(super) fn check(spec: &Spec, capabilities: &Capabilities) -> Result<(), Engi
     }
     if !capabilities.reconnects {
         let others = names(|other| other.capabilities().reconnects);
-        return Err(EngineError::unsupported(format!("`connect` on {}", spec.transport), format!("use {others}")));
+        return Err(EngineError::unsupported(format!("`--connect` on {}", spec.transport), format!("use {others}")));
     }
     if spec.direction != Direction::Send {
-        return Err(EngineError::unsupported("`connect` in another direction", "run it from the other host"));
+        return Err(EngineError::unsupported("`--connect` in another direction", "run it from the other host"));
     }
     if matches!(spec.strategy, Strategy::Epoll | Strategy::Uring) {
         return Err(EngineError::unsupported(
-            "`connect` with `wait`",
-            "its sockets live for one transaction each: leave `wait` out, or use `spin`",
+            "`--connect` with `--wait`",
+            "its sockets live for one transaction each: leave `--wait` out, or use `--spin`",
         ));
     }
     if spec.strategy != Strategy::Spin && spec.threads.is_some_and(|threads| threads < spec.flows) {
         return Err(EngineError::unsupported(
-            "`connect` with several flows per thread",
-            "give each flow a thread (leave `threads` out), or use `spin`",
+            "`--connect` with several flows per thread",
+            "give each flow a thread (leave `--threads` out), or use `--spin`",
         ));
     }
     Ok(())

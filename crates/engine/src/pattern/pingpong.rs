@@ -13,7 +13,7 @@ use crate::transport::{Capabilities, Channel, Kind};
 pub(super) fn check(spec: &Spec, capabilities: &Capabilities) -> Result<(), EngineError> {
     refuse_rate(spec)?;
     refuse_direction(spec, capabilities)?;
-    if spec.direction == Direction::Both { needs_streams(spec, capabilities, "`both` round trips") } else { Ok(()) }
+    if spec.direction == Direction::Both { needs_streams(spec, capabilities, "`--both` round trips") } else { Ok(()) }
 }
 
 pub(crate) fn machine<C: Channel>(spec: &Spec, part: &Part) -> Box<dyn Machine<C>> {

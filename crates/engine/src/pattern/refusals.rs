@@ -18,7 +18,7 @@ pub(crate) fn needs_streams(spec: &Spec, capabilities: &Capabilities, what: &str
 /// A transport with one end has no direction to reverse.
 pub(crate) fn refuse_direction(spec: &Spec, capabilities: &Capabilities) -> Result<(), EngineError> {
     if capabilities.single_ended && spec.direction != Direction::Send {
-        let remedy = "it has one end; leave `reverse` and `both` out";
+        let remedy = "it has one end; leave `--reverse` and `--both` out";
         return Err(EngineError::unsupported(format!("a direction for {}", spec.transport), remedy));
     }
     Ok(())
@@ -27,8 +27,8 @@ pub(crate) fn refuse_direction(spec: &Spec, capabilities: &Capabilities) -> Resu
 pub(crate) fn refuse_rate(spec: &Spec) -> Result<(), EngineError> {
     if spec.rate_bps.is_some() {
         return Err(EngineError::unsupported(
-            format!("`rate` for {}", spec.pattern),
-            "rates are for streams; leave `rate` out",
+            format!("`--rate` for {}", spec.pattern),
+            "rates are for streams; leave `--rate` out",
         ));
     }
     Ok(())

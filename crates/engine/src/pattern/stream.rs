@@ -15,13 +15,13 @@ pub(super) fn check(spec: &Spec, capabilities: &Capabilities) -> Result<(), Engi
     if spec.no_loss && !capabilities.datagram {
         return Err(EngineError::unsupported(
             format!("a search for loss on {}", spec.transport),
-            "it loses nothing: use `udp`",
+            "it loses nothing: use `--udp`",
         ));
     }
     if spec.block < capabilities.min_stream_block {
         return Err(EngineError::unsupported(
             format!("a stream of {}-byte blocks on {}", spec.block, spec.transport),
-            format!("its datagrams carry a number of 8 bytes: use `block {}` or more", capabilities.min_stream_block),
+            format!("its datagrams carry a number of 8 bytes: use `--block {}` or more", capabilities.min_stream_block),
         ));
     }
     refuse_direction(spec, capabilities)

@@ -11,7 +11,7 @@ pub(super) fn check(spec: &Spec, capabilities: &Capabilities) -> Result<(), Engi
     if matches!(spec.stop, Stop::TimeNs(_)) {
         return Err(EngineError::unsupported(
             "a transfer without an amount",
-            "give `count` or `bytes` (a stream runs for a time)",
+            "give `--count` or `--bytes` (a stream runs for a time)",
         ));
     }
     stream::check(spec, capabilities)

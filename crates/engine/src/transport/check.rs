@@ -58,8 +58,8 @@ fn check_files(spec: &Spec) -> Result<(), EngineError> {
         None => Ok(()),
         Some(limit) => Err(EngineError::unsupported(
             format!("{flows} flows in one process, where it may open {limit} files"),
-            "raise the limit of open files (ulimit -Hn, or LimitNOFILE= of a service), use `processes`, or use \
-                fewer `flows`",
+            "raise the limit of open files (ulimit -Hn, or LimitNOFILE= of a service), use `--processes`, or use \
+                fewer `--flows`",
         )),
     }
 }
@@ -74,7 +74,7 @@ fn check_cores(cores: &[u32]) -> Result<(), EngineError> {
             let given: Vec<String> =
                 (0..CpuSet::MAX_CPU as u32).filter(|core| runs(*core)).map(|core| core.to_string()).collect();
             Err(EngineError::unsupported(
-                format!("`pin` to core {core}"),
+                format!("`--pin` to core {core}"),
                 format!("this process may use the cores {}", given.join(", ")),
             ))
         }

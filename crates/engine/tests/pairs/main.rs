@@ -432,7 +432,7 @@ fn methods_that_a_transport_lacks_are_refused_by_name() {
     for spec in [Spec::new("unix-dgram", Pattern::Stream), Spec { block: 64, ..Spec::new("udp", Pattern::Rr) }] {
         let spec = Spec { paced_to_receiver: true, block: 64, ..spec };
         let refused = engine::pattern::check(&spec).unwrap_err().to_string();
-        assert!(refused.contains("`unpaced`"), "{refused}");
+        assert!(refused.contains("`--unpaced`"), "{refused}");
     }
 }
 

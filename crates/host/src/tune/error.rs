@@ -35,7 +35,7 @@ pub enum TuneError {
         remedy: String,
     },
     /// Another process uses it.
-    #[error("{key} is in use by {holder}{scope}: wait until it ends, or use `wait`")]
+    #[error("{key} is in use by {holder}{scope}: wait until it ends, or use `--wait`")]
     Busy {
         /// The setting.
         key: String,
@@ -57,7 +57,7 @@ pub enum TuneError {
         hint: &'static str,
     },
     /// The journal cannot be written, so nothing is changed.
-    #[error("cannot {operation} the journal of settings {}: {source}; use `journal DIR` for another directory", path.display())]
+    #[error("cannot {operation} the journal of settings {}: {source}; use `--journal DIR` for another directory", path.display())]
     Journal {
         /// The operation.
         operation: &'static str,

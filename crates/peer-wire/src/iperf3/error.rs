@@ -109,12 +109,12 @@ pub enum Iperf3Error {
     RefusedSilently,
     /// The server closed the connection after a login.
     #[error(
-        "the server closed the connection: it may not know the login; check `username`, the password, \
-         `rsa-public-key-path`, `use-pkcs1-padding` and both clocks"
+        "the server closed the connection: it may not know the login; check `--username`, the password, \
+         `--rsa-public-key-path`, `--use-pkcs1-padding` and both clocks"
     )]
     Login,
     /// The server closed the connection after parameters without a login.
-    #[error("the server closed the connection: it may require a login (`username` and `rsa-public-key-path`)")]
+    #[error("the server closed the connection: it may require a login (`--username` and `--rsa-public-key-path`)")]
     NoLogin,
     /// The driver ended a test that does not run.
     #[error("the test cannot end before it runs")]

@@ -47,7 +47,7 @@ pub enum Fault {
     Congestion = 134,
     /// Name, password or time of the login are not right.
     #[error(
-        "the login was refused: check `username`, the password, `rsa-public-key-path`, `use-pkcs1-padding` and both clocks"
+        "the login was refused: check `--username`, the password, `--rsa-public-key-path`, `--use-pkcs1-padding` and both clocks"
     )]
     Authorisation = 142,
     /// No data arrived for too long.

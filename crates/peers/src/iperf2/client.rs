@@ -226,9 +226,9 @@ impl Test<'_> {
                 if let Some(size) = results::cut_to(self.spec, &report) {
                     let block = self.spec.block;
                     return Err(ProgramError::unsupported(
-                        format!("`block {block}` with this server"),
+                        format!("`--block {block}` with this server"),
                         format!(
-                            "it reads {size} bytes of each datagram: start it with -l {block}, or use `block {size}`"
+                            "it reads {size} bytes of each datagram: start it with -l {block}, or use `--block {size}`"
                         ),
                     ));
                 }

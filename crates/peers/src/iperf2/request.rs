@@ -37,16 +37,19 @@ pub(super) fn header(spec: &Spec, port: u16) -> Result<Header, ProgramError> {
     let (udp, reverse) = (spec.transport == TransportName::Udp, spec.direction == Direction::Reverse);
     let both = spec.direction == Direction::Both;
     if udp && (reverse || both) {
-        return refuse("this direction", "leave it out; `reverse` and `both` work over TCP");
+        return refuse("this direction", "leave it out; `--reverse` and `--both` work over TCP");
     }
     if both && !matches!(spec.stop, Stop::TimeNs(_)) {
-        return refuse("an amount in both directions", "use `time`");
+        return refuse("an amount in both directions", "use `--time`");
     }
     if spec.far.sndbuf.is_some() || spec.far.nodelay == Some(true) {
-        return refuse("`sndbuf`, `rcvbuf` or `nodelay` at the far end", REMEDY);
+        return refuse("`--sndbuf`, `--rcvbuf` or `--nodelay` at the far end", REMEDY);
     }
     if (reverse || both) && spec.rate_bps.is_some() {
-        return refuse("`rate` with `reverse` or `both`", "its protocol has no rate over TCP; leave one of them out");
+        return refuse(
+            "`--rate` with `--reverse` or `--both`",
+            "its protocol has no rate over TCP; leave one of them out",
+        );
     }
     let amount = match spec.stop {
         Stop::TimeNs(ns) => Some((ns, HUNDREDTH_NS)),
@@ -63,7 +66,7 @@ pub(super) fn header(spec: &Spec, port: u16) -> Result<Header, ProgramError> {
         (Some(bytes), _) => bytes / u64::from(spec.flows),
     };
     if amount > MOST_AMOUNT && reverse {
-        return refuse("this amount with `reverse`", "use up to 2147483647 bytes for each flow");
+        return refuse("this amount with `--reverse`", "use up to 2147483647 bytes for each flow");
     }
     // A sending client ends the test itself.
     let amount = amount.min(MOST_AMOUNT) as u32;
@@ -122,7 +125,7 @@ pub(super) fn refusal_of_datagrams(requested: Option<&Header>) -> Option<String>
 /// Why a client is refused that has so many streams with this one, if it is.
 pub(super) fn refusal(spec: &Spec, streams: u64, limits: &Limits) -> Option<String> {
     if limits.rate_bps.is_some() {
-        return Some("its protocol has no rate, which `max-rate` requires".into());
+        return Some("its protocol has no rate, which `--max-rate` requires".into());
     }
     if spec.block > MOST_BYTES {
         return Some(format!("writes of {} bytes; the limit is {MOST_BYTES}", spec.block));
@@ -132,7 +135,9 @@ pub(super) fn refusal(spec: &Spec, streams: u64, limits: &Limits) -> Option<Stri
     }
     let sends = plain::sends(spec, model::Role::Passive);
     match spec.stop {
-        Stop::TimeNs(ns) if sends && ns > limits.hold_ns => Some(format!("{} s; raise `max-time`", ns / 1_000_000_000)),
+        Stop::TimeNs(ns) if sends && ns > limits.hold_ns => {
+            Some(format!("{} s; raise `--max-time`", ns / 1_000_000_000))
+        }
         _ => None,
     }
 }
@@ -175,7 +180,7 @@ mod tests {
         let udp_both =
             said(|spec| (spec.transport, spec.block, spec.direction) = ("udp".into(), 1_000, Direction::Both));
         assert!(udp_both.contains("this direction with iperf2"));
-        assert!(said(|spec| (spec.direction, spec.stop) = (Direction::Both, Stop::Bytes(4))).contains("use `time`"));
+        assert!(said(|spec| (spec.direction, spec.stop) = (Direction::Both, Stop::Bytes(4))).contains("use `--time`"));
         assert!(
             said(|spec| (spec.direction, spec.rate_bps) = (Direction::Reverse, Some(1))).contains("no rate over TCP")
         );
@@ -196,8 +201,8 @@ mod tests {
         let limits =
             Limits { unauthenticated: 1, hold_ns: 1_000_000_000, flows: 2, rate_bps: None, memory_bytes: 8 << 30 };
         let long = Spec { direction: Direction::Reverse, stop: Stop::TimeNs(2_000_000_000), ..spec(None) };
-        assert!(refusal(&long, 1, &limits).unwrap().contains("`max-time`"));
+        assert!(refusal(&long, 1, &limits).unwrap().contains("`--max-time`"));
         assert_eq!(refusal(&spec(None), 1, &limits), None, "a client that sends ends by itself");
-        assert!(refusal(&spec(None), 1, &Limits { rate_bps: Some(1), ..limits }).unwrap().contains("`max-rate`"));
+        assert!(refusal(&spec(None), 1, &Limits { rate_bps: Some(1), ..limits }).unwrap().contains("`--max-rate`"));
     }
 }

@@ -121,8 +121,8 @@ fn greeted(spec: &Spec, host: &str, cookie: &[u8], cancel: &AtomicBool) -> Resul
 /// A server that opens one direction's streams alone.
 fn one_direction() -> ProgramError {
     ProgramError::unsupported(
-        "`both` with this server",
-        "it is iperf3 before 3.7, which measures one direction at a time; use `reverse`, or leave it out",
+        "`--both` with this server",
+        "it is iperf3 before 3.7, which measures one direction at a time; use `--reverse`, or leave it out",
     )
 }
 
@@ -136,9 +136,9 @@ fn nothing_came_back(spec: &Spec, ran: &Ran) -> bool {
 fn explained(error: ProgramError, one_way: bool) -> ProgramError {
     match error {
         ProgramError::Peer { .. } if one_way => ProgramError::unsupported(
-            "`both` with this server",
+            "`--both` with this server",
             "it sent nothing and closed the connection, as iperf3 before 3.7 does, which measures one direction at a \
-             time; use `reverse`, or leave it out",
+             time; use `--reverse`, or leave it out",
         ),
         error => error,
     }

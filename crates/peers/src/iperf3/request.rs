@@ -18,7 +18,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), ProgramError> {
     spec.check().map_err(|error| ProgramError::unsupported("this measurement", error.to_string()))?;
     let udp = spec.transport == TransportName::Udp;
     if spec.transport != TransportName::Tcp && !udp {
-        return refuse(&format!("`transport {}`", spec.transport), "use TCP, or UDP with `udp`");
+        return refuse(&format!("`--transport {}`", spec.transport), "use TCP, or UDP with `--udp`");
     }
     if spec.pattern != Pattern::Stream {
         return refuse(&spec.pattern.to_string(), "only streams are supported: `thru stream HOST --speak iperf3`");
@@ -26,37 +26,40 @@ pub(super) fn check(spec: &Spec) -> Result<(), ProgramError> {
     let blocks = if udp { 16..=65_507 } else { 1..=1 << 20 };
     if !blocks.contains(&spec.block) {
         let (least, most) = blocks.into_inner();
-        return refuse(&format!("`block {}`", spec.block), &format!("use {least} to {most} bytes"));
+        return refuse(&format!("`--block {}`", spec.block), &format!("use {least} to {most} bytes"));
     }
     if !(1..=128).contains(&spec.flows) {
-        return refuse(&format!("`flows {}`", spec.flows), "use 1 to 128");
+        return refuse(&format!("`--flows {}`", spec.flows), "use 1 to 128");
     }
     let warmup = spec.warmup_ns;
     if !warmup.is_multiple_of(SECOND_NS) || warmup > 600 * SECOND_NS {
-        return refuse("`warmup` of a fraction of a second, or of more than 600 s", "use whole seconds");
+        return refuse("`--warmup` of a fraction of a second, or of more than 600 s", "use whole seconds");
     }
     if let Stop::TimeNs(ns) = spec.stop
         && ns > 86_400 * SECOND_NS
     {
-        return refuse("a trial of more than a day", "use `time 86400s` or less");
+        return refuse("a trial of more than a day", "use `--time 86400s` or less");
     }
     if warmup > 0 && !matches!(spec.stop, Stop::TimeNs(_)) {
-        return refuse("`warmup` with a count", "use `time`");
+        return refuse("`--warmup` with a count", "use `--time`");
     }
     if spec.far.pin.len() > 1 {
-        return refuse("`pin` to several cores at the far end", "it takes one core; give one");
+        return refuse("`--pin` to several cores at the far end", "it takes one core; give one");
     }
     if let Some(what) = uncarried(spec, Program::Iperf3) {
         return refuse(&what, "not supported by its protocol; leave it out");
     }
     let (near, far) = (&spec.near, &spec.far);
     let alike = [
-        (near.nodelay == far.nodelay, "`nodelay`"),
-        (near.mss == far.mss, "`mss`"),
-        (near.cc == far.cc, "`cc`"),
-        (near.dscp == far.dscp, "`dscp`"),
-        (near.max_pacing_bps == far.max_pacing_bps, "`pacing`"),
-        (near.sndbuf == far.sndbuf && near.rcvbuf == far.rcvbuf && near.sndbuf == near.rcvbuf, "`sndbuf` and `rcvbuf`"),
+        (near.nodelay == far.nodelay, "`--nodelay`"),
+        (near.mss == far.mss, "`--mss`"),
+        (near.cc == far.cc, "`--cc`"),
+        (near.dscp == far.dscp, "`--dscp`"),
+        (near.max_pacing_bps == far.max_pacing_bps, "`--pacing`"),
+        (
+            near.sndbuf == far.sndbuf && near.rcvbuf == far.rcvbuf && near.sndbuf == near.rcvbuf,
+            "`--sndbuf` and `--rcvbuf`",
+        ),
     ];
     match alike.into_iter().find(|(same, _)| !same) {
         Some((_, what)) => refuse(
@@ -157,14 +160,14 @@ pub(super) fn refusal(requested: &Parameters, spec: &Spec, limits: &Limits) -> O
     if requested.streams() > limits.flows {
         return Some((
             Fault::Streams,
-            format!("{} streams; raise `max-flows` above {}", requested.streams(), limits.flows),
+            format!("{} streams; raise `--max-flows` above {}", requested.streams(), limits.flows),
         ));
     }
     if span_ns > limits.hold_ns {
-        return Some((Fault::TooLong, format!("{} s; raise `max-time`", span_ns / SECOND_NS)));
+        return Some((Fault::TooLong, format!("{} s; raise `--max-time`", span_ns / SECOND_NS)));
     }
     if limits.rate_bps.is_some_and(|most| whole.is_none_or(|whole| whole > most)) {
-        return Some((Fault::Rate, "a rate above `max-rate`, or none".into()));
+        return Some((Fault::Rate, "a rate above `--max-rate`, or none".into()));
     }
     engine::transport::check_options(model::Role::Passive, spec).err().map(|error| {
         let fault = if requested.congestion.is_some() { Fault::Congestion } else { Fault::Buffer };
@@ -208,9 +211,11 @@ mod tests {
             change(&mut spec);
             check(&spec).unwrap_err().to_string()
         };
-        assert!(said(|spec| spec.near.sndbuf = Some(1 << 16)).contains("`sndbuf` and `rcvbuf` of different values"));
-        assert!(said(|spec| spec.far.cc = Some("reno".into())).contains("`cc` of different values"));
-        assert!(said(|spec| spec.probe = Some(10)).contains("`probe` with iperf3: not supported"));
+        assert!(
+            said(|spec| spec.near.sndbuf = Some(1 << 16)).contains("`--sndbuf` and `--rcvbuf` of different values")
+        );
+        assert!(said(|spec| spec.far.cc = Some("reno".into())).contains("`--cc` of different values"));
+        assert!(said(|spec| spec.probe = Some(10)).contains("`--probe` with iperf3: not supported"));
         assert!(said(|spec| spec.warmup_ns = 1).contains("whole seconds"));
         assert!(said(|spec| spec.block = 2 << 20).contains("use 1 to 1048576 bytes"));
         assert!(said(|spec| spec.transport = "tls".into()).contains("use TCP"));

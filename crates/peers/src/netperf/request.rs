@@ -80,7 +80,7 @@ fn check(spec: &Spec) -> Result<(), ProgramError> {
     spec.check().map_err(|error| ProgramError::unsupported("this measurement", error.to_string()))?;
     let udp = spec.transport == TransportName::Udp;
     if spec.transport != TransportName::Tcp && !udp {
-        return refuse(&format!("`transport {}`", spec.transport), "use TCP, or UDP with `udp`");
+        return refuse(&format!("`--transport {}`", spec.transport), "use TCP, or UDP with `--udp`");
     }
     let pattern = spec.pattern;
     if ![Pattern::Stream, Pattern::Rr, Pattern::Crr].contains(&pattern)
@@ -93,29 +93,32 @@ fn check(spec: &Spec) -> Result<(), ProgramError> {
         );
     }
     if udp && spec.block.max(spec.reply_bytes()) > MOST_DATAGRAM {
-        return refuse(&format!("datagrams of {} bytes", spec.block), "use `block 65507` or less");
+        return refuse(&format!("datagrams of {} bytes", spec.block), "use `--block 65507` or less");
     }
     let reverse = spec.direction == Direction::Reverse;
     if let (true, Stop::TimeNs(ns)) = (spec.direction != Direction::Send, spec.stop)
         && !ns.is_multiple_of(SECOND_NS)
     {
         return refuse(
-            "`reverse` or `both` for parts of a second",
-            "netserver ends such a test itself; use `time` in whole seconds",
+            "`--reverse` or `--both` for parts of a second",
+            "netserver ends such a test itself; use `--time` in whole seconds",
         );
     }
     let several = spec.flows > 1 || spec.direction == Direction::Both;
     if several && !matches!(spec.stop, Stop::TimeNs(_)) {
-        return refuse("a count of several flows", "each flow is a separate test; use `time`");
+        return refuse("a count of several flows", "each flow is a separate test; use `--time`");
     }
     let both = spec.direction == Direction::Both;
     let others = [
-        (both && (udp || pattern != Pattern::Stream), "`both` other than with TCP streams"),
-        (reverse && (udp || pattern != Pattern::Stream), "`reverse` other than with TCP streams"),
-        ((reverse || both) && spec.rate_bps.is_some(), "`rate` for its server"),
-        (several && spec.far.port.is_some(), "`data-port` at the far end of several flows"),
-        (spec.warmup_ns > 0 && pattern == Pattern::Stream && !reverse, "`warmup` other than with `reverse` or thru rr"),
-        (pattern == Pattern::Crr && spec.strategy == model::Strategy::Spin, "`spin` and `connect`"),
+        (both && (udp || pattern != Pattern::Stream), "`--both` other than with TCP streams"),
+        (reverse && (udp || pattern != Pattern::Stream), "`--reverse` other than with TCP streams"),
+        ((reverse || both) && spec.rate_bps.is_some(), "`--rate` for its server"),
+        (several && spec.far.port.is_some(), "`--data-port` at the far end of several flows"),
+        (
+            spec.warmup_ns > 0 && pattern == Pattern::Stream && !reverse,
+            "`--warmup` other than with `--reverse` or thru rr",
+        ),
+        (pattern == Pattern::Crr && spec.strategy == model::Strategy::Spin, "`--spin` and `--connect`"),
     ];
     let other = others.into_iter().find(|(there, _)| *there).map(|(_, what)| what.to_owned());
     match other.or_else(|| uncarried(spec, Program::Netperf)) {
@@ -195,7 +198,7 @@ pub(super) fn refusal(requested: &Request, spec: &Spec, limits: &Limits) -> Opti
         _ => {}
     }
     if u64::try_from(requested.length).is_ok_and(|seconds| seconds.saturating_mul(SECOND_NS) > limits.hold_ns) {
-        return Some((EINVAL, format!("{} s; raise `max-time`", requested.length)));
+        return Some((EINVAL, format!("{} s; raise `--max-time`", requested.length)));
     }
     if let Some(why) = limits.beyond_memory(1, spec.block.max(spec.reply_bytes())) {
         return Some((EINVAL, why));
@@ -246,10 +249,11 @@ mod tests {
         };
         assert!(said(|spec| (spec.flows, spec.stop) = (2, Stop::Bytes(1 << 20))).contains("a count of several flows"));
         assert!(
-            said(|spec| (spec.direction, spec.rate_bps) = (Direction::Both, Some(1))).contains("`rate` for its server")
+            said(|spec| (spec.direction, spec.rate_bps) = (Direction::Both, Some(1)))
+                .contains("`--rate` for its server")
         );
-        assert!(said(|spec| spec.warmup_ns = 1).contains("`warmup` other than with"));
-        assert!(said(|spec| spec.far.mss = Some(1200)).contains("`mss` at the far end"));
+        assert!(said(|spec| spec.warmup_ns = 1).contains("`--warmup` other than with"));
+        assert!(said(|spec| spec.far.mss = Some(1200)).contains("`--mss` at the far end"));
         assert!(said(|spec| spec.pattern = Pattern::Pingpong).contains("only streams and round trips"));
         assert!(said(|spec| spec.stop = Stop::Bytes(3 << 30)).contains("use 2147483647 or less"));
         let half = |spec: &mut Spec| (spec.direction, spec.stop) = (Direction::Reverse, Stop::TimeNs(SECOND_NS / 2));

@@ -64,7 +64,7 @@ fn check(service: &Service) -> Result<(), ProgramError> {
     match service.limits.rate_bps {
         None => Ok(()),
         Some(_) => Err(ProgramError::unsupported(
-            "`speak netperf` with `max-rate`",
+            "`--speak netperf` with `--max-rate`",
             "netperf's protocol has no rate; leave one of them out",
         )),
     }

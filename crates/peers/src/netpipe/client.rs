@@ -29,20 +29,20 @@ pub(super) fn check(spec: &Spec) -> Result<(), ProgramError> {
     let refuse = |what: &str, remedy: &str| Err(ProgramError::unsupported(format!("{what} with netpipe"), remedy));
     spec.check().map_err(|error| ProgramError::unsupported("this measurement", error.to_string()))?;
     if spec.transport != TransportName::Tcp {
-        return refuse(&format!("`transport {}`", spec.transport), "use TCP");
+        return refuse(&format!("`--transport {}`", spec.transport), "use TCP");
     }
     if !matches!(spec.pattern, Pattern::Pingpong | Pattern::Stream) || !spec.is_point() {
         return refuse(
             &format!("{} of a single size", spec.pattern),
-            "only curves are supported: `thru curve HOST --speak netpipe`, with `both` to send from both ends at once or `stream` for one direction",
+            "only curves are supported: `thru curve HOST --speak netpipe`, with `--both` to send from both ends at once or `--stream` for one direction",
         );
     }
     let others = [
-        (spec.direction == Direction::Reverse, "`reverse`"),
-        (spec.flows > 1, "`flows`"),
-        (spec.rate_bps.is_some(), "`rate`"),
-        (!spec.engine.is_plain(), "`engine`"),
-        (spec.near.nodelay == Some(false) || spec.far.nodelay == Some(false), "`nodelay off`"),
+        (spec.direction == Direction::Reverse, "`--reverse`"),
+        (spec.flows > 1, "`--flows`"),
+        (spec.rate_bps.is_some(), "`--rate`"),
+        (!spec.engine.is_plain(), "`--engine`"),
+        (spec.near.nodelay == Some(false) || spec.far.nodelay == Some(false), "`--nodelay off`"),
     ];
     let other = others.into_iter().find(|(there, _)| *there).map(|(_, what)| what.to_owned());
     match other.or_else(|| uncarried(spec, Program::Netpipe)) {
@@ -58,7 +58,7 @@ pub(super) fn plan(points: &[Spec]) -> Result<Plan, ProgramError> {
     let Some(found) = schedule(&sizes) else {
         return Err(ProgramError::unsupported(
             "sizes that are not NetPIPE's own with netpipe",
-            "use `first`, `to` and `perturbation`, and start NPtcp with the same values for -l, -u and -p",
+            "use `--first`, `--to` and `--perturbation`, and start NPtcp with the same values for -l, -u and -p",
         ));
     };
     let mode = match points.first() {
@@ -169,7 +169,7 @@ impl Run {
         let mut byte = [0];
         let cancelled = || cancel.load(Ordering::SeqCst);
         let during =
-            "while SyncMe was expected: start NPtcp with the same sizes, and with -2 for `both` or -s for `stream`";
+            "while SyncMe was expected: start NPtcp with the same sizes, and with -2 for `--both` or -s for `--stream`";
         let wait = Wait { program: PEER.name, limit: SILENCE, during, cancelled: &cancelled };
         let heard = self.line.wait(&mut byte, &wait)?;
         let wrong = |error| self.line.peer_error(error);
@@ -339,7 +339,7 @@ mod tests {
     fn options_without_a_counterpart_are_refused() {
         let said = |sizes: &[u64], change: fn(&mut Spec)| plan(&points(sizes, change)).unwrap_err().to_string();
         assert!(said(&[1, 10, 100], |_| {}).contains("not NetPIPE's own"));
-        assert!(said(&[1, 2, 3], |spec| spec.far.sndbuf = Some(1 << 16)).contains("`sndbuf` at the far end"));
+        assert!(said(&[1, 2, 3], |spec| spec.far.sndbuf = Some(1 << 16)).contains("`--sndbuf` at the far end"));
         assert!(said(&[1, 2, 3], |spec| spec.pattern = Pattern::Rr).contains("only curves are supported"));
         assert!(
             said(&[1, 2, 3], |spec| spec.stop = Stop::TimeNs(1_000_000)).contains("`thru curve HOST --speak netpipe`")

@@ -29,7 +29,7 @@ const SILENCE: Duration = Duration::from_secs(30);
 pub(super) fn serve(service: &Service) -> Result<(), ProgramError> {
     if service.limits.rate_bps.is_some() {
         return Err(ProgramError::unsupported(
-            "`speak netpipe` with `max-rate`",
+            "`--speak netpipe` with `--max-rate`",
             "NetPIPE has no rate limit; leave one of them out",
         ));
     }
@@ -283,7 +283,7 @@ impl<'a> Session<'a> {
                 address: self.peer.to_string(),
                 peer: PEER.name,
                 seconds: SILENCE.as_secs(),
-                during: "during its schedule: both ends need the same -s, -2, -r, -i, -l, -u and -p (here, for example, `speak 'netpipe:-s'`)",
+                during: "during its schedule: both ends need the same -s, -2, -r, -i, -l, -u and -p (here, for example, `--speak 'netpipe:-s'`)",
             });
         }
         Ok(())

@@ -33,25 +33,28 @@ pub(super) fn options(spec: &Spec) -> Result<Options, ProgramError> {
     let refuse = |what: &str, remedy: &str| Err(CAPABILITIES.unsupported(what, remedy));
     CAPABILITIES.check(spec)?;
     if spec.direction == Direction::Both {
-        return refuse("`both`", ONE_DIRECTION);
+        return refuse("`--both`", ONE_DIRECTION);
     }
     let udp = spec.transport == TransportName::Udp;
     let count = match spec.stop {
         Stop::Blocks(count) => count,
         Stop::Bytes(bytes) if bytes.is_multiple_of(spec.block) => bytes / spec.block,
         Stop::Bytes(_) => {
-            return refuse("`bytes` that are not a multiple of `block`", "it sends whole buffers; use `count`");
+            return refuse("`--bytes` that are not a multiple of `--block`", "it sends whole buffers; use `--count`");
         }
-        _ => return refuse("a trial without a count", "use `count`"),
+        _ => return refuse("a trial without a count", "use `--count`"),
     };
     if !(1..COUNT_LIMIT).contains(&count) {
-        return refuse(&format!("`count {count}`"), "use 1 to 999999999");
+        return refuse(&format!("`--count {count}`"), "use 1 to 999999999");
     }
     let window_kib = match spec.far.sndbuf {
         None => None,
         Some(bytes) if !udp && bytes >= 1024 && bytes.is_multiple_of(1024) => Some((bytes / 1024) as u32),
         Some(_) => {
-            return refuse("`sndbuf` and `rcvbuf` at the far end", "use whole KiB over TCP; not supported over UDP");
+            return refuse(
+                "`--sndbuf` and `--rcvbuf` at the far end",
+                "use whole KiB over TCP; not supported over UDP",
+            );
         }
     };
     let transmits = spec.direction == Direction::Reverse;
@@ -60,7 +63,10 @@ pub(super) fn options(spec: &Spec) -> Result<Options, ProgramError> {
         Some(bps) => (spec.block as f64 * 8e6 / bps as f64) as u64,
     };
     if gap_us >= GAP_LIMIT_US || (gap_us == 0 && transmits && spec.rate_bps.is_some()) {
-        return refuse("`rate` with `reverse` and this `block`", "the time between two writes must be 1 µs to 10 s");
+        return refuse(
+            "`--rate` with `--reverse` and this `--block`",
+            "the time between two writes must be 1 µs to 10 s",
+        );
     }
     let nodelay = transmits && spec.far.nodelay == Some(true);
     // Only its verbose output contains its version.
@@ -116,7 +122,7 @@ pub(super) fn refusal(requested: &Options, spec: &Spec, limits: &Limits) -> Opti
     }
     // Only the client controls the rate at which it sends.
     if limits.rate_bps.is_some_and(|most| !requested.transmits || spec.rate_bps.is_none_or(|bps| bps > most)) {
-        return Some("more than `max-rate`, or no rate (-g) at all".into());
+        return Some("more than `--max-rate`, or no rate (-g) at all".into());
     }
     engine::transport::check_options(model::Role::Passive, spec).err().map(|error| error.to_string())
 }
@@ -151,10 +157,10 @@ mod tests {
             change(&mut spec);
             options(&spec).unwrap_err().to_string()
         };
-        assert!(said(|spec| spec.flows = 2).contains("`flows 2` with nttcp"));
-        assert!(said(|spec| spec.stop = Stop::Bytes(4097)).contains("use `count`"));
+        assert!(said(|spec| spec.flows = 2).contains("`--flows 2` with nttcp"));
+        assert!(said(|spec| spec.stop = Stop::Bytes(4097)).contains("use `--count`"));
         assert!(said(|spec| spec.pattern = Pattern::Stream).contains("`thru transfer HOST --speak nttcp`"));
-        assert!(said(|spec| spec.far.cc = Some("reno".into())).contains("`cc` at the far end with nttcp"));
+        assert!(said(|spec| spec.far.cc = Some("reno".into())).contains("`--cc` at the far end with nttcp"));
         assert!(said(|spec| spec.block = BYTES_LIMIT).contains("use 1 to 99999999 bytes"));
         let bytes = Spec { stop: Stop::Bytes(8192), ..transfer() };
         assert_eq!(options(&bytes).unwrap().count, 2);
@@ -165,7 +171,7 @@ mod tests {
         let limits =
             Limits { unauthenticated: 1, hold_ns: 1, flows: 1, rate_bps: Some(1_000_000), memory_bytes: 8 << 30 };
         let why = |requested: Options| refusal(&requested, &spec(&requested), &limits);
-        assert!(why(Options { transmits: false, ..Options::default() }).unwrap().contains("`max-rate`"));
+        assert!(why(Options { transmits: false, ..Options::default() }).unwrap().contains("`--max-rate`"));
         assert!(why(Options { bytes: MOST_BYTES + 1, ..Options::default() }).unwrap().contains("buffers of"));
         // 4096 bytes each 40 ms are 819 kbit/s.
         assert_eq!(why(Options { gap_us: 40_000, ..Options::default() }), None);

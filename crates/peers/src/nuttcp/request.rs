@@ -35,21 +35,21 @@ pub(super) fn options(spec: &Spec, port: u16) -> Result<Options, ProgramError> {
     let refuse = |what: &str, remedy: &str| Err(CAPABILITIES.unsupported(what, remedy));
     CAPABILITIES.check(spec)?;
     if spec.direction == Direction::Both {
-        return refuse("`both`", ONE_DIRECTION);
+        return refuse("`--both`", ONE_DIRECTION);
     }
     let (count, seconds) = match spec.stop {
         Stop::TimeNs(ns) => (ENDLESS, ns as f64 / SECOND_NS),
         Stop::Blocks(count) => (count, 0.0),
         Stop::Bytes(bytes) if bytes.is_multiple_of(spec.block) => (bytes / spec.block, 0.0),
         Stop::Bytes(_) => {
-            return refuse("`bytes` that are not a multiple of `block`", "it sends whole buffers; use `count`");
+            return refuse("`--bytes` that are not a multiple of `--block`", "it sends whole buffers; use `--count`");
         }
         _ => return refuse("a point of a curve", "use thru stream for a single size"),
     };
     let window_bytes = match spec.far.sndbuf {
         None => 0,
         Some(bytes) if (1..=MOST_WINDOW).contains(&bytes) => bytes,
-        Some(_) => return refuse("`sndbuf` and `rcvbuf` at the far end", "use 1 to 2147483647 bytes"),
+        Some(_) => return refuse("`--sndbuf` and `--rcvbuf` at the far end", "use 1 to 2147483647 bytes"),
     };
     Ok(Options {
         bytes: spec.block,
@@ -113,10 +113,10 @@ pub(super) fn refusal(requested: &Options, spec: &Spec, limits: &Limits) -> Opti
         return Some(format!("interim reports (-i) every {} s; the least is {LEAST_INTERVAL_S}", requested.interval_s));
     }
     if requested.seconds * SECOND_NS > limits.hold_ns as f64 {
-        return Some(format!("{} s; raise `max-time`", requested.seconds));
+        return Some(format!("{} s; raise `--max-time`", requested.seconds));
     }
     if limits.rate_bps.is_some_and(|most| spec.rate_bps.is_none_or(|bps| bps > most)) {
-        return Some("a rate above `max-rate`, or none".into());
+        return Some("a rate above `--max-rate`, or none".into());
     }
     engine::transport::check_options(model::Role::Passive, spec).err().map(|error| error.to_string())
 }
@@ -153,10 +153,10 @@ mod tests {
             change(&mut spec);
             options(&spec, 5001).unwrap_err().to_string()
         };
-        assert!(said(|spec| spec.direction = Direction::Both).contains("`both` with nuttcp"));
+        assert!(said(|spec| spec.direction = Direction::Both).contains("`--both` with nuttcp"));
         assert!(said(|spec| spec.flows = 129).contains("use 1 to 128 over tcp"));
-        assert!(said(|spec| spec.warmup_ns = 1).contains("`warmup` with nuttcp"));
-        assert!(said(|spec| (spec.transport, spec.flows) = ("udp".into(), 2)).contains("`flows 2`"));
+        assert!(said(|spec| spec.warmup_ns = 1).contains("`--warmup` with nuttcp"));
+        assert!(said(|spec| (spec.transport, spec.flows) = ("udp".into(), 2)).contains("`--flows 2`"));
         assert!(said(|spec| spec.pattern = Pattern::Rr).contains("`thru stream HOST --speak nuttcp`"));
     }
 
@@ -167,13 +167,13 @@ mod tests {
         let why = |requested: Options| refusal(&requested, &spec(&requested), &limits);
         assert_eq!(why(Options::default()), None);
         assert!(why(Options { streams: 3, ..Options::default() }).unwrap().contains("3 streams"));
-        assert!(why(Options { seconds: 12.0, ..Options::default() }).unwrap().contains("`max-time`"));
+        assert!(why(Options { seconds: 12.0, ..Options::default() }).unwrap().contains("`--max-time`"));
         assert_eq!(why(Options { interval_s: 1.0, ..Options::default() }), None);
         assert!(why(Options { interval_s: 0.01, ..Options::default() }).unwrap().contains("(-i)"));
         assert_eq!(why(Options { interval_s: 0.01, client_transmits: false, ..Options::default() }), None);
         assert!(why(Options { port: 65_535, streams: 2, ..Options::default() }).unwrap().contains("data ports"));
         let limits = Limits { rate_bps: Some(1), ..limits };
         let requested = Options::default();
-        assert!(refusal(&requested, &spec(&requested), &limits).unwrap().contains("`max-rate`"));
+        assert!(refusal(&requested, &spec(&requested), &limits).unwrap().contains("`--max-rate`"));
     }
 }

@@ -193,12 +193,12 @@ impl Reflector<'_> {
                 "requests from ports below 1024 or from its own port, because they may come from another reflector"
             }
             Refusal::Reply => "replies to its own datagrams: another reflector is there",
-            Refusal::Rate => "requests above `max-rate`",
+            Refusal::Rate => "requests above `--max-rate`",
             Refusal::Room => {
-                "more than 100 requests per second of fewer than 41 bytes, because the reply is longer (use `speak stamp:unpadded`)"
+                "more than 100 requests per second of fewer than 41 bytes, because the reply is longer (use `--speak stamp:unpadded`)"
             }
             Refusal::TooManySenders => "more than 4096 senders",
-            Refusal::Time => "a sender for longer than `max-time` without a pause",
+            Refusal::Time => "a sender for longer than `--max-time` without a pause",
         };
         (self.service.log)(&format!("{peer}: stamp does not answer {why}; logged once"));
     }

@@ -20,16 +20,16 @@ pub(super) fn check(spec: &Spec) -> Result<(), ProgramError> {
         );
     }
     if !(BASE_BYTES as u64..=MOST_BYTES).contains(&spec.block) {
-        return refuse(&format!("`block {}`", spec.block), "use 44 to 65507 bytes");
+        return refuse(&format!("`--block {}`", spec.block), "use 44 to 65507 bytes");
     }
     let others = [
-        (spec.reply.is_some_and(|reply| reply != spec.block), "`reply`"),
-        (spec.direction != Direction::Send, "`reverse`"),
-        (spec.flows > 1, "`flows`"),
-        (!spec.engine.is_plain(), "`engine`"),
-        (spec.strategy != model::Strategy::Auto, "`spin` and `wait`"),
-        (!spec.near.pin.is_empty(), "`pin`"),
-        (spec.threads.is_some(), "`threads`"),
+        (spec.reply.is_some_and(|reply| reply != spec.block), "`--reply`"),
+        (spec.direction != Direction::Send, "`--reverse`"),
+        (spec.flows > 1, "`--flows`"),
+        (!spec.engine.is_plain(), "`--engine`"),
+        (spec.strategy != model::Strategy::Auto, "`--spin` and `--wait`"),
+        (!spec.near.pin.is_empty(), "`--pin`"),
+        (spec.threads.is_some(), "`--threads`"),
     ];
     if let Some((_, what)) = others.into_iter().find(|(outbound, _)| *outbound) {
         return refuse(what, "not supported by its protocol; leave it out");
@@ -56,7 +56,7 @@ pub(super) fn mode(words: &str) -> Result<ReflectorMode, ProgramError> {
             "unpadded" => mode.unpadded = true,
             other => {
                 return Err(ProgramError::unsupported(
-                    format!("`speak stamp:{other}`"),
+                    format!("`--speak stamp:{other}`"),
                     "options are stateless (the default), stateful, and unpadded to answer any number of short requests, for \
                      example 'stamp:stateful unpadded'",
                 ));
@@ -77,14 +77,14 @@ mod tests {
         check(&good).unwrap();
         let said = |spec: Spec| check(&spec).unwrap_err().to_string();
         assert!(said(Spec { block: 43, ..good.clone() }).contains("44 to 65507"));
-        assert!(said(Spec { flows: 2, ..good.clone() }).contains("`flows` with stamp"));
+        assert!(said(Spec { flows: 2, ..good.clone() }).contains("`--flows` with stamp"));
         assert!(said(Spec { transport: "tcp".into(), ..good.clone() }).contains("round trips over UDP"));
-        assert!(said(Spec { reply: Some(45), ..good.clone() }).contains("`reply`"));
+        assert!(said(Spec { reply: Some(45), ..good.clone() }).contains("`--reply`"));
         let marked = EndOptions { dscp: Some(46), ..EndOptions::default() };
         check(&Spec { near: marked.clone(), ..good.clone() }).unwrap();
-        assert!(said(Spec { far: marked, ..good.clone() }).contains("`dscp` at the far end with stamp"));
+        assert!(said(Spec { far: marked, ..good.clone() }).contains("`--dscp` at the far end with stamp"));
         let pinned = EndOptions { pin: vec![1], ..EndOptions::default() };
-        assert!(said(Spec { near: pinned, ..good }).contains("`pin` with stamp"));
+        assert!(said(Spec { near: pinned, ..good }).contains("`--pin` with stamp"));
         assert_eq!(mode("").unwrap(), ReflectorMode { stateful: false, unpadded: false });
         assert_eq!(mode("stateful unpadded").unwrap(), ReflectorMode { stateful: true, unpadded: true });
         assert!(mode("both").unwrap_err().to_string().contains("stamp:both"));

@@ -276,11 +276,11 @@ fn next(run: &Run, points: &[&Outcome]) -> String {
             format!("{}: {}", what.join("; "), enough(run, points))
         }
         Some(block) if block <= SMALL && !spins => {
-            format!("{} vary too much: `spin` leaves out the wake-ups of both hosts", of(noisy))
+            format!("{} vary too much: `--spin` leaves out the wake-ups of both hosts", of(noisy))
         }
         Some(block) => format!("{}, from {} on, vary too much for the budget", of(noisy), labels::block(block)),
         None if drifting > 0 => format!("the level moved during the run ({}): repeat the curve", of(drifting)),
-        None if missed > 0 => format!("{} need a larger `budget`", of(missed)),
+        None if missed > 0 => format!("{} need a larger `--budget`", of(missed)),
         None => format!("all {} sizes are as precise as requested", points.len()),
     }
 }
@@ -309,10 +309,10 @@ fn enough(run: &Run, points: &[&Outcome]) -> String {
             let seconds = ((own + added) / 1e9).ceil();
             let budget =
                 if seconds > 120.0 { format!("{}min", (seconds / 60.0).ceil()) } else { format!("{seconds}s") };
-            format!("`budget {budget}` gives all of them one")
+            format!("`--budget {budget}` gives all of them one")
         }
-        Some(_) => "a larger `budget` gives all of them one".to_owned(),
-        None => format!("`trials {ENOUGH_LEGS}` gives all of them one"),
+        Some(_) => "a larger `--budget` gives all of them one".to_owned(),
+        None => format!("`--trials {ENOUGH_LEGS}` gives all of them one"),
     }
 }
 
@@ -341,12 +341,15 @@ mod tests {
         let largest = labels::block(points.last().unwrap().spec.block);
         assert_eq!(
             text,
-            format!("one size beyond {largest} does not fit into the budget: `budget 93s` gives all of them one")
+            format!("one size beyond {largest} does not fit into the budget: `--budget 93s` gives all of them one")
         );
         points[0].summary.verdicts = vec![Verdict::FewTrials];
         points[0].summary.trials = 6;
         let text = next(&run, &points.iter().collect::<Vec<_>>());
-        assert!(text.contains("; one size beyond") && text.ends_with("`budget 108s` gives all of them one"), "{text}");
+        assert!(
+            text.contains("; one size beyond") && text.ends_with("`--budget 108s` gives all of them one"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -153,18 +153,18 @@ mod tests {
     #[test]
     fn texts_are_spelled_and_the_script_is_not() {
         let mut run = sample::curve();
-        run.findings[0].statement = "more `flows`".to_owned();
-        run.header.command = vec!["thru".to_owned(), "`flows`".to_owned()];
+        run.findings[0].statement = "more `--flows`".to_owned();
+        run.header.command = vec!["thru".to_owned(), "`--flows`".to_owned()];
         let runs = [run];
         fn words(text: &str) -> std::borrow::Cow<'_, str> {
-            std::borrow::Cow::Owned(text.replace("`flows`", "--flows").replace("Gbit/s", "GB/s"))
+            std::borrow::Cow::Owned(text.replace("`--flows`", "--flows").replace("Gbit/s", "GB/s"))
         }
         let pieces = render(&View { words, ..View::new(&runs) }).unwrap();
         let page = String::from_utf8(pieces.into_iter().next().unwrap().bytes).unwrap();
         assert!(page.contains(SCRIPT));
         let run = &data_of(&page)["runs"][0];
         assert_eq!(run["findings"][0]["statement"], "more --flows");
-        assert!(run["command"].as_str().unwrap().contains("`flows`"), "{}", run["command"]);
+        assert!(run["command"].as_str().unwrap().contains("`--flows`"), "{}", run["command"]);
         assert!(run["result"].as_str().unwrap().contains("GB/s"), "{}", run["result"]);
     }
 

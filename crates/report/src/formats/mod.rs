@@ -158,11 +158,11 @@ mod tests {
         let refused =
             |name: &str, view: View<'_>| format(name).unwrap().check(&view).map_err(|error| error.to_string());
         let narrow = || View { pixels: Some(400), ..View::new(&[]) };
-        assert_eq!(refused("html", narrow()), Err("`width` is for svg, png, not for html".to_owned()));
+        assert_eq!(refused("html", narrow()), Err("`--width` is for svg, png, not for html".to_owned()));
         assert_eq!(refused("png", narrow()), Ok(()));
         let log = Axes { log: Some("x".parse().unwrap()), ..Axes::default() };
         let said = refused("md", View { axes: log, ..View::new(&[]) });
-        assert_eq!(said, Err("`log` is for html, svg, png, gnuplot, not for md".to_owned()));
+        assert_eq!(said, Err("`--log` is for html, svg, png, gnuplot, not for md".to_owned()));
         assert!(FORMATS.iter().all(|format| format.check(&View::new(&[])).is_ok()));
     }
 

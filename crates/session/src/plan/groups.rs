@@ -305,10 +305,10 @@ mod tests {
         TestOptions { time: Some(Nanos(10_000_000_000)), flows: Some(1), ..TestOptions::new(TestKind::Stream) }
     }
 
-    fn of(common: &TestOptions, groups: &[&str]) -> Result<ParsedPlan, PlanError> {
+    fn of(common: &TestOptions, groups: &[&str]) -> Result<ParsedPlan, String> {
         let hosts = Hosts { host: Some("127.0.0.1".into()), ..Hosts::default() };
         let groups: Vec<String> = groups.iter().map(ToString::to_string).collect();
-        of_groups(common, &groups, &hosts, Stopping::default()).map_err(|failure| failure.to_string())
+        of_groups(common, &groups, &hosts, Stopping::default()).map_err(|failure| failure.shown())
     }
 
     #[test]

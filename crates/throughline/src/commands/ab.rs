@@ -159,7 +159,7 @@ mod tests {
             Ok((64, model::Strategy::Spin))
         );
         for (words, said) in [
-            ("--reverse --both", "`reverse` and `both` exclude each other: omit one of them"),
+            ("--reverse --both", "`--reverse` and `--both` exclude each other: omit one of them"),
             ("--rate '1M", "--b '--rate '1M': a quote is not closed"),
             ("curve", "--b \"curve\": 'curve' is several measurements"),
             ("--flows 0", "--b \"stream --flows 0\": --flows: '0' is not a whole number"),

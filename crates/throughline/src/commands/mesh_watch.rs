@@ -115,7 +115,7 @@ fn condition(text: &str) -> Result<String, String> {
 /// Runs `thru fleet watch`.
 pub fn watch(args: &WatchArgs) -> Result<u8, Failure> {
     if args.what.traffic.is_some() {
-        return Err(Failure::usage("`traffic` is measured by `thru mesh`; `thru fleet watch` follows single pairs"));
+        return Err(Failure::usage("`--traffic` is measured by `thru mesh`; `thru fleet watch` follows single pairs"));
     }
     let mesh = args.what.mesh(None)?;
     let named = args.what.hosts.fleet.named()?;

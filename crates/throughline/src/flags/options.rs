@@ -1,6 +1,7 @@
 //! The flags of options, from the rows of the table.
 
 use std::marker::PhantomData;
+use text::Spelling;
 
 use clap::builder::ValueParser;
 use clap::parser::ValueSource;
@@ -157,6 +158,6 @@ fn parser(row: &'static OptionRow, test: TestKind) -> ValueParser {
     }
     ValueParser::from(move |text: &str| match TestOptions::new(test).set(row.key, text) {
         Ok(()) => Ok(text.to_owned()),
-        Err(error) => Err(error.what().plain()),
+        Err(error) => Err(error.what().shown(Spelling::default())),
     })
 }

@@ -1,5 +1,6 @@
 //! Where results go.
 
+use crate::registries::UnknownFormat;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -103,6 +104,6 @@ pub fn at_once() -> ! {
 }
 
 /// The name of a format in the registry.
-pub fn form(name: &str) -> Result<&'static str, String> {
+pub fn form(name: &str) -> Result<&'static str, UnknownFormat> {
     registries::format(name).map(|format| format.name)
 }

@@ -6,10 +6,10 @@ use clap::{Arg, FromArgMatches};
 use model::{Pattern, Spec};
 use options::{TestKind, Topic, row};
 use serde_json::{Map, Value};
-use session::specs;
+use session::{Failure, specs};
 
 use crate::args::{Args as CommandLine, Command};
-use crate::{spelling, usage};
+use crate::usage;
 
 /// Lines of flags with their specs: the blocks, and what differs from a stream over tcp.
 const SPECS: &str = include_str!("../../../session/testdata/specs.json");
@@ -51,10 +51,7 @@ fn by_flags(line: &str) -> Result<Vec<Spec>, String> {
         Command::Curve(args) => specs::of(&args.options()).map(vec1::Vec1::into_vec),
         other => panic!("{other:?}"),
     }
-    .map_err(|failure| {
-        spelling::learn(&crate::args::command());
-        spelling::flags(&failure.to_string()).into_owned()
-    })
+    .map_err(|error| Failure::from(error).shown())
 }
 
 /// The specs of a plan with the keys of the line.
@@ -68,7 +65,7 @@ fn by_plan(line: &str) -> Result<Vec<Spec>, String> {
         }
     }
     let plan = session::plan::read("plan.toml", text, &BTreeMap::new(), false);
-    plan.map(|plan| plan.specs().map(|spec| Spec::clone(spec)).collect()).map_err(|failure| failure.to_string())
+    plan.map(|plan| plan.specs().map(|spec| Spec::clone(spec)).collect()).map_err(|failure| failure.shown())
 }
 
 #[test]

@@ -133,7 +133,7 @@ impl Transport for MessagePassing {
         if spec.flows != 1 || spec.processes != 1 || twice {
             return Err(EngineError::unsupported(
                 if twice { "a stream in both directions on mpi" } else { "several flows or processes on mpi" },
-                "its two processes have one channel: leave `flows`, `processes` and `both` out",
+                "its two processes have one channel: leave `--flows`, `--processes` and `--both` out",
             ));
         }
         Ok(())

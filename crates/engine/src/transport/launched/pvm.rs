@@ -164,7 +164,7 @@ impl Transport for VirtualMachine {
         if spec.flows != 1 || twice {
             return Err(EngineError::unsupported(
                 if twice { "a stream in both directions on pvm" } else { "several flows on pvm" },
-                "its two tasks have one channel: leave `flows` and `both` out",
+                "its two tasks have one channel: leave `--flows` and `--both` out",
             ));
         }
         Ok(())

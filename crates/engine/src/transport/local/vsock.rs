@@ -98,7 +98,7 @@ fn no_loopback() -> EngineError {
     EngineError::unsupported(
         "vsock within one machine",
         "this kernel has no vsock loopback (`modprobe vsock_loopback`, Linux 5.6 or newer): measure between a virtual \
-         machine and its host, or use `transport unix`",
+         machine and its host, or use `--transport unix`",
     )
 }
 

@@ -51,19 +51,19 @@ pub(crate) fn check() -> Result<(), EngineError> {
     static ANSWER: OnceLock<Option<i32>> = OnceLock::new();
     match ANSWER.get_or_init(|| build(8, 16).err().map(|error| error.raw_os_error().unwrap_or(0))) {
         None => Ok(()),
-        Some(code) => Err(EngineError::unsupported("`wait uring` on this host", remedy(*code))),
+        Some(code) => Err(EngineError::unsupported("`--wait uring` on this host", remedy(*code))),
     }
 }
 
 fn remedy(code: i32) -> String {
     match code {
         libc::EPERM | libc::EACCES => {
-            "its kernel refuses io_uring (sysctl kernel.io_uring_disabled, or a container's seccomp profile): use `wait epoll`"
+            "its kernel refuses io_uring (sysctl kernel.io_uring_disabled, or a container's seccomp profile): use `--wait epoll`"
                 .into()
         }
-        libc::ENOSYS => "its kernel was built without io_uring: use `wait epoll`".into(),
-        libc::EINVAL => "its kernel is older than Linux 6.1: use `wait epoll`".into(),
-        code => format!("{}: use `wait epoll`", io::Error::from_raw_os_error(code)),
+        libc::ENOSYS => "its kernel was built without io_uring: use `--wait epoll`".into(),
+        libc::EINVAL => "its kernel is older than Linux 6.1: use `--wait epoll`".into(),
+        code => format!("{}: use `--wait epoll`", io::Error::from_raw_os_error(code)),
     }
 }
 
@@ -173,7 +173,7 @@ mod tests {
     fn a_refusal_names_its_remedy() {
         for code in [libc::EPERM, libc::ENOSYS, libc::EINVAL, libc::ENOMEM] {
             let text = remedy(code);
-            assert!(text.contains("`wait epoll`"), "{text}");
+            assert!(text.contains("`--wait epoll`"), "{text}");
         }
         assert!(remedy(libc::EPERM).contains("kernel.io_uring_disabled"));
     }

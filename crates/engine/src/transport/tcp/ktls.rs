@@ -54,7 +54,7 @@ pub(super) fn check(spec: &Spec, role: Role) -> Result<(), EngineError> {
     match sys::ktls::attach(&socket) {
         Ok(()) => Ok(()),
         Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => Ok(()),
-        Err(error) => Err(EngineError::unsupported("`engine ktls` on this host", remedy(&error))),
+        Err(error) => Err(EngineError::unsupported("`--engine ktls` on this host", remedy(&error))),
     }
 }
 
@@ -62,10 +62,10 @@ fn remedy(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::ENOENT) => {
             "this kernel has no TLS: `modprobe tls` as root (a kernel with CONFIG_TLS, Linux 5.1 or newer), \
-                               or use `engine copy`"
+                               or use `--engine copy`"
                 .into()
         }
-        _ => format!("{error}: use `engine copy`"),
+        _ => format!("{error}: use `--engine copy`"),
     }
 }
 
@@ -139,7 +139,7 @@ impl KernelTls {
 }
 
 const HINT: &str =
-    "; it takes Linux 5.1 or newer with this cipher (`modprobe tls`, and gcm for AES), or use `engine copy`";
+    "; it takes Linux 5.1 or newer with this cipher (`modprobe tls`, and gcm for AES), or use `--engine copy`";
 
 /// Why a record that is neither payload nor the end stops the trial.
 fn trouble(kind: u8, alert: Option<u8>) -> io::Error {
@@ -148,7 +148,7 @@ fn trouble(kind: u8, alert: Option<u8>) -> io::Error {
             format!("the other end ended TLS with alert {description} (RFC 8446, section 6.2)")
         }
         (HANDSHAKE, _) => {
-            "the other end changed its TLS keys, which this end's kernel cannot follow: use `engine ktls,ktls`, or \
+            "the other end changed its TLS keys, which this end's kernel cannot follow: use `--engine ktls,ktls`, or \
                 send less than 2^24 records"
                 .into()
         }

@@ -223,9 +223,9 @@ fn refused(target: SocketAddr, source: io::Error) -> EngineError {
     let remedy = match source.raw_os_error() {
         Some(libc::EADDRNOTAVAIL) => {
             "this host has no free local port towards it (a closed connection keeps its port for a minute): wait, \
-                use fewer `flows` or `trials`, or widen net.ipv4.ip_local_port_range"
+                use fewer `--flows` or `--trials`, or widen net.ipv4.ip_local_port_range"
         }
-        Some(libc::EMFILE | libc::ENFILE) => "too many open files: raise the limit (ulimit -n) or use fewer `flows`",
+        Some(libc::EMFILE | libc::ENFILE) => "too many open files: raise the limit (ulimit -n) or use fewer `--flows`",
         _ => return EngineError::socket("connect to", target, source),
     };
     EngineError::unsupported(format!("connect to {target}"), remedy)

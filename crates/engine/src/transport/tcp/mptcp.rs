@@ -55,11 +55,13 @@ impl Transport for Mptcp {
 /// The remedy if a kernel refuses the socket: it returns ENOPROTOOPT if MPTCP is switched off.
 fn remedy(error: &io::Error) -> String {
     match error.raw_os_error() {
-        Some(libc::ENOPROTOOPT) => "MPTCP is switched off: `sysctl net.mptcp.enabled=1`, or use `transport tcp`".into(),
-        Some(libc::EPROTONOSUPPORT) => {
-            "its kernel was built without MPTCP (Linux 5.6 or newer with CONFIG_MPTCP): use `transport tcp`".into()
+        Some(libc::ENOPROTOOPT) => {
+            "MPTCP is switched off: `sysctl net.mptcp.enabled=1`, or use `--transport tcp`".into()
         }
-        _ => format!("{error}; use `transport tcp`"),
+        Some(libc::EPROTONOSUPPORT) => {
+            "its kernel was built without MPTCP (Linux 5.6 or newer with CONFIG_MPTCP): use `--transport tcp`".into()
+        }
+        _ => format!("{error}; use `--transport tcp`"),
     }
 }
 
