@@ -3,9 +3,9 @@
 //! While a small buffer is the limit, the path's rate is unknown. So the sizes start at the data in flight in the pilot trials
 //! (goodput times minimum RTT) and grow in powers of two; if the line's rate is known they end at twice its bandwidth-delay product.
 
-use model::{AdviceUntried, ByteSize, LimiterKind, Role};
+use model::{AdviceUntried, LimiterKind, Role};
 
-use super::{BULK, Dimension, Edit, Level, SearchContext};
+use super::{BULK, Dimension, Edit, Level, SearchContext, Untried, size};
 
 /// Smallest and largest buffer that is tried, bytes.
 const BOUNDS: (u64, u64) = (16 << 10, 64 << 20);
@@ -45,11 +45,11 @@ pub(super) fn not_granted(path: &SearchContext<'_>) -> Option<AdviceUntried> {
     let ends = [(path.senders(), SEND), (path.receivers(), RECEIVE)];
     let low = |(roles, name): &(&[Role], &'static str)| {
         let limit = limits(path, roles, name).into_iter().flatten().min()?;
-        (limit < 2 * needed.next_power_of_two()).then(|| format!("{name} is {}", size(limit)))
+        (limit < 2 * needed.next_power_of_two()).then_some((*name, limit))
     };
-    let low: Vec<String> = ends.iter().filter_map(low).collect();
-    let why = format!("the hosts do not allow them: {}", low.join(", "));
-    (!low.is_empty()).then(|| AdviceUntried { what: "larger windows".into(), why })
+    let limits: Vec<(&str, u64)> = ends.iter().filter_map(low).collect();
+    (!limits.is_empty())
+        .then(|| AdviceUntried { what: "larger windows".into(), why: Untried::LowLimits { limits }.to_string() })
 }
 
 /// Whether the data in flight is close to the hosts' limits of the buffers that the kernel sizes. A queue or slow start needs larger
@@ -67,7 +67,7 @@ pub(super) fn near_limit(path: &SearchContext<'_>) -> bool {
     path.spec.is_over_tcp() && (sends || (own(&receiving(path)) && near(path.receivers(), "net.ipv4.tcp_rmem")))
 }
 
-fn window(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
+fn window(path: &SearchContext<'_>) -> Result<Vec<Level>, Untried> {
     let edits = |bytes: Option<u64>| {
         let send = path.senders().iter().map(|role| Edit::SendBuffer(*role, bytes));
         send.chain(path.receivers().iter().map(|role| Edit::ReceiveBuffer(*role, bytes))).collect()
@@ -78,12 +78,12 @@ fn window(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     levels(path, &now, &limits, &MULTIPLES, edits)
 }
 
-fn send(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
+fn send(path: &SearchContext<'_>) -> Result<Vec<Level>, Untried> {
     let edits = |bytes| path.senders().iter().map(|role| Edit::SendBuffer(*role, bytes)).collect();
     levels(path, &sending(path), &limits(path, path.senders(), SEND), &FEW_MULTIPLES, edits)
 }
 
-fn receive(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
+fn receive(path: &SearchContext<'_>) -> Result<Vec<Level>, Untried> {
     let edits = |bytes| path.receivers().iter().map(|role| Edit::ReceiveBuffer(*role, bytes)).collect();
     levels(path, &receiving(path), &limits(path, path.receivers(), RECEIVE), &FEW_MULTIPLES, edits)
 }
@@ -110,7 +110,7 @@ fn levels(
     limits: &[Option<u64>],
     multiples: &[u64],
     edits: impl Fn(Option<u64>) -> Vec<Edit>,
-) -> Result<Vec<Level>, String> {
+) -> Result<Vec<Level>, Untried> {
     let named = |bytes: &Option<u64>| bytes.map_or("kernel".to_owned(), size);
     let mut labels: Vec<String> = now.iter().map(named).collect();
     labels.dedup();
@@ -120,7 +120,7 @@ fn levels(
     }
     let Some(in_flight) = path.in_flight() else {
         // Datagrams have no RTT, so only the kernel's default can be tried.
-        return if levels.len() > 1 { Ok(levels) } else { Err("the pilot trials have no RTT".into()) };
+        return if levels.len() > 1 { Ok(levels) } else { Err(Untried::NoRtt) };
     };
     let first = (in_flight.max(1.0) as u64).next_power_of_two();
     let max = path.max_in_flight().map_or(BOUNDS.1, |bytes| (bytes as u64).next_power_of_two());
@@ -135,9 +135,4 @@ fn levels(
     let new = sizes.into_iter().filter(|bytes| !now.iter().all(|now| *now == Some(*bytes)));
     levels.extend(new.map(|bytes| Level::new(size(bytes), edits(Some(bytes)))));
     Ok(levels)
-}
-
-/// A size as the value of a flag.
-pub(super) fn size(bytes: u64) -> String {
-    ByteSize(bytes).to_string().replace(' ', "")
 }

@@ -2,8 +2,7 @@
 
 use model::{Engine, LimiterKind, ReceiveBy, SendBy};
 
-use super::buffers::size;
-use super::{BULK, Dimension, Edit, Level, SearchContext};
+use super::{BULK, Dimension, Edit, Level, SearchContext, Untried, size};
 
 /// The calls that send and receive the blocks.
 pub(super) const ENGINE: Dimension = Dimension {
@@ -26,7 +25,7 @@ pub(super) const BLOCK: Dimension = Dimension {
 /// Blocks that are tried, bytes.
 const BLOCKS: [u64; 4] = [16 << 10, 64 << 10, 256 << 10, 1 << 20];
 
-fn engines(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
+fn engines(path: &SearchContext<'_>) -> Result<Vec<Level>, Untried> {
     let now = path.spec.engine;
     let mut engines: Vec<Engine> = path.sends.iter().map(|send| Engine::sending(*send)).collect();
     if path.receives.contains(&ReceiveBy::Map) {
@@ -38,15 +37,15 @@ fn engines(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     let levels: Vec<Level> = std::iter::once(Level::start(now.to_string()))
         .chain(others.map(|engine| Level::new(engine.to_string(), vec![Edit::Engine(engine)])))
         .collect();
-    if levels.len() < 2 { Err(format!("{} has only one send method", path.spec.transport)) } else { Ok(levels) }
+    if levels.len() < 2 { Err(Untried::OneSendMethod { transport: path.spec.transport.clone() }) } else { Ok(levels) }
 }
 
-fn blocks(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
+fn blocks(path: &SearchContext<'_>) -> Result<Vec<Level>, Untried> {
     if path.fixed_block {
-        return Err("`block` was given".into());
+        return Err(Untried::BlockGiven);
     }
     if !path.spec.is_over_tcp() {
-        return Err("the path determines the size of datagrams".into());
+        return Err(Untried::DatagramSize);
     }
     let now = path.spec.block;
     let others = BLOCKS.into_iter().filter(|block| *block != now);

@@ -2,7 +2,7 @@
 
 use model::{Goal, LimiterKind, Role, Strategy};
 
-use super::{ALL, BULK, Dimension, Edit, Level, SearchContext};
+use super::{ALL, BULK, Dimension, Edit, Level, SearchContext, Untried};
 
 /// Parallel connections.
 pub(super) const FLOWS: Dimension = Dimension {
@@ -55,7 +55,7 @@ const MAX_FLOWS: u32 = 64;
 /// Microseconds of busy polling that are tried.
 const POLLS_US: [u32; 2] = [20, 100];
 
-fn flows(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
+fn flows(path: &SearchContext<'_>) -> Result<Vec<Level>, Untried> {
     let now = path.spec.flows;
     let fewer = (now > 1).then_some(1);
     let more = [2, 4, 8].into_iter().map(|times| now.saturating_mul(times)).filter(|flows| *flows <= MAX_FLOWS);
@@ -65,9 +65,9 @@ fn flows(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
         .collect())
 }
 
-fn threads(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
+fn threads(path: &SearchContext<'_>) -> Result<Vec<Level>, Untried> {
     if path.spec.flows < 2 {
-        return Err("one flow has one thread".into());
+        return Err(Untried::OneFlow);
     }
     let now = path.spec.threads;
     let cores = path.near.cores.into_iter().chain(path.far.cores).min();
@@ -81,12 +81,12 @@ fn threads(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
         .collect())
 }
 
-fn pins(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
+fn pins(path: &SearchContext<'_>) -> Result<Vec<Level>, Untried> {
     let (Some(near), Some(far)) = (path.near.cores, path.far.cores) else {
-        return Err("the number of cores of a host is unknown".into());
+        return Err(Untried::UnknownCores);
     };
     if near < 2 && far < 2 {
-        return Err("neither host has a second core".into());
+        return Err(Untried::OneCoreEach);
     }
     let list = |cores: &[u32]| cores.iter().map(u32::to_string).collect::<Vec<_>>().join("+");
     let end = |cores: &[u32]| if cores.is_empty() { "none".to_owned() } else { list(cores) };
@@ -105,19 +105,17 @@ fn pins(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     Ok(std::iter::once(Level::start(start)).chain(pairs.into_iter().map(level)).collect())
 }
 
-fn spin(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
+fn spin(path: &SearchContext<'_>) -> Result<Vec<Level>, Untried> {
     match path.spec.strategy {
-        Strategy::Spin => Err("the threads already spin".into()),
-        _ if path.one_host() && path.near.cores.is_some_and(|cores| cores < 2) => {
-            Err("two threads cannot spin on one core".into())
-        }
+        Strategy::Spin => Err(Untried::AlreadySpinning),
+        _ if path.one_host() && path.near.cores.is_some_and(|cores| cores < 2) => Err(Untried::OneCoreForBoth),
         _ => Ok(vec![Level::start("off"), Level::new("on", vec![Edit::Spin])]),
     }
 }
 
-fn busy_poll(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
+fn busy_poll(path: &SearchContext<'_>) -> Result<Vec<Level>, Untried> {
     if path.spec.strategy == Strategy::Spin {
-        return Err("spinning threads already poll".into());
+        return Err(Untried::SpinningPolls);
     }
     let now = path.spec.near.busy_poll_us;
     let others = POLLS_US.into_iter().filter(|us| Some(*us) != now);

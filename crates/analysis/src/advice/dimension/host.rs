@@ -1,9 +1,9 @@
 //! Host settings, for searches that may change them. A setting that a host refuses (no permission, not available) fails in its first
 //! trial and is not tried again; the host's own reason is reported.
 
-use model::{ByteSize, Goal, LimiterKind, Role, Setting};
+use model::{Goal, LimiterKind, Role, Setting};
 
-use super::{ALL, BULK, Dimension, Edit, Level, SearchContext};
+use super::{ALL, BULK, Dimension, Edit, Level, SearchContext, Untried, size};
 
 const CPU: &[LimiterKind] =
     &[LimiterKind::SenderCpu, LimiterKind::ReceiverCpu, LimiterKind::Softirq, LimiterKind::RoundTrip];
@@ -92,7 +92,6 @@ const LIMITS: [u64; 3] = [4 << 20, 16 << 20, 64 << 20];
 const MORE: u64 = 4;
 /// The sysctls whose last value is that limit.
 const AUTOTUNING: [&str; 2] = ["net.ipv4.tcp_wmem", "net.ipv4.tcp_rmem"];
-const NO_INTERFACE: &str = "the interface of the data is unknown";
 
 /// A sysctl on some hosts.
 fn sysctl(role: Role, name: &str, value: impl Into<String>) -> Edit {
@@ -106,11 +105,11 @@ pub(super) fn autotuning(path: &SearchContext<'_>, role: Role, name: &str) -> Op
     parts.try_into().ok()
 }
 
-fn buffers(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
+fn buffers(path: &SearchContext<'_>) -> Result<Vec<Level>, Untried> {
     let mut all = Vec::new();
     for (roles, name) in [path.senders(), path.receivers()].into_iter().zip(AUTOTUNING) {
         for role in roles {
-            let parts = autotuning(path, *role, name).ok_or_else(|| format!("a host does not report {name}"))?;
+            let parts = autotuning(path, *role, name).ok_or(Untried::NotReported { sysctl: name })?;
             all.push((*role, name, parts));
         }
     }
@@ -120,9 +119,9 @@ fn buffers(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
         let edits = lower.map(|(role, name, [least, default, _])| {
             sysctl(*role, name, format!("{least} {default} {}", bytes.max(*default)))
         });
-        Level::new(ByteSize(bytes).to_string().replace(' ', ""), edits.collect())
+        Level::new(size(bytes), edits.collect())
     };
-    let start = Level::start(ByteSize(most).to_string().replace(' ', ""));
+    let start = Level::start(size(most));
     let sizes = needed(path).map_or_else(|| LIMITS.to_vec(), |bytes| vec![bytes, MORE * bytes]);
     Ok(std::iter::once(start).chain(sizes.into_iter().filter(|bytes| *bytes > most).map(level)).collect())
 }
@@ -135,7 +134,7 @@ fn needed(path: &SearchContext<'_>) -> Option<u64> {
 }
 
 /// Both ends must offer it, so both are changed.
-fn scaling(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
+fn scaling(path: &SearchContext<'_>) -> Result<Vec<Level>, Untried> {
     const NAME: &str = "net.ipv4.tcp_window_scaling";
     let off: Vec<Role> = BOTH
         .iter()
@@ -143,23 +142,28 @@ fn scaling(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
         .filter(|role| path.host(*role).sysctl.get(NAME).is_some_and(|value| value == "0"))
         .collect();
     if off.is_empty() {
-        return Err(format!("no host has switched {NAME} off"));
+        return Err(Untried::NotOff { sysctl: NAME });
     }
     Ok(vec![Level::start("0"), Level::new("1", off.into_iter().map(|role| sysctl(role, NAME, "1")).collect())])
 }
 
-fn idle(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
+fn idle(path: &SearchContext<'_>) -> Result<Vec<Level>, Untried> {
     toggled(path, path.senders(), "net.ipv4.tcp_slow_start_after_idle", &["0", "1"])
 }
 
-fn busy_read(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
+fn busy_read(path: &SearchContext<'_>) -> Result<Vec<Level>, Untried> {
     toggled(path, BOTH, "net.core.busy_read", &["0", "50"])
 }
 
 /// A sysctl whose values are few.
-fn toggled(path: &SearchContext<'_>, roles: &[Role], name: &str, values: &[&str]) -> Result<Vec<Level>, String> {
+fn toggled(
+    path: &SearchContext<'_>,
+    roles: &[Role],
+    name: &'static str,
+    values: &[&str],
+) -> Result<Vec<Level>, Untried> {
     let now = |role: &Role| path.host(*role).sysctl.get(name).cloned();
-    let first = roles.first().and_then(now).ok_or_else(|| format!("a host does not report {name}"))?;
+    let first = roles.first().and_then(now).ok_or(Untried::NotReported { sysctl: name })?;
     let level = |value: &&str| Level::new(*value, roles.iter().map(|role| sysctl(*role, name, *value)).collect());
     let others = values.iter().filter(|value| roles.iter().any(|role| now(role).as_deref() != Some(**value)));
     Ok(std::iter::once(Level::start(first)).chain(others.map(level)).collect())
@@ -172,12 +176,12 @@ fn devices(
     property: &str,
     now: &str,
     values: &[&str],
-) -> Result<Vec<Level>, String> {
+) -> Result<Vec<Level>, Untried> {
     let mut names = Vec::new();
     for role in roles {
-        let interface = path.interface(*role).ok_or(NO_INTERFACE)?;
+        let interface = path.interface(*role).ok_or(Untried::UnknownInterface)?;
         if interface.name == "lo" {
-            return Err("the data uses the loopback".into());
+            return Err(Untried::Loopback);
         }
         names.push((*role, format!("dev.{}.{property}", interface.name)));
     }
@@ -193,43 +197,44 @@ fn devices(
 /// The start's level of a property that the inventory does not contain.
 const CURRENT: &str = "current";
 
-fn mtu(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
+fn mtu(path: &SearchContext<'_>) -> Result<Vec<Level>, Untried> {
     let mtus = BOTH.iter().filter_map(|role| path.interface(*role)?.mtu);
-    let now = mtus.min().ok_or(NO_INTERFACE)?;
+    let now = mtus.min().ok_or(Untried::UnknownInterface)?;
     devices(path, BOTH, "mtu", &now.to_string(), &["1500", "9000"])
 }
 
-fn gso(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
+fn gso(path: &SearchContext<'_>) -> Result<Vec<Level>, Untried> {
     devices(path, path.senders(), "gso_max_size", CURRENT, &["16384", "65536", "196608"])
 }
 
-fn tso(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
+fn tso(path: &SearchContext<'_>) -> Result<Vec<Level>, Untried> {
     devices(path, path.senders(), "offload.tso", CURRENT, &["on", "off"])
 }
 
-fn gro(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
+fn gro(path: &SearchContext<'_>) -> Result<Vec<Level>, Untried> {
     devices(path, path.receivers(), "offload.gro", CURRENT, &["on", "off"])
 }
 
-fn coalescing(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
+fn coalescing(path: &SearchContext<'_>) -> Result<Vec<Level>, Untried> {
     devices(path, path.receivers(), "coalesce.rx-usecs", CURRENT, &["0", "20", "100"])
 }
 
-fn rings(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
+fn rings(path: &SearchContext<'_>) -> Result<Vec<Level>, Untried> {
     devices(path, path.receivers(), "ring.rx", CURRENT, &["512", "4096"])
 }
 
-fn txqueuelen(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
-    let now = path.senders().iter().find_map(|role| path.interface(*role)?.txqueuelen).ok_or(NO_INTERFACE)?;
+fn txqueuelen(path: &SearchContext<'_>) -> Result<Vec<Level>, Untried> {
+    let now =
+        path.senders().iter().find_map(|role| path.interface(*role)?.txqueuelen).ok_or(Untried::UnknownInterface)?;
     devices(path, path.senders(), "txqueuelen", &now.to_string(), &["100", "1000", "10000"])
 }
 
-fn qdisc(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
+fn qdisc(path: &SearchContext<'_>) -> Result<Vec<Level>, Untried> {
     let mut keys = Vec::new();
     for role in path.senders() {
-        let name = &path.interface(*role).ok_or(NO_INTERFACE)?.name;
+        let name = &path.interface(*role).ok_or(Untried::UnknownInterface)?.name;
         if name == "lo" {
-            return Err("the data uses the loopback".into());
+            return Err(Untried::Loopback);
         }
         keys.push((*role, format!("qdisc.{name}")));
     }
@@ -241,11 +246,11 @@ fn qdisc(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     Ok(std::iter::once(Level::start(CURRENT)).chain(["fq", "fq_codel", "pfifo_fast"].map(level)).collect())
 }
 
-fn governor(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
+fn governor(path: &SearchContext<'_>) -> Result<Vec<Level>, Untried> {
     let governors: Vec<&String> = BOTH.iter().filter_map(|role| path.host(*role).governor.as_ref()).collect();
-    let now = governors.first().ok_or("the hosts have no CPU frequency governor")?;
+    let now = governors.first().ok_or(Untried::NoGovernor)?;
     if governors.iter().all(|name| *name == "performance") {
-        return Err("both hosts already use performance".into());
+        return Err(Untried::AlreadyPerformance);
     }
     let has = |role: &&Role| path.host(**role).governor.is_some();
     let set = |role: &Role| Edit::Setting(*role, Setting { key: "cpu.governor".into(), value: "performance".into() });

@@ -5,14 +5,17 @@ mod calls;
 mod cores;
 mod host;
 mod sockets;
+mod untried;
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    AdviceUntried, BoundKind, Direction, EndOptions, Goal, HostSettings, Interface, Inventory, LimiterKind, Outcome,
+    AdviceUntried, BoundKind, ByteSize, Direction, EndOptions, Goal, HostSettings, Interface, Inventory, LimiterKind,
+    Outcome, ReceiveBy, Role, SendBy, Setting, Spec,
 };
-use model::{ReceiveBy, Role, SendBy, Setting, Spec};
+
+pub(super) use untried::{ALLOW, Untried};
 
 use crate::in_force::in_force;
 
@@ -50,9 +53,6 @@ const DIMENSIONS: &[Dimension] = &[
 pub const CLASSES: &[&str] =
     &["sysctl", "mtu", "gso", "offloads", "coalescing", "rings", "qdisc", "txqueuelen", "governor"];
 
-/// Text between the reason and the class to allow.
-pub(super) const ALLOW: &str = ": `allow ";
-
 /// A dimension that can be changed.
 struct Dimension {
     name: &'static str,
@@ -62,7 +62,7 @@ struct Dimension {
     /// The limiters that it may relieve: it is tried first if one of these limits.
     eases: &'static [LimiterKind],
     /// Its levels on a path, the start's first; an error says why there are none to try.
-    levels: fn(&SearchContext<'_>) -> Result<Vec<Level>, String>,
+    levels: fn(&SearchContext<'_>) -> Result<Vec<Level>, Untried>,
 }
 
 /// Goals of bulk transfers.
@@ -136,9 +136,10 @@ pub fn candidates(path: &SearchContext<'_>) -> (Vec<Candidate>, Vec<AdviceUntrie
     let mut found: Vec<((u32, bool), Candidate)> = Vec::new();
     let mut untried = Vec::new();
     for (order, dimension) in DIMENSIONS.iter().enumerate().filter(|(_, one)| one.goals.contains(&path.goal)) {
-        let mut cannot = |why: String| untried.push(AdviceUntried { what: dimension.name.into(), why });
+        let mut cannot =
+            |why: Untried| untried.push(AdviceUntried { what: dimension.name.into(), why: why.to_string() });
         if let Some(class) = dimension.class.filter(|class| !path.allow.contains(*class)) {
-            cannot(format!("needs host settings{ALLOW}{class}`"));
+            cannot(Untried::NotAllowed { class });
             continue;
         }
         match (dimension.levels)(path) {
@@ -148,7 +149,7 @@ pub fn candidates(path: &SearchContext<'_>) -> (Vec<Candidate>, Vec<AdviceUntrie
                 let own = rank > 0 || dimension.class.is_none();
                 found.push(((rank, own), Candidate { name: dimension.name, levels, order }));
             }
-            Ok(_) => cannot("no other level to try".into()),
+            Ok(_) => cannot(Untried::OneLevel),
             Err(why) => cannot(why),
         }
     }
@@ -213,6 +214,11 @@ impl Edit {
             }
         }
     }
+}
+
+/// A size as the value of a flag.
+fn size(bytes: u64) -> String {
+    ByteSize(bytes).to_string().replace(' ', "")
 }
 
 fn end(spec: &mut Spec, role: Role) -> &mut EndOptions {

@@ -2,7 +2,7 @@
 
 use model::{LimiterKind, Role};
 
-use super::{ALL, BULK, Dimension, Edit, Level, SearchContext};
+use super::{ALL, BULK, Dimension, Edit, Level, SearchContext, Untried};
 
 /// The congestion control of the ends that send.
 pub(super) const CONGESTION_CONTROL: Dimension = Dimension {
@@ -17,11 +17,9 @@ pub(super) const CONGESTION_CONTROL: Dimension = Dimension {
 pub(super) const NODELAY: Dimension =
     Dimension { name: "nodelay", class: None, goals: ALL, eases: &[LimiterKind::SenderApplication], levels: nodelay };
 
-const NOT_TCP: &str = "the transport is not TCP";
-
-fn congestion_controls(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
+fn congestion_controls(path: &SearchContext<'_>) -> Result<Vec<Level>, Untried> {
     if !path.spec.is_over_tcp() {
-        return Err(NOT_TCP.into());
+        return Err(Untried::NotTcp);
     }
     let senders = path.senders();
     let allowed = |name: &String| senders.iter().all(|role| path.host(*role).congestion_controls.contains(name));
@@ -33,7 +31,7 @@ fn congestion_controls(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
     let levels: Vec<Level> =
         std::iter::once(Level::start(now.clone())).chain(others.map(|name| Level::new(name, edits(name)))).collect();
     if levels.len() < 2 {
-        return Err(format!("only {now} is allowed: see net.ipv4.tcp_allowed_congestion_control and load modules"));
+        return Err(Untried::OneCongestionControl { name: now });
     }
     Ok(levels)
 }
@@ -49,15 +47,15 @@ fn current(path: &SearchContext<'_>, role: Role) -> Option<String> {
     path.pilot.trials.iter().find_map(of).or_else(requested).or_else(default)
 }
 
-fn nodelay(path: &SearchContext<'_>) -> Result<Vec<Level>, String> {
+fn nodelay(path: &SearchContext<'_>) -> Result<Vec<Level>, Untried> {
     if !path.spec.is_over_tcp() {
-        return Err(NOT_TCP.into());
+        return Err(Untried::NotTcp);
     }
     let trips = crate::outcome::Headline::of(path.spec) != crate::outcome::Headline::Goodput;
     let now = path.spec.near.nodelay.unwrap_or(trips);
     let label = |on: bool| if on { "on" } else { "off" };
     if trips && now {
-        return Err("it is on, which is best for round trips".into());
+        return Err(Untried::NodelayOn);
     }
     Ok(vec![Level::start(label(now)), Level::new(label(!now), vec![Edit::NoDelay(!now)])])
 }

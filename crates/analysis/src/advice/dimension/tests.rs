@@ -194,7 +194,7 @@ fn autotuning_limits_that_are_near_are_tried_first_and_only_raised() {
 fn untried_dimensions_have_a_reason() {
     let (candidates, untried) = found(&Spec::new("tcp", Pattern::Stream), Goal::Throughput, &["sysctl"], |_| {});
     let why = |name: &str| untried.iter().find(|one| one.what == name).map(|one| one.why.as_str()).unwrap_or_default();
-    assert!(why("mtu").contains("`allow mtu`"), "{untried:?}");
+    assert!(why("mtu").contains("`--allow mtu`"), "{untried:?}");
     assert!(why("autotuning-limit").contains("does not report net.ipv4.tcp_wmem"), "{untried:?}");
     assert!(why("threads").contains("one flow"), "{untried:?}");
     assert!(candidates.iter().all(|candidate| candidate.levels.len() > 1));

@@ -1,4 +1,5 @@
 use super::*;
+use crate::advice::dimension::Untried;
 use crate::advice::{Level, Levels, SearchRule, TrialScore};
 use model::Pattern;
 
@@ -25,7 +26,7 @@ fn gone(goal: Goal, score: impl Fn(&[usize]) -> f64) -> (Advice, Vec<Finding>) {
     }
     let (start, host) = (Spec::new("tcp", Pattern::Stream), Inventory::default());
     let untried = ["mtu", "rings"]
-        .map(|what| AdviceUntried { what: what.into(), why: format!("needs host settings{ALLOW}{what}`") });
+        .map(|what| AdviceUntried { what: what.into(), why: Untried::NotAllowed { class: what }.to_string() });
     let spent = [AdviceSpent { on: "window".into(), trials: 8, ns: 4_000_000_000 }];
     let result = SearchResult {
         goal,
@@ -56,7 +57,7 @@ fn gains_and_unchanged_dimensions_are_reported_with_intervals() {
     assert!(text.contains("With window kernel the goodput changes by +64.87 % (95 % interval"), "{text}");
     assert!(text.contains("cc stays cubic: bbr is worse, -9.52 %"), "{text}");
     assert!(
-        text.contains("Not tried: mtu, rings (needs host settings: `allow mtu,rings`).")
+        text.contains("Not tried: mtu, rings (needs host settings: `--allow mtu,rings`).")
             && text.contains("window 8 trials in 4"),
         "{text}"
     );
