@@ -1,9 +1,12 @@
 //! Conditions of alerts, such as `goodput<500Mbit`.
 
 use std::fmt;
+use std::num::ParseFloatError;
 use std::str::FromStr;
 
-use model::{BitRate, Nanos, Outcome, Ratio};
+use model::{BitRate, Nanos, Outcome, Ratio, ValueError};
+use text::Said;
+use thiserror::Error;
 
 /// A figure that is followed over the passes of a mesh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,6 +90,57 @@ pub(super) enum Limit {
     Share(f64),
 }
 
+/// A condition that cannot be as it is, with the remedy.
+#[derive(Debug, Clone, PartialEq, Eq, Error, Said)]
+#[non_exhaustive]
+pub enum ConditionError {
+    /// No figure with its limit.
+    #[error(
+        "'{text}' is no condition: write a figure ({}), < or >, and a limit, such as goodput<500Mbit, or drop>20% or rise>50% of what is usual",
+        Figure::ALL.map(|(name, ..)| name).join(", ")
+    )]
+    NoCondition {
+        /// What the user wrote.
+        text: String,
+    },
+    /// A limit that is not of the figure's kind.
+    #[error("'{text}': {error}")]
+    Limit {
+        /// What the user wrote.
+        text: String,
+        /// What is wrong with the limit.
+        error: ValueError,
+    },
+    /// A limit that is no number.
+    #[error("'{text}': {error}")]
+    Number {
+        /// What the user wrote.
+        text: String,
+        /// What is wrong with the limit.
+        error: ParseFloatError,
+    },
+    /// A change by nothing.
+    #[error("'{text}': the limit must be more than 0")]
+    Zero {
+        /// What the user wrote.
+        text: String,
+    },
+    /// A drop of all or more.
+    #[error("'{text}': a drop is less than 100 %")]
+    WholeDrop {
+        /// What the user wrote.
+        text: String,
+    },
+    /// A change below a share.
+    #[error("'{text}': write {change}>, a change above a share")]
+    Below {
+        /// What the user wrote.
+        text: String,
+        /// The change: "drop" or "rise".
+        change: &'static str,
+    },
+}
+
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
@@ -94,24 +148,19 @@ impl fmt::Display for Condition {
 }
 
 impl FromStr for Condition {
-    type Err = String;
+    type Err = ConditionError;
 
     /// Reads `goodput<500Mbit`, `rtt.p99>2ms`, `loss>1%`; `drop>20%` is of the goodput, `rise>50%` of the median round trip, against the
     /// pair's usual value.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let names = || Figure::ALL.map(|(name, ..)| name).join(", ");
-        let wrong = || {
-            format!(
-                "'{text}' is no condition: write a figure ({}), < or >, and a limit, such as goodput<500Mbit, or drop>20% or rise>50% of what is usual",
-                names()
-            )
-        };
+    fn from_str(text: &str) -> Result<Self, ConditionError> {
+        let written = || text.to_owned();
+        let wrong = || ConditionError::NoCondition { text: written() };
+        let of_value = |error| ConditionError::Limit { text: written(), error };
         let at = text.find(['<', '>']).ok_or_else(wrong)?;
         let (name, above, limit) = (text[..at].trim(), text.as_bytes()[at] == b'>', text[at + 1..].trim());
-        let share = |limit: &str| match limit.parse::<Ratio>() {
-            Ok(Ratio(share)) if share > 0.0 => Ok(share),
-            Ok(_) => Err(format!("'{text}': the limit must be more than 0")),
-            Err(error) => Err(format!("'{text}': {error}")),
+        let share = || match limit.parse::<Ratio>().map_err(of_value)? {
+            Ratio(share) if share > 0.0 => Ok(share),
+            _ => Err(ConditionError::Zero { text: written() }),
         };
         let own = |figure, above, limit| Self {
             figure,
@@ -120,27 +169,28 @@ impl FromStr for Condition {
             text: text.split_whitespace().collect::<Vec<_>>().concat(),
         };
         match (name, above) {
-            ("drop", true) => match share(limit)? {
+            ("drop", true) => match share()? {
                 share if share < 1.0 => Ok(own(Figure::Goodput, false, Limit::Share(-share))),
-                _ => Err(format!("'{text}': a drop is less than 100 %")),
+                _ => Err(ConditionError::WholeDrop { text: written() }),
             },
-            ("rise", true) => Ok(own(Figure::Rtt, true, Limit::Share(share(limit)?))),
-            ("drop" | "rise", false) => Err(format!("'{text}': write {name}>, a change above a share")),
+            ("rise", true) => Ok(own(Figure::Rtt, true, Limit::Share(share()?))),
+            ("drop", false) => Err(ConditionError::Below { text: written(), change: "drop" }),
+            ("rise", false) => Err(ConditionError::Below { text: written(), change: "rise" }),
             _ => {
                 let known = Figure::ALL.into_iter().find(|(known, ..)| *known == name);
                 let (_, figure, _) = known.ok_or_else(wrong)?;
                 let value = match figure {
-                    Figure::Goodput => limit.parse::<BitRate>().map(|rate| rate.0 as f64).map_err(|e| e.to_string()),
-                    Figure::Rtt | Figure::RttP99 => {
-                        limit.parse::<Nanos>().map(|time| time.0 as f64).map_err(|e| e.to_string())
+                    Figure::Goodput => limit.parse::<BitRate>().map_err(of_value)?.0 as f64,
+                    Figure::Rtt | Figure::RttP99 => limit.parse::<Nanos>().map_err(of_value)?.0 as f64,
+                    Figure::Transactions => {
+                        limit.parse().map_err(|error| ConditionError::Number { text: written(), error })?
                     }
-                    Figure::Transactions => limit.parse::<f64>().map_err(|e| e.to_string()),
-                    Figure::Loss => limit.parse::<Ratio>().map(|ratio| ratio.0).map_err(|e| e.to_string()),
+                    Figure::Loss => limit.parse::<Ratio>().map_err(of_value)?.0,
                 };
-                match value {
-                    Ok(value) if value.is_finite() && value >= 0.0 => Ok(own(figure, above, Limit::Value(value))),
-                    Ok(_) => Err(wrong()),
-                    Err(error) => Err(format!("'{text}': {error}")),
+                if value.is_finite() && value >= 0.0 {
+                    Ok(own(figure, above, Limit::Value(value)))
+                } else {
+                    Err(wrong())
                 }
             }
         }
@@ -165,7 +215,7 @@ mod tests {
 
     #[test]
     fn mistakes_name_what_is_possible() {
-        let of = |text: &str| text.parse::<Condition>().unwrap_err();
+        let of = |text: &str| text.parse::<Condition>().unwrap_err().to_string();
         assert!(of("speed<1").contains("goodput, rtt, rtt.p99, transactions, loss"), "{}", of("speed<1"));
         assert!(of("goodput").contains("is no condition"));
         assert!(of("goodput<2MB").contains("'goodput<2MB': "), "{}", of("goodput<2MB"));

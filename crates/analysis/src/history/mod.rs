@@ -11,7 +11,7 @@ use model::{Cell, Factor, HistoryPass, HistorySeries, MeshHistory, Outcome, RunH
 
 pub use alerts::{Alerts, Rule};
 pub use change::{Level, levels_of};
-pub use condition::{Condition, Figure};
+pub use condition::{Condition, ConditionError, Figure};
 
 use crate::plan::dimensions;
 

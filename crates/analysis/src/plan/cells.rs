@@ -2,12 +2,93 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Design, Factor, FactorKind, HostSettings, LINK_SETTING, Plan, PlanEnd, PlanTraffic, Setting};
+use model::{Design, Factor, FactorKind, HostSettings, LINK_SETTING, Plan, PlanEnd, PlanTraffic, Setting, TrafficKind};
+use text::Said;
+use thiserror::Error;
 
-use super::traffic;
+use super::traffic::{self, TrafficError};
 
 /// Largest number of cells of a plan: their outcomes take about 14 kB of memory each.
 pub const MAX_CELLS: usize = 100_000;
+
+/// A mistake in the levels or the hosts of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Error, Said)]
+#[non_exhaustive]
+pub enum ExpandError {
+    /// Too many cells.
+    #[error("too many cells: {total}, and a plan has at most {MAX_CELLS}")]
+    TooManyCells {
+        /// Their number, as far as it was counted.
+        total: usize,
+    },
+    /// Too many combinations of levels.
+    #[error(
+        "too many cells: the factors have {total} combinations of levels, and a plan has at most {MAX_CELLS} cells"
+    )]
+    TooManyCombinations {
+        /// Their number.
+        total: usize,
+    },
+    /// A design 'zip' whose factors have different numbers of levels.
+    #[error("design 'zip' needs the same number of levels for each factor: {}", numbers(factors))]
+    Zip {
+        /// Each factor with its number of levels.
+        factors: Vec<(String, usize)>,
+    },
+    /// Two equal combinations.
+    #[error("cells {} and {} have the same levels", cells[0], cells[1])]
+    SameLevels {
+        /// Their numbers, from 1 on.
+        cells: [usize; 2],
+    },
+    /// A level that names a host of traffic.
+    #[error("{} has the hosts of `from` and `to`: omit the fields `from` and `host`", kind.name())]
+    HostOfTraffic {
+        /// The traffic.
+        kind: TrafficKind,
+    },
+    /// Hosts that send at the same time.
+    #[error(transparent)]
+    Traffic(#[from] TrafficError),
+    /// The near and the far hosts are one and the same host.
+    #[error("`from` and `to` contain no pair of different hosts")]
+    NoPair,
+    /// A pair of hosts that the plan does not name.
+    #[error("the pair {near} and {far}: its first host must be in `from`, the second in `to`")]
+    UnknownPair {
+        /// Its near host.
+        near: String,
+        /// Its far host.
+        far: String,
+    },
+    /// A pair that is there already, or a host with itself.
+    #[error("the pair {near} and {far} is given twice, or has one host")]
+    SamePair {
+        /// Its near host.
+        near: String,
+        /// Its far host.
+        far: String,
+    },
+    /// A level that names a host where the plan varies hosts.
+    #[error("`{key}` at the top has several hosts already: name one there, or omit the field `{field}`")]
+    SeveralHosts {
+        /// The key of the plan's hosts.
+        key: &'static str,
+        /// The field that names a host.
+        field: &'static str,
+    },
+    /// A cell between a host and itself.
+    #[error("{host} is both the near and the far host of a cell")]
+    SameHost {
+        /// The host.
+        host: String,
+    },
+}
+
+/// How many levels each factor has.
+fn numbers(factors: &[(String, usize)]) -> String {
+    factors.iter().map(|(name, levels)| format!("{name} has {levels}")).collect::<Vec<_>>().join(", ")
+}
 
 /// One cell, before its spec is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,14 +114,13 @@ pub struct PlannedCell {
 /// The cells of `plan` in the order of the file: the first factor varies slowest, hosts fastest.
 ///
 /// # Errors
-/// A message for the user: levels that do not match, two equal cells, too many cells, or no pair of hosts.
-pub fn expand(plan: &Plan) -> Result<Vec<PlannedCell>, String> {
+/// [`ExpandError`]: levels that do not match, two equal cells, too many cells, or no pair of hosts.
+pub fn expand(plan: &Plan) -> Result<Vec<PlannedCell>, ExpandError> {
     let pairs = if plan.traffic.is_some() { Vec::new() } else { pairs(plan)? };
     let combinations = combinations(plan)?;
-    let too_many = |total: usize| format!("too many cells: {total}, and a plan has at most {MAX_CELLS}");
     let total = combinations.len().saturating_mul(pairs.len());
     if total > MAX_CELLS {
-        return Err(too_many(total));
+        return Err(ExpandError::TooManyCells { total });
     }
     let mut plots: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
     // Levels of all factors but the groups, and the number of the set of hosts.
@@ -86,7 +166,7 @@ pub fn expand(plan: &Plan) -> Result<Vec<PlannedCell>, String> {
             }
         }
         if cells.len() > MAX_CELLS {
-            return Err(too_many(cells.len()));
+            return Err(ExpandError::TooManyCells { total: cells.len() });
         }
     }
     Ok(cells)
@@ -98,12 +178,9 @@ fn traffic_pairs(
     traffic: PlanTraffic,
     own: &[Option<String>; 2],
     levels: &Levels,
-) -> Result<Vec<Vec<Ends>>, String> {
+) -> Result<Vec<Vec<Ends>>, ExpandError> {
     if own.iter().any(Option::is_some) {
-        return Err(format!(
-            "{} has the hosts of `from` and `to`: omit the fields `from` and `host`",
-            traffic.kind.name()
-        ));
+        return Err(ExpandError::HostOfTraffic { kind: traffic.kind });
     }
     let level = traffic.kind.factor().and_then(|name| levels.get(name)).map(String::as_str);
     let sets = traffic::sets(plan, traffic, level)?;
@@ -113,19 +190,15 @@ fn traffic_pairs(
 
 type Levels = BTreeMap<String, String>;
 
-fn combinations(plan: &Plan) -> Result<Vec<Levels>, String> {
+fn combinations(plan: &Plan) -> Result<Vec<Levels>, ExpandError> {
     let factors: Vec<&Factor> = plan.factors.iter().filter(|factor| factor.kind.makes_cells()).collect();
     let made = match plan.design {
         Design::List => plan.list.clone(),
         Design::Zip => {
             let lengths: Vec<usize> = factors.iter().map(|factor| factor.levels.len()).collect();
             if lengths.windows(2).any(|pair| pair[0] != pair[1]) {
-                let numbers: Vec<String> =
-                    factors.iter().map(|factor| format!("{} has {}", factor.name, factor.levels.len())).collect();
-                return Err(format!(
-                    "design 'zip' needs the same number of levels for each factor: {}",
-                    numbers.join(", ")
-                ));
+                let names = factors.iter().map(|factor| factor.name.clone());
+                return Err(ExpandError::Zip { factors: names.zip(lengths).collect() });
             }
             let at = |index: usize| factors.iter().map(|f| (f.name.clone(), f.levels[index].clone())).collect();
             (0..lengths.first().copied().unwrap_or(1)).map(at).collect()
@@ -133,9 +206,7 @@ fn combinations(plan: &Plan) -> Result<Vec<Levels>, String> {
         Design::Factorial => {
             let total = factors.iter().fold(1usize, |total, factor| total.saturating_mul(factor.levels.len().max(1)));
             if total > MAX_CELLS {
-                return Err(format!(
-                    "too many cells: the factors have {total} combinations of levels, and a plan has at most {MAX_CELLS} cells"
-                ));
+                return Err(ExpandError::TooManyCombinations { total });
             }
             factors.iter().fold(vec![Levels::new()], |combinations, factor| {
                 let with = |levels: &Levels| {
@@ -153,7 +224,7 @@ fn combinations(plan: &Plan) -> Result<Vec<Levels>, String> {
     let mut seen: BTreeMap<&Levels, usize> = BTreeMap::new();
     for (at, levels) in made.iter().enumerate() {
         if let Some(before) = seen.insert(levels, at) {
-            return Err(format!("cells {} and {} have the same levels", before + 1, at + 1));
+            return Err(ExpandError::SameLevels { cells: [before + 1, at + 1] });
         }
     }
     Ok(made)
@@ -163,7 +234,7 @@ fn combinations(plan: &Plan) -> Result<Vec<Levels>, String> {
 type Ends = (Option<String>, Option<String>);
 
 /// Every ordered pair of hosts; a host is not paired with itself.
-fn pairs(plan: &Plan) -> Result<Vec<Ends>, String> {
+fn pairs(plan: &Plan) -> Result<Vec<Ends>, ExpandError> {
     let or_none = |list: &[String]| -> Vec<Option<String>> {
         if list.is_empty() { vec![None] } else { list.iter().cloned().map(Some).collect() }
     };
@@ -179,42 +250,42 @@ fn pairs(plan: &Plan) -> Result<Vec<Ends>, String> {
         }
     }
     if pairs.is_empty() {
-        return Err("`from` and `to` contain no pair of different hosts".into());
+        return Err(ExpandError::NoPair);
     }
     Ok(pairs)
 }
 
 /// The pairs that the plan lists.
-fn listed(plan: &Plan) -> Result<Vec<Ends>, String> {
+fn listed(plan: &Plan) -> Result<Vec<Ends>, ExpandError> {
     let (from, to): (BTreeSet<&String>, BTreeSet<&String>) = (plan.from.iter().collect(), plan.to.iter().collect());
     let mut seen = BTreeSet::new();
     for [near, far] in &plan.pairs {
         if !from.contains(near) || !to.contains(far) {
-            return Err(format!("the pair {near} and {far}: its first host must be in `from`, the second in `to`"));
+            return Err(ExpandError::UnknownPair { near: near.clone(), far: far.clone() });
         }
         if near == far || !seen.insert((near, far)) {
-            return Err(format!("the pair {near} and {far} is given twice, or has one host"));
+            return Err(ExpandError::SamePair { near: near.clone(), far: far.clone() });
         }
     }
     Ok(plan.pairs.iter().map(|[near, far]| (Some(near.clone()), Some(far.clone()))).collect())
 }
 
 /// The pairs of hosts of a combination whose levels name a near or a far host, else all of the plan's.
-fn own_pairs(plan: &Plan, [from, to]: [Option<String>; 2], pairs: &[Ends]) -> Result<Vec<Ends>, String> {
+fn own_pairs(plan: &Plan, [from, to]: [Option<String>; 2], pairs: &[Ends]) -> Result<Vec<Ends>, ExpandError> {
     for (own, key, field, list) in
         [(&from, Factor::FROM, Factor::FROM_FIELD, &plan.from), (&to, Factor::TO, Factor::TO_FIELD, &plan.to)]
     {
         if own.is_some() && list.len() > 1 {
-            return Err(format!(
-                "`{key}` at the top has several hosts already: name one there, or omit the field `{field}`"
-            ));
+            return Err(ExpandError::SeveralHosts { key, field });
         }
     }
     let mut own: Vec<Ends> = Vec::new();
     for (near, far) in pairs {
         let pair = (from.clone().or(near.clone()), to.clone().or(far.clone()));
-        if pair.0.is_some() && pair.0 == pair.1 {
-            return Err(format!("{} is both the near and the far host of a cell", pair.0.unwrap_or_default()));
+        if let (Some(near), Some(far)) = &pair
+            && near == far
+        {
+            return Err(ExpandError::SameHost { host: near.clone() });
         }
         own.push(pair);
     }
@@ -318,7 +389,7 @@ mod tests {
         assert_eq!(expand(&plan).unwrap().len(), 2);
         plan.factors[1].levels.pop();
         assert_eq!(
-            expand(&plan).unwrap_err(),
+            expand(&plan).unwrap_err().to_string(),
             "design 'zip' needs the same number of levels for each factor: a has 2, b has 1"
         );
     }
@@ -334,7 +405,7 @@ mod tests {
         };
         assert_eq!(expand(&plan).unwrap()[0].fields["a"], "2");
         plan.list.push(cell("2"));
-        assert_eq!(expand(&plan).unwrap_err(), "cells 1 and 3 have the same levels");
+        assert_eq!(expand(&plan).unwrap_err().to_string(), "cells 1 and 3 have the same levels");
     }
 
     #[test]
@@ -395,9 +466,9 @@ mod tests {
         assert_eq!(cells[0].to.as_deref(), Some("b"));
         assert_eq!((cells[1].to.as_deref(), cells[1].fields.len()), (Some("c:5201"), 1));
         let twice = Plan { to: hosts(&["b", "d"]), ..plan.clone() };
-        assert!(expand(&twice).unwrap_err().contains("several hosts already"));
+        assert!(expand(&twice).unwrap_err().to_string().contains("several hosts already"));
         let itself = Plan { from: hosts(&["c:5201"]), ..plan };
-        assert!(expand(&itself).unwrap_err().contains("both the near and the far host"));
+        assert!(expand(&itself).unwrap_err().to_string().contains("both the near and the far host"));
     }
 
     #[test]

@@ -27,7 +27,7 @@ mod traffic;
 mod traffic_steps;
 mod variation;
 
-pub use cells::{MAX_CELLS, PlannedCell, expand, of_set};
+pub use cells::{ExpandError, MAX_CELLS, PlannedCell, expand, of_set};
 pub use comparison::{Comparison, MOST_COMPARISONS};
 pub use effects::of_plan;
 pub use figures::{FactorLine, factor_lines};
@@ -39,7 +39,7 @@ pub use retest::{MOST_SUSPECTS, Suspect, pair_name, suspects};
 pub use sample::{LEAST_PARTNERS, least_sample, sample};
 pub use steps::{RoundRobin, steps, steps_sharing};
 pub use table::{COMMON_GOODPUT, CellMean, PlanTable, tables, trial_measure};
-pub use traffic::doubling;
+pub use traffic::{TrafficError, doubling};
 pub use traffic_steps::{Completion, TrafficCurve, TrafficStep, traffic_curves};
 
 use std::collections::{BTreeMap, HashSet};

@@ -3,11 +3,59 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Plan, PlanTraffic, SplitMix64, TrafficKind};
+use text::Said;
+use thiserror::Error;
 
 use super::order::random_of;
 
 /// Fewest hosts of traffic: with two, all kinds are the same pair.
 const LEAST_HOSTS: usize = 3;
+
+/// A mistake in the hosts that send at the same time, or in their number.
+#[derive(Debug, Clone, PartialEq, Eq, Error, Said)]
+#[non_exhaustive]
+pub enum TrafficError {
+    /// A level of its factor that is no number of hosts or sets.
+    #[error("{factor}: '{level}' is not a whole number from 1 on")]
+    NotWhole {
+        /// The factor.
+        factor: &'static str,
+        /// What the user wrote.
+        level: String,
+    },
+    /// No level of its factor.
+    #[error("{} needs the number of `{factor}`", kind.name())]
+    NoNumber {
+        /// The traffic.
+        kind: TrafficKind,
+        /// The factor.
+        factor: &'static str,
+    },
+    /// More hosts around a hub than there are.
+    #[error("{}: {number} are too many: {} of {hub} has at most {most}", kind.factor().unwrap_or_default(), kind.name())]
+    TooMany {
+        /// The traffic.
+        kind: TrafficKind,
+        /// The host that all others send to or receive from.
+        hub: String,
+        /// The number of other hosts in the plan.
+        number: usize,
+        /// How many there are.
+        most: usize,
+    },
+    /// Near and far hosts differ, and each host is to send and to receive.
+    #[error("{} is between the same hosts: give `from` and `to` the same ones", kind.name())]
+    Apart {
+        /// The traffic.
+        kind: TrafficKind,
+    },
+    /// Too few hosts.
+    #[error("{} needs {LEAST_HOSTS} hosts or more", kind.name())]
+    FewHosts {
+        /// The traffic.
+        kind: TrafficKind,
+    },
+}
 
 /// Numbers of senders or receivers up to all of them: 1, 2, 4, and so on.
 #[must_use]
@@ -25,31 +73,34 @@ pub fn doubling(all: usize) -> Vec<usize> {
 /// fewer hosts are parts of those of more, and none is within one cluster.
 ///
 /// # Errors
-/// Too few hosts, in words.
-pub(super) fn sets(plan: &Plan, traffic: PlanTraffic, level: Option<&str>) -> Result<Vec<Vec<[String; 2]>>, String> {
-    let name = traffic.kind.name();
-    let number: usize = match (traffic.kind.factor(), level) {
+/// [`TrafficError`].
+pub(super) fn sets(
+    plan: &Plan,
+    traffic: PlanTraffic,
+    level: Option<&str>,
+) -> Result<Vec<Vec<[String; 2]>>, TrafficError> {
+    let kind = traffic.kind;
+    let number: usize = match (kind.factor(), level) {
         (None, _) => 1,
         (Some(factor), Some(level)) => {
             let number = level.parse().ok().filter(|number| *number > 0);
-            number.ok_or_else(|| format!("{factor}: '{level}' is not a whole number from 1 on"))?
+            number.ok_or_else(|| TrafficError::NotWhole { factor, level: level.to_owned() })?
         }
-        (Some(factor), None) => return Err(format!("{name} needs the number of `{factor}`")),
+        (Some(factor), None) => return Err(TrafficError::NoNumber { kind, factor }),
     };
-    if traffic.kind.has_hub() {
-        let (hubs, others) =
-            if traffic.kind == TrafficKind::Incast { (&plan.to, &plan.from) } else { (&plan.from, &plan.to) };
-        return hubs.iter().map(|hub| around(plan, traffic.kind, hub, others, number)).collect();
+    if kind.has_hub() {
+        let (hubs, others) = if kind == TrafficKind::Incast { (&plan.to, &plan.from) } else { (&plan.from, &plan.to) };
+        return hubs.iter().map(|hub| around(plan, kind, hub, others, number)).collect();
     }
     let (from, to): (BTreeSet<&String>, BTreeSet<&String>) = (plan.from.iter().collect(), plan.to.iter().collect());
     if from != to {
-        return Err(format!("{name} is between the same hosts: give `from` and `to` the same ones"));
+        return Err(TrafficError::Apart { kind });
     }
     if from.len() < LEAST_HOSTS {
-        return Err(format!("{name} needs {LEAST_HOSTS} hosts or more"));
+        return Err(TrafficError::FewHosts { kind });
     }
     let mut random = random_of(traffic.seed, u32::try_from(number).unwrap_or(u32::MAX));
-    let pairs = match traffic.kind {
+    let pairs = match kind {
         TrafficKind::Bisection => across(&cut(&clusters(plan, &plan.from), &mut random)),
         TrafficKind::Permutation => derangement(plan.from.len(), &mut random).into_iter().enumerate().collect(),
         _ => ring(plan.from.len()),
@@ -64,12 +115,11 @@ fn around(
     hub: &String,
     others: &[String],
     number: usize,
-) -> Result<Vec<[String; 2]>, String> {
+) -> Result<Vec<[String; 2]>, TrafficError> {
     let others: Vec<&String> = others.iter().filter(|other| *other != hub).collect();
-    let all = others.len();
-    if number > all {
-        let (factor, name) = (kind.factor().unwrap_or_default(), kind.name());
-        return Err(format!("{factor}: {number} are too many: {name} of {hub} has at most {all}"));
+    let most = others.len();
+    if number > most {
+        return Err(TrafficError::TooMany { kind, hub: hub.clone(), number, most });
     }
     let order = in_turn(&clusters(plan, &others));
     let pair = |at: usize| {
@@ -231,7 +281,7 @@ mod tests {
 
     #[test]
     fn mistakes_are_named() {
-        let refused = |plan: &Plan| expand(plan).unwrap_err();
+        let refused = |plan: &Plan| expand(plan).unwrap_err().to_string();
         let many = refused(&plan(TrafficKind::Incast, 5, 1, &[2, 5]));
         assert_eq!(many, "senders: 5 are too many: incast of n0 has at most 4");
         let apart = Plan { to: vec!["x".into()], ..plan(TrafficKind::Ring, 5, 1, &[]) };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use analysis::history::{Condition, Rule};
+use analysis::history::{Condition, ConditionError, Rule};
 
 use super::hosts::Fleet;
 use crate::failure::Failure;
@@ -19,7 +19,7 @@ pub fn condition(text: &str) -> Result<(Condition, Option<String>), String> {
         Some((limit, hosts)) => (limit, Some(hosts.trim())),
         None => (rest, None),
     };
-    let condition = format!("{figure}{limit}").parse()?;
+    let condition = format!("{figure}{limit}").parse().map_err(|error: ConditionError| error.to_string())?;
     Ok((condition, hosts.filter(|hosts| !hosts.is_empty()).map(str::to_owned)))
 }
 
