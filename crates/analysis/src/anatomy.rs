@@ -149,7 +149,7 @@ pub fn sentence(outcome: &Outcome) -> Option<String> {
     } else {
         String::new()
     };
-    let without = if spins { "" } else { " `spin` measures without the wake-ups." };
+    let without = if spins { "" } else { " `--spin` measures without the wake-ups." };
     let segments = if has_segments(outcome) {
         " A message has several segments here: the network's part includes their transmission one after the other and waits for \
          acknowledgements."
@@ -291,7 +291,7 @@ mod tests {
         assert_eq!(
             said(blocking.clone(), Strategy::Auto),
             format!(
-                "42.9 of {} are the two hosts waking up and receiving; the network takes {}. `spin` measures without the wake-ups.",
+                "42.9 of {} are the two hosts waking up and receiving; the network takes {}. `--spin` measures without the wake-ups.",
                 seconds(50_400.0),
                 seconds(2_300.0)
             )

@@ -148,7 +148,7 @@ fn where_nothing_helps_nothing_is_claimed() {
     let nothing = ["No change in ", "No significant improvement "];
     assert!(nothing.iter().any(|start| first.statement.starts_with(start)), "{}", first.statement);
     assert!(!advice.unchanged.is_empty() && advice.unchanged.iter().any(|same| same.estimate.is_some()), "{advice:?}");
-    assert!(advice.untried.iter().any(|one| one.what == "mtu" && one.why.contains("`allow mtu`")), "{advice:?}");
+    assert!(advice.untried.iter().any(|one| one.what == "mtu" && one.why.contains("`--allow mtu`")), "{advice:?}");
     let trials: u32 = advice.spent.iter().map(|part| part.trials).sum();
     assert_eq!(trials as usize, doc.run.passes.len(), "every trial's time is accounted for");
 }

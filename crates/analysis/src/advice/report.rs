@@ -9,7 +9,7 @@ use model::{
 };
 
 use super::confirm::CONFIDENCE;
-use super::dimension::ALLOW;
+use super::dimension::{ALLOW, Untried};
 use super::{Candidate, Confirmed, Race, Search, noun, persistent, spec_of};
 use crate::compare::{change, ratio};
 use crate::findings::wording;
@@ -185,10 +185,10 @@ impl SearchResult<'_> {
     }
 
     fn not_reached(&self) -> impl Iterator<Item = AdviceUntried> + '_ {
-        let why = "out of time: use a larger `budget`";
-        self.search
-            .waiting()
-            .map(move |at| AdviceUntried { what: self.candidates[at].name.to_owned(), why: why.to_owned() })
+        self.search.waiting().map(move |at| AdviceUntried {
+            what: self.candidates[at].name.to_owned(),
+            why: Untried::OutOfTime.to_string(),
+        })
     }
 
     /// The conclusion of the search.
@@ -204,7 +204,7 @@ impl SearchResult<'_> {
         let Some((total, estimate)) = confirmed else {
             return format!(
                 "No significant improvement of the {noun} by more than {min}: {changes} looked better in the search, but there was \
-                 no time to confirm it. Use a larger `budget`."
+                 no time to confirm it. Use a larger `--budget`."
             );
         };
         let pairs = wording::plural(2 * estimate.n as usize, "new pair");

@@ -204,7 +204,7 @@ fn added(probe: &Responsiveness) -> String {
     let Some(idle) = &probe.idle else { return String::new() };
     let Some(ns) = probe.bufferbloat_ns else {
         return format!(
-            " ({} and {} samples are too few to tell what the load adds: use a longer `time` or a higher `probe`)",
+            " ({} and {} samples are too few to tell what the load adds: use a longer `--time` or a higher `--probe`)",
             idle.count, probe.loaded.count
         );
     };

@@ -114,7 +114,7 @@ impl Buffer {
     fn remedy(&self, side: &Side<'_>, role: Role, window: f64, why: &str) -> Option<Remedy> {
         let end = if role == Role::Active { "near" } else { "far" };
         let size = |bytes: u64| ByteSize(bytes).to_string();
-        let option = |bytes: u64| format!("{} {}", self.field, size(bytes).replace(' ', ""));
+        let option = |bytes: u64| format!("--{} {}", self.field, size(bytes).replace(' ', ""));
         let of = |setting: String, now: String, value: String, command: String, reason: String| {
             let statement = format!("`{command}` {reason}");
             Some(Remedy { role, setting, now, value, window_bytes: window as u64, command, statement })

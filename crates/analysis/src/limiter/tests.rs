@@ -115,13 +115,13 @@ fn a_small_send_buffer_is_the_send_buffer() {
     assert!(why.statement.contains(said), "{}", why.statement);
     // Twice 20 Mbit/s over 20 ms are 100 kB, rounded up.
     let [remedy] = &why.remedies[..] else { panic!("{:#?}", why.remedies) };
-    assert_eq!((remedy.setting.as_str(), remedy.command.as_str()), ("sndbuf", "sndbuf 128KiB"));
+    assert_eq!((remedy.setting.as_str(), remedy.command.as_str()), ("sndbuf", "--sndbuf 128KiB"));
     assert_eq!((remedy.role, remedy.window_bytes), (model::Role::Active, 100_000));
     // A host that grants less than the request must grant more first.
     case.hosts[0].sysctl.insert("net.core.wmem_max".into(), "65536".into());
     let [remedy] = &case.why().remedies[..] else { panic!("no remedy") };
     assert_eq!(remedy.command, "thru tune set sysctl.net.core.wmem_max=131072");
-    let said = "(now 64 KiB), and then `sndbuf 128KiB`: 40.0 Mbit/s (twice the measured rate) × RTT";
+    let said = "(now 64 KiB), and then `--sndbuf 128KiB`: 40.0 Mbit/s (twice the measured rate) × RTT";
     assert!(remedy.statement.contains(said), "{remedy:?}");
 }
 
@@ -480,7 +480,7 @@ fn two_buffers_of_nearly_the_same_size_are_both_reported() {
         why.statement
     );
     let settings: Vec<&str> = why.remedies.iter().map(|one| one.command.as_str()).collect();
-    assert_eq!(settings, ["rcvbuf 128KiB", "sndbuf 128KiB"]);
+    assert_eq!(settings, ["--rcvbuf 128KiB", "--sndbuf 128KiB"]);
 }
 
 #[test]

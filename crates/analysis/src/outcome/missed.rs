@@ -32,7 +32,7 @@ pub fn missed_target<'a>(
         Some(ns) if trials <= f64::from(rule.max_trials) => {
             budget(ns as f64 / 1e9 * factor).unwrap_or_else(|| QUIETER.to_owned())
         }
-        Some(_) if trials <= MOST_TRIALS => format!("`trials {}`", (trials / 10.0).ceil() * 10.0),
+        Some(_) if trials <= MOST_TRIALS => format!("`--trials {}`", (trials / 10.0).ceil() * 10.0),
         Some(_) => QUIETER.to_owned(),
         None => "allow a larger budget".to_owned(),
     };
@@ -47,7 +47,7 @@ const QUIETER: &str = "the path or a host varies too much: use longer trials or 
 /// A budget of at least so many seconds as it is typed; `None` beyond the largest one.
 fn budget(seconds: f64) -> Option<String> {
     let seconds = BUDGETS_S.into_iter().find(|one| *one as f64 >= seconds)?;
-    Some(if seconds < 120 { format!("`budget {seconds}s`") } else { format!("`budget {}min`", seconds / 60) })
+    Some(if seconds < 120 { format!("`--budget {seconds}s`") } else { format!("`--budget {}min`", seconds / 60) })
 }
 
 #[cfg(test)]
@@ -67,9 +67,9 @@ mod tests {
     fn the_remedy_grows_with_the_square_of_the_width() {
         let rule = Stopping::default();
         let some = [9.4e8, 9.6e8, 1.04e9, 9.9e8, 1.02e9, 9.5e8];
-        assert_eq!(missed(&some, &rule, Some(10 * SECOND)).unwrap(), "±4.3 %, wanted ±2 %: `budget 60s`");
+        assert_eq!(missed(&some, &rule, Some(10 * SECOND)).unwrap(), "±4.3 %, wanted ±2 %: `--budget 60s`");
         let few = Stopping { max_trials: 12, ..rule.clone() };
-        assert_eq!(missed(&some, &few, Some(10 * SECOND)).unwrap(), "±4.3 %, wanted ±2 %: `trials 40`");
+        assert_eq!(missed(&some, &few, Some(10 * SECOND)).unwrap(), "±4.3 %, wanted ±2 %: `--trials 40`");
         assert!(missed(&some, &rule, None).unwrap().ends_with("wanted ±2 %: allow a larger budget"));
         let wild = [1e8, 9e8, 4e8, 2e9, 5e8, 3e7];
         let text = missed(&wild, &rule, Some(10 * SECOND)).unwrap();

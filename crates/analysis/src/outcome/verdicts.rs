@@ -127,7 +127,7 @@ pub fn explain(verdict: Verdict) -> &'static str {
         Verdict::TargetMissed => "the interval is wider than requested: allow more trials or a larger budget",
         Verdict::FewTrials => "too few trials for an interval: it takes 3, on a curve 10",
         Verdict::Noisy => {
-            "the legs of this size vary too much for the budget: `spin` and `pin` remove the wake-ups of threads, other load and \
+            "the legs of this size vary too much for the budget: `--spin` and `--pin` remove the wake-ups of threads, other load and \
              steal remain"
         }
         Verdict::Drifting => {
@@ -153,7 +153,7 @@ pub fn explain(verdict: Verdict) -> &'static str {
         Verdict::Unmet => "a precondition of the plan did not hold before a trial, which was skipped",
         Verdict::Starved => "a flow got nothing in a trial: see the shares of the flows in the JSON document",
         Verdict::RateNotOffered => {
-            "the sender sent less than requested: use a lower rate, or an idle machine (`pin` gives a thread a core)"
+            "the sender sent less than requested: use a lower rate, or an idle machine (`--pin` gives a thread a core)"
         }
         Verdict::NothingArrived => {
             "in a trial nothing arrived of what was sent: a firewall, an MTU that the datagrams exceed, or a dead path"
@@ -165,10 +165,10 @@ pub fn explain(verdict: Verdict) -> &'static str {
             "the lab did not report whether its emulator was on time: repeat on an idle machine"
         }
         Verdict::DelayedReads => {
-            "receivers slept between reads (`delayed-reads`), unlike an ordinary application: other programs may be slower"
+            "receivers slept between reads (`--delayed-reads`), unlike an ordinary application: other programs may be slower"
         }
         Verdict::OverlapClose => {
-            "each connection was closed during the next transaction (`overlap-close`): the rate is above that of \
+            "each connection was closed during the next transaction (`--overlap-close`): the rate is above that of \
              sequential transactions"
         }
         _ => "unknown to this version: see the manual of the version that measured",

@@ -183,7 +183,7 @@ mod tests {
         assert!(text.contains("NetPIPE ") && text.contains("RTT"));
         assert!(text.chars().any(|c| ('\u{2801}'..='\u{28ff}').contains(&c)), "a plot");
         assert!(run.findings.iter().all(|finding| { text.replace("\n  ", " ").contains(&finding.statement) }));
-        assert!(text.contains("target-missed: up to ±2.3 %, wanted ±2 %: `budget "), "{text}");
+        assert!(text.contains("target-missed: up to ±2.3 %, wanted ±2 %: `--budget "), "{text}");
     }
 
     #[test]

@@ -21,6 +21,9 @@ pub(crate) enum Untried {
     /// Sysctls whose limits, bytes, are below the windows that the path needs.
     #[error("the hosts do not allow them: {}", named(limits))]
     LowLimits { limits: Vec<(&'static str, u64)> },
+    /// The search ended before it.
+    #[error("out of time: use a larger `--budget`")]
+    OutOfTime,
     /// Nothing is known about the bytes in flight.
     #[error("the pilot trials have no RTT")]
     NoRtt,

@@ -1,5 +1,4 @@
 use super::*;
-use crate::advice::dimension::Untried;
 use crate::advice::{Level, Levels, SearchRule, TrialScore};
 use model::Pattern;
 
