@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bus::Buses;
 
+use crate::key_error::KeyError;
 use crate::proto::auth::Token;
 use crate::proto::fingerprint::Fingerprint;
 
@@ -50,7 +51,7 @@ pub trait KnownKeys {
     ///
     /// # Errors
     /// Why it may not, and the remedy.
-    fn check(&self, agent: &str, key: &Fingerprint) -> Result<Recognized, String>;
+    fn check(&self, agent: &str, key: &Fingerprint) -> Result<Recognized, KeyError>;
 
     /// Keeps the new key of an agent that has greeted as it should, and proved the token if there is one. Returns a line for the user.
     fn keep(&self, agent: &str, key: &Fingerprint) -> String;
@@ -79,14 +80,8 @@ impl Access {
 struct Exactly(Fingerprint);
 
 impl KnownKeys for Exactly {
-    fn check(&self, _: &str, key: &Fingerprint) -> Result<Recognized, String> {
-        let wrong = || {
-            format!(
-                "its key is {key}, and that of the agent that was started is {}: another program listens there",
-                self.0
-            )
-        };
-        if *key == self.0 { Ok(Recognized::Known) } else { Err(wrong()) }
+    fn check(&self, _: &str, key: &Fingerprint) -> Result<Recognized, KeyError> {
+        if *key == self.0 { Ok(Recognized::Known) } else { Err(KeyError::Started { key: *key, started: self.0 }) }
     }
 
     fn keep(&self, agent: &str, key: &Fingerprint) -> String {

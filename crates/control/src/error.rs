@@ -1,7 +1,10 @@
 //! Why a measurement could not be started or finished.
 
 use std::io;
+
 use text::Said;
+
+use crate::key_error::KeyError;
 
 /// A failure between hosts, with the host and the remedy.
 #[derive(Debug, thiserror::Error, Said)]
@@ -89,7 +92,7 @@ pub enum ControlError {
         /// Host and port.
         address: String,
         /// What is wrong and what to do.
-        what: String,
+        what: KeyError,
     },
     /// The agent refused.
     #[error("{address} refuses: {reason}")]

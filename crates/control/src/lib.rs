@@ -10,6 +10,7 @@ pub mod agent;
 pub mod coordinator;
 mod error;
 pub mod helper;
+mod key_error;
 mod limits;
 mod patience;
 pub mod proto;
@@ -40,5 +41,6 @@ pub mod fuzzing {
 
 pub use access::{Access, Answers, KnownKeys, Recognized};
 pub use error::ControlError;
+pub use key_error::KeyError;
 pub use limits::raise_file_limit;
 pub use tls::AgentKey;

@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use control::proto::fingerprint::Fingerprint;
-use control::{AgentKey, KnownKeys, Recognized};
+use control::{AgentKey, KeyError, KnownKeys, Recognized};
 use store::Store;
 
 use crate::failure::Failure;
@@ -224,7 +224,7 @@ fn append(file: &Path, agent: &str, key: &Fingerprint) -> io::Result<()> {
 }
 
 impl KnownKeys for KnownAgents {
-    fn check(&self, agent: &str, key: &Fingerprint) -> Result<Recognized, String> {
+    fn check(&self, agent: &str, key: &Fingerprint) -> Result<Recognized, KeyError> {
         let own = self.own == Some(*key);
         // A file that cannot be read knows nobody; `keep` then says why.
         let known = self.text().unwrap_or_default();
@@ -237,14 +237,10 @@ impl KnownKeys for KnownAgents {
         if own || of_agent.contains(&Some(*key)) {
             return Ok(Recognized::Known);
         }
-        Err(match of_agent.iter().flatten().next() {
-            Some(before) => format!(
-                "its key has changed from {before} to {key}: another host or program answers, or the agent has a new key; if `thru agent fingerprint` there prints the new one, run `thru agent forget {agent}` here"
-            ),
-            None => format!(
-                "the line of {agent} in {} has no key as `thru agent fingerprint` prints it; correct it, or run `thru agent forget {agent}` here",
-                self.file.as_deref().unwrap_or(Path::new("")).display()
-            ),
+        let agent = agent.to_owned();
+        Err(match of_agent.into_iter().flatten().next() {
+            Some(before) => KeyError::Changed { key: *key, before, agent },
+            None => KeyError::Line { agent, file: self.file.clone().unwrap_or_default() },
         })
     }
 
@@ -284,7 +280,7 @@ mod tests {
             Ok(Recognized::Known),
             "this user's own agent, in place of another one"
         );
-        let refused = known.check("b:6280", &other).unwrap_err();
+        let refused = known.check("b:6280", &other).unwrap_err().to_string();
         assert!(refused.contains(&other.to_string()) && refused.contains("thru agent forget b:6280"), "{refused}");
         let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(folder.path().join("data")), mode(folder.path().join("data/known_agents"))), (0o700, 0o600));
@@ -304,7 +300,7 @@ mod tests {
         assert_eq!(known.check("node7:6280", &own), Ok(Recognized::Own));
         known.keep("node7:6280", &own);
         assert_eq!(known.check("node7:6280", &own), Ok(Recognized::Known));
-        let refused = known.check("node7:6280", &other).unwrap_err();
+        let refused = known.check("node7:6280", &other).unwrap_err().to_string();
         assert!(refused.contains("has changed") && refused.contains("thru agent forget node7:6280"), "{refused}");
         assert_eq!(known.check("node8:6280", &other), Ok(Recognized::New));
     }
@@ -325,7 +321,7 @@ mod tests {
             known.check(agent, &other).unwrap_err();
         }
         assert_eq!(known.check("d:6280", &other), Ok(Recognized::Known));
-        let refused = known.check("e:6280", &one).unwrap_err();
+        let refused = known.check("e:6280", &one).unwrap_err().to_string();
         assert!(
             refused.contains("known_agents has no key") && refused.contains("thru agent forget e:6280"),
             "{refused}"

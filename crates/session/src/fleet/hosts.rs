@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use bus::{Buses, Place};
 use control::coordinator::identity;
 use control::proto::fingerprint::Fingerprint;
-use control::{Access, Answers, ControlError, KnownKeys, Recognized};
+use control::{Access, Answers, ControlError, KeyError, KnownKeys, Recognized};
 
 use super::hostlist::{self, MOST_HOSTS};
 use crate::agent_keys::KnownAgents;
@@ -135,11 +135,11 @@ struct Pinned {
 }
 
 impl KnownKeys for Pinned {
-    fn check(&self, _: &str, key: &Fingerprint) -> Result<Recognized, String> {
+    fn check(&self, _: &str, key: &Fingerprint) -> Result<Recognized, KeyError> {
         if *key == self.key {
             return Ok(Recognized::Known);
         }
-        Err(format!("its key is {key}, and the fleet has {} for {}: correct one of them", self.key, self.host))
+        Err(KeyError::Fleet { key: *key, named: self.key, host: self.host.clone() })
     }
 
     fn keep(&self, agent: &str, key: &Fingerprint) -> String {
@@ -356,7 +356,7 @@ mod tests {
         let host = FleetHost { key: Some(key), ..FleetHost::named("a") };
         let access = host.access(None, &Buses::default()).unwrap();
         assert_eq!(access.keys.check("a:6280", &key), Ok(Recognized::Known));
-        let refused = access.keys.check("a:6280", &Fingerprint::of(b"two")).unwrap_err();
+        let refused = access.keys.check("a:6280", &Fingerprint::of(b"two")).unwrap_err().to_string();
         assert!(refused.contains("the fleet has SHA256:") && refused.contains("for a"), "{refused}");
     }
 }
