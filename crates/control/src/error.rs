@@ -1,9 +1,11 @@
 //! Why a measurement could not be started or finished.
 
 use std::io;
+use std::sync::Arc;
 
 use text::Said;
 
+use crate::connection_end::ConnectionEnd;
 use crate::key_error::KeyError;
 
 /// A failure between hosts, with the host and the remedy.
@@ -56,7 +58,7 @@ pub enum ControlError {
         /// Host and port.
         address: String,
         /// What happened.
-        what: String,
+        what: ConnectionEnd,
     },
     /// A link-local address does not say on which link it is.
     #[error("'{host}': {hint}")]
@@ -118,7 +120,15 @@ pub enum ControlError {
         /// The activity at that time.
         during: String,
         /// What happened.
-        reason: String,
+        reason: ConnectionEnd,
+    },
+    /// The agent was lost in an earlier test.
+    #[error("lost the connection to the agent at {address} before this test: {why}; finished trials are kept")]
+    LostBefore {
+        /// Host and port.
+        address: String,
+        /// The error of that test.
+        why: Arc<ControlError>,
     },
     /// One end's host cannot set up the trial.
     #[error("{address}: {reason}")]

@@ -7,6 +7,7 @@
 
 mod access;
 pub mod agent;
+mod connection_end;
 pub mod coordinator;
 mod error;
 pub mod helper;
@@ -40,6 +41,7 @@ pub mod fuzzing {
 }
 
 pub use access::{Access, Answers, KnownKeys, Recognized};
+pub use connection_end::ConnectionEnd;
 pub use error::ControlError;
 pub use key_error::KeyError;
 pub use limits::raise_file_limit;

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use engine::transport::{TcpPath, tcp_path};
 use tokio::net::TcpStream;
 
+use crate::connection_end::ConnectionEnd;
+
 /// Round trips that an answer may take, each with its deviation: queues fill during a measurement.
 const TRIPS: u32 = 4;
 /// The share of exchanges that may take longer than the repetitions that are waited for.
@@ -88,9 +90,8 @@ impl ControlPath {
     }
 
     /// Why a connection with this error ended, in words that the path justifies.
-    pub(crate) fn reason(&self, error: &std::io::Error) -> String {
-        let loses = self.seen().is_some_and(|seen| loss(&seen) > 0.1);
-        reason(error, loses)
+    pub(crate) fn end_by(&self, error: std::io::Error) -> ConnectionEnd {
+        ConnectionEnd::by(error, self.seen().is_some_and(|seen| loss(&seen) > 0.1))
     }
 
     /// Waits for `answer` as long as the path may need for what takes at most `limit` on a short path.
@@ -145,25 +146,6 @@ fn ping_every(round_trip: Duration) -> Duration {
     (round_trip * TRIPS).clamp(PING_EVERY, MOST_PING_EVERY)
 }
 
-fn reason(error: &std::io::Error, loses: bool) -> String {
-    use std::io::ErrorKind;
-    let loss = if loses { ", perhaps because the path loses so much that it took this one for lost" } else { "" };
-    match error.kind() {
-        ErrorKind::TimedOut => "its host acknowledged nothing any more: perhaps it is down, or the path is".into(),
-        ErrorKind::ConnectionReset => {
-            format!("its host reset the connection: the program there ended or gave the connection up{loss}")
-        }
-        // A process that was killed leaves no farewell of TLS.
-        ErrorKind::UnexpectedEof => "the connection was closed".into(),
-        _ => error.to_string(),
-    }
-}
-
-/// As the text of a limit in messages: whole seconds.
-pub(crate) fn seconds(limit: Duration) -> String {
-    format!("{} s", limit.as_secs_f64().ceil())
-}
-
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -212,14 +194,6 @@ mod tests {
         assert_eq!(every(1), PING_EVERY);
         assert_eq!(every(250), Duration::from_secs(1));
         assert_eq!(every(20_000), MOST_PING_EVERY);
-    }
-
-    #[test]
-    fn a_path_that_swallows_is_not_said_to_reset() {
-        let of = |kind: std::io::ErrorKind, loses| reason(&kind.into(), loses);
-        assert!(!of(std::io::ErrorKind::TimedOut, true).contains("reset"));
-        assert!(of(std::io::ErrorKind::ConnectionReset, true).contains("perhaps because the path loses"));
-        assert!(!of(std::io::ErrorKind::ConnectionReset, false).contains("path"));
     }
 
     #[tokio::test]

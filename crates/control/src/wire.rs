@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-use crate::patience::{ControlPath, PING_EVERY, seconds};
+use crate::connection_end::ConnectionEnd;
+use crate::patience::{ControlPath, PING_EVERY};
 use crate::proto::frame::{Decoder, MAX_GREETING, MAX_WELCOME, encode};
 use crate::proto::message::Message;
 
@@ -95,7 +96,7 @@ async fn room_for(room: &Arc<Semaphore>, bytes: usize) -> Option<OwnedSemaphoreP
 pub(crate) struct Wire<S, R> {
     outgoing: mpsc::Sender<Waiting<Vec<u8>>>,
     room: Arc<Semaphore>,
-    incoming: mpsc::Receiver<Result<Waiting<R>, String>>,
+    incoming: mpsc::Receiver<Result<Waiting<R>, ConnectionEnd>>,
     tasks: Vec<tokio::task::JoinHandle<()>>,
     trust: SharedTrust,
     path: ControlPath,
@@ -182,27 +183,27 @@ impl<S: Message, R: Message> Wire<S, R> {
     }
 
     /// Queues a message.
-    pub(crate) async fn send(&self, message: &S) -> Result<(), String> {
+    pub(crate) async fn send(&self, message: &S) -> Result<(), ConnectionEnd> {
         self.sender().send(message).await
     }
 
     /// Queues a message that is already a frame.
-    pub(crate) async fn send_frame(&self, frame: Vec<u8>) -> Result<(), String> {
+    pub(crate) async fn send_frame(&self, frame: Vec<u8>) -> Result<(), ConnectionEnd> {
         self.sender().send_frame(frame).await
     }
 
     /// The next message; the error is the reason why the connection ended.
-    pub(crate) async fn recv(&mut self) -> Result<R, String> {
-        let message = self.incoming.recv().await.unwrap_or_else(|| Err("the connection was closed".into()));
+    pub(crate) async fn recv(&mut self) -> Result<R, ConnectionEnd> {
+        let message = self.incoming.recv().await.unwrap_or_else(|| Err(ConnectionEnd::Closed));
         message.map(|(message, _)| message)
     }
 
     /// The next message if it has already arrived.
-    pub(crate) fn arrived(&mut self) -> Option<Result<R, String>> {
+    pub(crate) fn arrived(&mut self) -> Option<Result<R, ConnectionEnd>> {
         match self.incoming.try_recv() {
             Ok(message) => Some(message.map(|(message, _)| message)),
             Err(mpsc::error::TryRecvError::Empty) => None,
-            Err(mpsc::error::TryRecvError::Disconnected) => Some(Err("the connection was closed".into())),
+            Err(mpsc::error::TryRecvError::Disconnected) => Some(Err(ConnectionEnd::Closed)),
         }
     }
 
@@ -230,14 +231,13 @@ impl<S, R> Drop for Wire<S, R> {
 
 impl<S: Message> Sender<S> {
     /// Queues a message.
-    pub(crate) async fn send(&self, message: &S) -> Result<(), String> {
-        self.send_frame(encode(message).map_err(|error| error.to_string())?).await
+    pub(crate) async fn send(&self, message: &S) -> Result<(), ConnectionEnd> {
+        self.send_frame(encode(message)?).await
     }
 
-    async fn send_frame(&self, frame: Vec<u8>) -> Result<(), String> {
-        let closed = || "the connection was closed".to_owned();
-        let part = room_for(&self.room, frame.len()).await.ok_or_else(closed)?;
-        self.outgoing.send((frame, part)).await.map_err(|_| closed())
+    async fn send_frame(&self, frame: Vec<u8>) -> Result<(), ConnectionEnd> {
+        let part = room_for(&self.room, frame.len()).await.ok_or(ConnectionEnd::Closed)?;
+        self.outgoing.send((frame, part)).await.map_err(|_| ConnectionEnd::Closed)
     }
 }
 
@@ -249,7 +249,7 @@ impl<S> Clone for Sender<S> {
 
 async fn read<R, T>(
     mut reader: R,
-    arrivals: mpsc::Sender<Result<Waiting<T>, String>>,
+    arrivals: mpsc::Sender<Result<Waiting<T>, ConnectionEnd>>,
     trust: SharedTrust,
     silence: Option<Duration>,
     path: ControlPath,
@@ -273,7 +273,7 @@ async fn read<R, T>(
                 continue;
             }
             Ok(None) => {}
-            Err(error) => break error.to_string(),
+            Err(error) => break error.into(),
         }
         trust.0.partial.store(decoder.is_partial(), Ordering::Relaxed);
         // Also while no ping is due, because this side or the other one sends.
@@ -283,10 +283,10 @@ async fn read<R, T>(
         }
         let arrival = path.within(silence.unwrap_or(FOREVER), reader.read(&mut buffer));
         match arrival.await {
-            Ok(Ok(0)) => break "the connection was closed".into(),
+            Ok(Ok(0)) => break ConnectionEnd::Closed,
             Ok(Ok(count)) => decoder.push(&buffer[..count]),
-            Ok(Err(error)) => break path.reason(&error),
-            Err(waited) => break format!("nothing came from it for {}", seconds(waited)),
+            Ok(Err(error)) => break path.end_by(error),
+            Err(waited) => break ConnectionEnd::Silent { waited },
         }
     };
     let _ = arrivals.send(Err(end)).await;
@@ -348,19 +348,19 @@ mod tests {
             assert_eq!(bytes[..count], encode(&ToAgent::Ping).unwrap());
             let long = FromAgent::Refused { reason: "x".repeat(MAX_WELCOME), cause: RefusalCause::default() };
             theirs.write_all(&encode(&long).unwrap()).await.unwrap();
-            assert_eq!(wire.recv().await, Ok(long.clone()));
+            assert_eq!(wire.recv().await.unwrap(), long);
 
             let (mine, mut theirs) = tokio::io::duplex(4 << 20);
             let mut unauthenticated: Wire<ToAgent, FromAgent> = Wire::start(mine, &ToAgent::Ping);
             theirs.write_all(&encode(&long).unwrap()).await.unwrap();
-            assert!(unauthenticated.recv().await.is_err_and(|why| why.contains("over the limit")));
+            assert!(unauthenticated.recv().await.is_err_and(|end| end.to_string().contains("over the limit")));
 
             // An agent reads no long messages of a client either.
             let (mine, mut theirs) = tokio::io::duplex(4 << 20);
             let mut agent: Wire<FromAgent, ToAgent> = Wire::start(mine, &FromAgent::Ping);
             agent.trust();
             theirs.write_all(&u32::try_from(ToAgent::MAX_FRAME + 1).unwrap().to_be_bytes()).await.unwrap();
-            assert!(agent.recv().await.is_err_and(|why| why.contains("over the limit of 1048576")));
+            assert!(agent.recv().await.is_err_and(|end| end.to_string().contains("over the limit of 1048576")));
         });
     }
 
@@ -384,7 +384,7 @@ mod tests {
             // The other side gets all of them, in pieces of its own size.
             let mut coordinator: Wire<ToAgent, FromAgent> = Wire::start(theirs, &ToAgent::Ping);
             coordinator.trust();
-            assert_eq!(coordinator.recv().await, Ok(long.clone()));
+            assert_eq!(coordinator.recv().await.unwrap(), long);
             tokio::time::timeout(SILENCE_LIMIT, agent.send(&long)).await.unwrap().unwrap();
             // What has arrived is not taken: it waits at the sender.
             tokio::time::sleep(PING_EVERY).await;
@@ -395,7 +395,7 @@ mod tests {
             coordinator.trust();
             coordinator.accept_up_to(100);
             theirs.write_all(&encode(&long).unwrap()).await.unwrap();
-            assert!(coordinator.recv().await.is_err_and(|why| why.contains("over the limit of 100")));
+            assert!(coordinator.recv().await.is_err_and(|end| end.to_string().contains("over the limit of 100")));
         });
     }
 }

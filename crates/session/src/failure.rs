@@ -169,7 +169,13 @@ impl From<ProgramError> for Failure {
 
 impl From<ControlError> for Failure {
     fn from(error: ControlError) -> Self {
-        let code = match &error {
+        Self::from(&error)
+    }
+}
+
+impl From<&ControlError> for Failure {
+    fn from(error: &ControlError) -> Self {
+        let code = match error {
             ControlError::InvalidHost { .. } | ControlError::NoInterface { .. } => 2,
             ControlError::Bus(error) => match error {
                 BusError::Address { .. } | BusError::Credentials { .. } | BusError::Unsupported => 2,
@@ -185,7 +191,10 @@ impl From<ControlError> for Failure {
             | ControlError::Key { .. }
             | ControlError::Refused { .. }
             | ControlError::Unproven { .. } => 4,
-            ControlError::Lost { .. } | ControlError::Trial { .. } | ControlError::Program(_) => 5,
+            ControlError::Lost { .. }
+            | ControlError::LostBefore { .. }
+            | ControlError::Trial { .. }
+            | ControlError::Program(_) => 5,
             ControlError::Setup { .. } | ControlError::Links(_) => 7,
             ControlError::Unmet { .. } => UNMET,
             ControlError::Tune { obstacle, .. } => match obstacle {

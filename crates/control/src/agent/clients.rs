@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use text::Said;
+
 /// One in this many places is kept free of the address that has the most clients.
 const SHARE: usize = 8;
 
@@ -18,21 +20,33 @@ pub(super) struct Client {
     from: Option<IpAddr>,
 }
 
+/// Why there is no place for a client.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Said)]
+pub(super) enum ClientsError {
+    /// All places are taken.
+    #[error("too many clients are connected: try again later, or raise `--max-clients` of the agent")]
+    All,
+    /// The free places are for clients of other addresses.
+    #[error(
+        "too many clients of your address are connected, the other places are for others: use fewer, or raise \
+         `--max-clients` of the agent"
+    )]
+    OfAddress,
+}
+
 impl Clients {
     /// A place for a client at `from`, of `places`.
     ///
     /// # Errors
-    /// The reason and the remedy.
-    pub(super) fn enter(self: &Arc<Self>, from: Option<IpAddr>, places: usize) -> Result<Client, &'static str> {
+    /// All places are taken, or those that clients of one address may have.
+    pub(super) fn enter(self: &Arc<Self>, from: Option<IpAddr>, places: usize) -> Result<Client, ClientsError> {
         let mut clients = self.lock();
         if clients.values().sum::<usize>() >= places {
-            return Err("too many clients are connected: try again later, or raise `max-clients` of the agent");
+            return Err(ClientsError::All);
         }
         let own = clients.get(&from).copied().unwrap_or_default();
         if from.is_some() && own >= places - places / SHARE {
-            return Err(
-                "too many clients of your address are connected, the other places are for others: use fewer, or raise `max-clients` of the agent",
-            );
+            return Err(ClientsError::OfAddress);
         }
         clients.insert(from, own + 1);
         Ok(Client { clients: self.clone(), from })
@@ -72,10 +86,10 @@ mod tests {
         let enter = |from, most| -> Vec<Client> { (0..most).map_while(|_| clients.enter(from, 16).ok()).collect() };
         let mut held = enter(many, 100);
         assert_eq!(held.len(), 14);
-        assert!(clients.enter(many, 16).unwrap_err().contains("your address"));
+        assert_eq!(clients.enter(many, 16).unwrap_err(), ClientsError::OfAddress);
         let others = enter(other, 100);
         assert_eq!(others.len(), 2);
-        assert!(clients.enter("192.0.2.3".parse().ok(), 16).unwrap_err().contains("too many clients are connected"));
+        assert_eq!(clients.enter("192.0.2.3".parse().ok(), 16).unwrap_err(), ClientsError::All);
         held.pop();
         assert!(clients.enter(many, 16).is_ok());
         drop((held, others));

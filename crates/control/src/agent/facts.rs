@@ -6,17 +6,20 @@ use std::time::Instant;
 
 use host::tune::Namespace;
 use tokio::sync::Mutex;
+use tokio::task::JoinError;
 
 use super::Shared;
-use crate::proto::frame::encode;
+use super::session_end::SessionEnd;
+use crate::connection_end::ConnectionEnd;
+use crate::proto::frame::{FrameError, encode};
 use crate::proto::message::FromAgent;
 
 /// The frame of a welcome, or the error.
-pub(super) type Welcome = Result<Vec<u8>, String>;
+pub(super) type Welcome = Result<Vec<u8>, FrameError>;
 
 impl Shared {
     /// The welcome with the current inventory of this host.
-    pub(super) async fn welcome(self: &Arc<Self>) -> Welcome {
+    pub(super) async fn welcome(self: &Arc<Self>) -> Result<Vec<u8>, SessionEnd> {
         let shared = self.clone();
         let read = move || {
             let mut inventory = host::inventory(&host::RealSys);
@@ -24,9 +27,9 @@ impl Shared {
             let namespace = Namespace::current().ok().map(|namespace| namespace.inode);
             let clock_ns = host::clock_read_cost_ns();
             encode(&FromAgent::Welcome { inventory: Box::new(inventory), clock_ns, namespace })
-                .map_err(|error| error.to_string())
         };
-        self.welcomes.read(read).await?.as_ref().clone()
+        let welcome: Welcome = self.welcomes.read(read).await.map_err(SessionEnd::Inventory)?.as_ref().clone();
+        Ok(welcome.map_err(ConnectionEnd::from)?)
     }
 }
 
@@ -42,7 +45,7 @@ impl<T> Default for SharedReading<T> {
 impl<T: Send + Sync + 'static> SharedReading<T> {
     /// A reading that began after this call: another caller's, or a new one by `read`. Any number of simultaneous calls needs at
     /// most two readings.
-    async fn read(&self, read: impl FnOnce() -> T + Send + 'static) -> Result<Arc<T>, String> {
+    async fn read(&self, read: impl FnOnce() -> T + Send + 'static) -> Result<Arc<T>, JoinError> {
         let requested = Instant::now();
         let mut last = self.0.lock().await;
         if let Some((begun, reading)) = &*last
@@ -51,8 +54,7 @@ impl<T: Send + Sync + 'static> SharedReading<T> {
             return Ok(reading.clone());
         }
         let begun = Instant::now();
-        let reading = tokio::task::spawn_blocking(read).await;
-        let reading = Arc::new(reading.map_err(|error| format!("cannot read this host's inventory: {error}"))?);
+        let reading = Arc::new(tokio::task::spawn_blocking(read).await?);
         *last = Some((begun, reading.clone()));
         Ok(reading)
     }

@@ -30,7 +30,7 @@ pub fn limits(bytes: &[u8]) {
     while let Ok(Some(message)) = decoder.take::<ToAgent>() {
         let ToAgent::Prepare(prepare) = message else { continue };
         let (spec, legs) = (&prepare.spec, &prepare.legs);
-        if limits.refuse(spec, legs, &Load::default()).is_some() {
+        if limits.check(spec, legs, &Load::default()).is_err() {
             continue;
         }
         assert!(spec.flows <= limits.flows && spec.processes <= limits.processes && legs.len() <= 5_000);

@@ -1,9 +1,10 @@
 //! The start of a session: both sides' hellos, the token, and the inventory of this host.
 
 use super::clients::Client;
-use super::session::{EndReason, Session};
+use super::session::Session;
+use super::session_end::{AgentRefusal, SessionEnd};
 use crate::proto::auth::Token;
-use crate::proto::message::{FromAgent, Hello, RefusalCause, ToAgent};
+use crate::proto::message::{FromAgent, Hello, ToAgent};
 use crate::proto::{PROTOCOL, program};
 
 impl Session {
@@ -18,8 +19,8 @@ impl Session {
         }
     }
 
-    pub(super) async fn end(self, over: &str) {
-        self.log(over);
+    pub(super) async fn end(self, over: &SessionEnd) {
+        self.log(&over.to_string());
         self.wire.close().await;
     }
 
@@ -32,22 +33,20 @@ impl Session {
         }
     }
 
-    pub(super) async fn refuse(&self, reason: &str) -> EndReason {
-        self.refuse_because(RefusalCause::Other, reason).await
-    }
-
-    pub(super) async fn refuse_because(&self, cause: RefusalCause, reason: &str) -> EndReason {
-        let _ = self.wire.send(&FromAgent::Refused { reason: reason.into(), cause }).await;
-        format!("refused: {reason}")
+    /// Tells the coordinator why its session ends.
+    pub(super) async fn refuse(&self, refusal: impl Into<AgentRefusal>) -> SessionEnd {
+        let refusal = refusal.into();
+        let _ = self.wire.send(&FromAgent::Refused { reason: refusal.to_string(), cause: refusal.cause() }).await;
+        refusal.into()
     }
 
     /// Receives the coordinator's hello and checks its version and token; an error ends the session. Nothing else is done for an
     /// unauthenticated connection.
-    pub(super) async fn identify(&mut self) -> Result<(), EndReason> {
+    pub(super) async fn identify(&mut self) -> Result<(), SessionEnd> {
         let ToAgent::Hello(theirs) = self.wire.recv().await? else {
-            return Err(self.refuse("the first message must be `hello`").await);
+            return Err(self.refuse(AgentRefusal::NoHello).await);
         };
-        let nonce = hex::encode(engine::random::<16>().map_err(|error| error.to_string())?);
+        let nonce = hex::encode(engine::random::<16>().map_err(SessionEnd::Random)?);
         let token = self.shared.options.token.clone();
         let mut ours = hello(nonce.clone(), self.shared.instance.clone());
         ours.version.clone_from(&self.shared.options.version);
@@ -59,8 +58,7 @@ impl Session {
         // A coordinator compares the versions itself and reports which host must be updated. The message is for the agent's log
         // and for other implementations.
         if theirs.protocol != PROTOCOL {
-            let reason = incompatible(&theirs, &self.shared.options.version);
-            return Err(self.refuse(&reason).await);
+            return Err(self.refuse(incompatible(&theirs, &self.shared.options.version)).await);
         }
         if let Some(token) = token {
             self.check(&token, nonces).await?;
@@ -70,41 +68,34 @@ impl Session {
         Ok(())
     }
 
-    async fn check(&mut self, token: &Token, nonces: [&str; 2]) -> Result<(), EndReason> {
+    async fn check(&mut self, token: &Token, nonces: [&str; 2]) -> Result<(), SessionEnd> {
         match self.wire.recv().await? {
             ToAgent::Proof { mac } if token.check(&mac, "coordinator", nonces, &self.binding) => Ok(()),
-            ToAgent::Proof { .. } => {
-                let reason = "the token is wrong: use the `token-file` that the agent was started with";
-                Err(self.refuse_because(RefusalCause::Token, reason).await)
-            }
-            _ => {
-                let reason = "this agent requires a token: use `token-file`";
-                Err(self.refuse_because(RefusalCause::Token, reason).await)
-            }
+            ToAgent::Proof { .. } => Err(self.refuse(AgentRefusal::WrongToken).await),
+            _ => Err(self.refuse(AgentRefusal::NoToken).await),
         }
     }
 
     /// Accepts the authenticated coordinator and sends it the inventory of this host. It counts as connected until the returned
     /// value is dropped.
-    pub(super) async fn welcome(&mut self) -> Result<Client, EndReason> {
+    pub(super) async fn welcome(&mut self) -> Result<Client, SessionEnd> {
         match self.shared.clients.enter(self.source(), self.shared.options.limits.clients) {
             Ok(client) => {
                 self.wire.send_frame(self.shared.welcome().await?).await?;
                 Ok(client)
             }
-            Err(reason) => Err(self.refuse(reason).await),
+            Err(error) => Err(self.refuse(error).await),
         }
     }
 }
 
 /// Why a client with this hello cannot be served: both versions, and the host to update.
-fn incompatible(theirs: &Hello, own_version: &str) -> String {
-    let older = if theirs.protocol > PROTOCOL { "the agent's host" } else { "the client's host" };
-    format!(
-        "the client runs thru {} and this agent runs thru {}: update thru on {older}",
-        program(&model::plain(&theirs.version), theirs.protocol),
-        program(own_version, PROTOCOL),
-    )
+fn incompatible(theirs: &Hello, own_version: &str) -> AgentRefusal {
+    AgentRefusal::Version {
+        client: program(&model::plain(&theirs.version), theirs.protocol),
+        agent: program(own_version, PROTOCOL),
+        older: if theirs.protocol > PROTOCOL { "the agent's host" } else { "the client's host" },
+    }
 }
 
 /// This side's hello.

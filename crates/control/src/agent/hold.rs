@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use model::Spec;
+use text::Said;
 use tokio::time::Instant;
 
-use super::limits::{Limits, Load};
+use super::limits::{LimitError, Limits, Load};
 use super::queue::QueuePosition;
 use crate::proto::message::WireLeg;
 
@@ -43,6 +44,17 @@ pub(crate) struct Member {
     left: bool,
 }
 
+/// Why a connection does not join a position.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Said)]
+pub(crate) enum HoldError {
+    /// No position has its ticket.
+    #[error("no measurement on this agent has this ticket: acquire the machine first")]
+    Ticket,
+    /// The position has as many connections as it may have.
+    #[error("{MAX_CONNECTIONS} connections have this machine together, which is the limit: use fewer groups")]
+    Connections,
+}
+
 /// What a prepared or running trial takes of the limits; dropping it gives that back.
 pub(crate) struct Reserved {
     hold: Arc<Hold>,
@@ -65,13 +77,11 @@ impl Holds {
     /// A further connection, for a coordinator with the ticket of the first one.
     ///
     /// # Errors
-    /// The reason, for the coordinator: no position has this ticket, or too many connections have it.
-    pub(crate) fn join(&self, ticket: &str) -> Result<Member, String> {
+    /// No position has this ticket, or too many connections have it.
+    pub(crate) fn join(&self, ticket: &str) -> Result<Member, HoldError> {
         let hold = lock(&self.0).get(ticket).and_then(Weak::upgrade);
-        let hold = hold.ok_or("no measurement on this agent has this ticket: acquire the machine first")?;
-        let number = hold.enter().ok_or_else(|| {
-            format!("{MAX_CONNECTIONS} connections have this machine together, which is the limit: use fewer groups")
-        })?;
+        let hold = hold.ok_or(HoldError::Ticket)?;
+        let number = hold.enter().ok_or(HoldError::Connections)?;
         Ok(Member { hold, number, left: false })
     }
 }
@@ -116,14 +126,12 @@ impl Member {
     /// Reserves what a trial takes of the limits, beside the trials of the other connections.
     ///
     /// # Errors
-    /// Which limit the trial exceeds, and the remedy.
-    pub(crate) fn reserve(&self, limits: &Limits, spec: &Spec, legs: &[WireLeg]) -> Result<Reserved, String> {
+    /// The trial exceeds a limit.
+    pub(crate) fn reserve(&self, limits: &Limits, spec: &Spec, legs: &[WireLeg]) -> Result<Reserved, LimitError> {
         let mut state = lock(&self.hold.state);
         let beside = state.loads.iter().filter(|(number, _)| **number != self.number);
         let beside = beside.fold(Load::default(), |sum, (_, load)| sum.and(load));
-        if let Some(reason) = limits.refuse(spec, legs, &beside) {
-            return Err(reason);
-        }
+        limits.check(spec, legs, &beside)?;
         state.loads.insert(self.number, Load::of(spec, legs));
         Ok(Reserved { hold: self.hold.clone(), number: self.number })
     }
@@ -191,7 +199,7 @@ mod tests {
         let (queue, holds) = (Queue::new(2), Arc::new(Holds::default()));
         let (_one, _other) = (begun(&queue, &holds, "a"), begun(&queue, &holds, "b"));
         for ticket in ["", "c", "aa", "A"] {
-            assert!(holds.join(ticket).is_err_and(|reason| reason.contains("ticket")), "{ticket}");
+            assert!(holds.join(ticket).is_err_and(|error| error == HoldError::Ticket), "{ticket}");
         }
     }
 
@@ -200,7 +208,7 @@ mod tests {
         let (queue, holds) = (Queue::new(1), Arc::new(Holds::default()));
         let _first = begun(&queue, &holds, "a");
         let mut more: Vec<Member> = (1..MAX_CONNECTIONS).map(|_| holds.join("a").unwrap()).collect();
-        assert!(holds.join("a").is_err_and(|reason| reason.contains("256")));
+        assert!(holds.join("a").is_err_and(|error| error.to_string().starts_with("256 connections")));
         more.pop();
         assert!(holds.join("a").is_ok());
     }
@@ -217,13 +225,13 @@ mod tests {
             spec
         };
         for (much, limit) in [
-            (of(|spec| spec.flows = 6), "`max-flows`"),
-            (of(|spec| spec.processes = 2), "`processes`"),
-            (of(|spec| spec.rate_bps = Some(600_000)), "`rate "),
-            (of(|spec| spec.block = 3 << 20), "`block`"),
+            (of(|spec| spec.flows = 6), "`--max-flows`"),
+            (of(|spec| spec.processes = 2), "`--processes`"),
+            (of(|spec| spec.rate_bps = Some(600_000)), "`--rate "),
+            (of(|spec| spec.block = 3 << 20), "`--block`"),
         ] {
             let reserved = first.reserve(&limits, &much, &[]).unwrap_or_else(|reason| panic!("{reason}"));
-            let refused = second.reserve(&limits, &much, &[]).err().unwrap_or_default();
+            let refused = second.reserve(&limits, &much, &[]).err().map(|error| error.to_string()).unwrap_or_default();
             assert!(refused.contains(limit) && refused.contains("at the same time"), "{limit}: {refused}");
             drop(reserved);
             assert!(second.reserve(&limits, &much, &[]).is_ok(), "the first trial has ended");

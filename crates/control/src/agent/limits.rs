@@ -1,6 +1,7 @@
 //! The limits that an agent sets for its coordinators.
 
-use model::{Spec, Stop, units};
+use model::{BitRate, Nanos, Spec, Stop};
+use text::Said;
 
 use crate::proto::message::WireLeg;
 
@@ -75,67 +76,95 @@ impl Load {
 }
 
 impl Limits {
-    /// Why a trial of `spec` with these legs exceeds a limit, if it does. The coordinator's trials at the same time take `beside`.
-    pub(crate) fn refuse(&self, spec: &Spec, legs: &[WireLeg], beside: &Load) -> Option<String> {
+    /// Checks a trial of `spec` with these legs. The coordinator's trials at the same time take `beside`.
+    ///
+    /// # Errors
+    /// It exceeds a limit.
+    pub(crate) fn check(&self, spec: &Spec, legs: &[WireLeg], beside: &Load) -> Result<(), LimitError> {
         let all = Load::of(spec, legs).and(beside);
-        let together = if *beside == Load::default() { "" } else { " of tests at the same time" };
+        let together = *beside != Load::default();
         if all.flows > self.flows.into() {
-            return Some(format!(
-                "{} flows{together} exceed this agent's limit of {}; raise `max-flows` of the agent",
-                all.flows, self.flows
-            ));
+            return Err(LimitError::Flows { flows: all.flows, together, limit: self.flows });
         }
         if all.processes > self.processes.into() {
-            return Some(format!(
-                "{} processes{together} exceed this agent's limit of {}; use fewer `processes`",
-                all.processes, self.processes
-            ));
+            return Err(LimitError::Processes { processes: all.processes, together, limit: self.processes });
         }
         if legs.len() > MAX_LEGS {
-            return Some(format!("{} legs exceed this agent's limit of {MAX_LEGS}; use fewer sizes", legs.len()));
+            return Err(LimitError::Legs { legs: legs.len() });
         }
-        for (interval_ns, name) in [(spec.interval_ns, "interval"), (spec.stall_ns, "stall")] {
-            // An interval of 0 means no series.
-            if interval_ns < MIN_INTERVAL_NS && !(name == "interval" && interval_ns == 0) {
-                return Some(format!(
-                    "`{name}` of {interval_ns} ns is below this agent's limit; use `{name} 1ms` or more"
-                ));
-            }
+        // An interval of 0 means no series.
+        if (1..MIN_INTERVAL_NS).contains(&spec.interval_ns) {
+            return Err(LimitError::Interval { ns: spec.interval_ns });
+        }
+        if spec.stall_ns < MIN_INTERVAL_NS {
+            return Err(LimitError::Stall { ns: spec.stall_ns });
         }
         if all.memory_bytes > self.memory_bytes {
-            return Some(format!(
-                "{} bytes of buffers{together} exceed this agent's limit of {}; use a smaller `block` or fewer `threads`",
-                all.memory_bytes, self.memory_bytes
-            ));
+            return Err(LimitError::Memory { bytes: all.memory_bytes, together, limit: self.memory_bytes });
         }
-        self.time(spec, legs).or_else(|| self.rate(spec, all.rate_bps, together))
+        self.check_time(spec, legs)?;
+        self.check_rate(spec, all.rate_bps, together)
     }
 
     /// The times of the legs are added up.
-    fn time(&self, spec: &Spec, legs: &[WireLeg]) -> Option<String> {
+    fn check_time(&self, spec: &Spec, legs: &[WireLeg]) -> Result<(), LimitError> {
         let time = |stop: &Stop| match stop {
             Stop::TimeNs(ns) | Stop::AboutNs(ns) => *ns,
             _ => 0,
         };
         let of_legs = legs.iter().fold(0_u64, |sum, leg| sum.saturating_add(time(&leg.stop)));
         let ns = of_legs.max(time(&spec.stop));
-        (ns > self.hold_ns).then(|| {
-            format!(
-                "{} exceeds this agent's limit of {}; raise `max-time` of the agent",
-                units::seconds(ns as f64),
-                units::seconds(self.hold_ns as f64)
-            )
-        })
+        if ns <= self.hold_ns {
+            return Ok(());
+        }
+        Err(LimitError::Time { time: Nanos(ns), limit: Nanos(self.hold_ns) })
     }
 
     /// `all_bps` is the rate of all tests at the same time.
-    fn rate(&self, spec: &Spec, all_bps: u64, together: &str) -> Option<String> {
-        let limit = self.rate_bps.filter(|limit| spec.rate_bps.is_none() || all_bps > *limit)?;
-        sends_a_stream(spec).then(|| {
-            let shown = units::bits_per_second(limit as f64);
-            format!("this agent's limit{together} is {shown}; use `rate {limit}` or less")
-        })
+    fn check_rate(&self, spec: &Spec, all_bps: u64, together: bool) -> Result<(), LimitError> {
+        match self.rate_bps {
+            Some(limit) if sends_a_stream(spec) && (spec.rate_bps.is_none() || all_bps > limit) => {
+                Err(LimitError::Rate { together, limit })
+            }
+            _ => Ok(()),
+        }
     }
+}
+
+/// Which limit of an agent a trial exceeds, and the remedy. `together` is whether it does so with others at the same time only.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Said)]
+pub(crate) enum LimitError {
+    /// Too many flows.
+    #[error("{flows} flows{} exceed this agent's limit of {limit}; raise `--max-flows` of the agent", at_once(*together))]
+    Flows { flows: u64, together: bool, limit: u32 },
+    /// Too many worker processes.
+    #[error("{processes} processes{} exceed this agent's limit of {limit}; use fewer `--processes`", at_once(*together))]
+    Processes { processes: u64, together: bool, limit: u32 },
+    /// Too many legs.
+    #[error("{legs} legs exceed this agent's limit of {MAX_LEGS}; use fewer sizes")]
+    Legs { legs: usize },
+    /// The entries of its series are too short.
+    #[error("`--interval` of {ns} ns is below this agent's limit; use `--interval 1ms` or more")]
+    Interval { ns: u64 },
+    /// Its stall time is too short.
+    #[error("`--stall` of {ns} ns is below this agent's limit; use `--stall 1ms` or more")]
+    Stall { ns: u64 },
+    /// Too much memory for its buffers.
+    #[error(
+        "{bytes} bytes of buffers{} exceed this agent's limit of {limit}; use a smaller `--block` or fewer `--threads`",
+        at_once(*together)
+    )]
+    Memory { bytes: u64, together: bool, limit: u64 },
+    /// Too long.
+    #[error("{time} exceeds this agent's limit of {limit}; raise `--max-time` of the agent")]
+    Time { time: Nanos, limit: Nanos },
+    /// Too fast, or without a limit of its own.
+    #[error("this agent's limit{} is {}; use `--rate {limit}` or less", at_once(*together), BitRate(*limit))]
+    Rate { together: bool, limit: u64 },
+}
+
+fn at_once(together: bool) -> &'static str {
+    if together { " of tests at the same time" } else { "" }
 }
 
 /// Whether the limit of the rate applies.
@@ -155,15 +184,15 @@ mod tests {
         let refused = |change: fn(&mut Spec)| {
             let mut spec = Spec { rate_bps: Some(1_000), ..Spec::new("tcp", Pattern::Stream) };
             change(&mut spec);
-            limits.refuse(&spec, &[], &Load::default()).unwrap_or_default()
+            limits.check(&spec, &[], &Load::default()).err().map(|error| error.to_string()).unwrap_or_default()
         };
         assert_eq!(refused(|_| {}), "");
-        assert!(refused(|spec| spec.flows = 5).contains("`max-flows`"));
-        assert!(refused(|spec| spec.block = 1 << 20).contains("`block`"));
-        assert!(refused(|spec| spec.rate_bps = None).contains("`rate "));
-        assert!(refused(|spec| spec.stop = Stop::TimeNs(u64::MAX)).contains("`max-time`"));
-        assert!(refused(|spec| spec.interval_ns = 1_000).contains("`interval`"));
-        assert!(refused(|spec| spec.stall_ns = 0).contains("`stall`"));
+        assert!(refused(|spec| spec.flows = 5).contains("`--max-flows`"));
+        assert!(refused(|spec| spec.block = 1 << 20).contains("`--block`"));
+        assert!(refused(|spec| spec.rate_bps = None).contains("`--rate "));
+        assert!(refused(|spec| spec.stop = Stop::TimeNs(u64::MAX)).contains("`--max-time`"));
+        assert!(refused(|spec| spec.interval_ns = 1_000).contains("`--interval`"));
+        assert!(refused(|spec| spec.stall_ns = 0).contains("`--stall`"));
         assert_eq!(refused(|spec| spec.interval_ns = 0), "");
     }
 
@@ -179,12 +208,14 @@ mod tests {
         let limits = Limits { memory_bytes: 1 << 20, hold_ns: 10_000_000_000, ..Limits::default() };
         let spec = Spec::new("tcp", Pattern::Rr);
         let leg = WireLeg { block: 1, reply: 1, stop: Stop::TimeNs(4_000_000_000), expected_ns: 0 };
-        let refused = |legs: &[WireLeg]| limits.refuse(&spec, legs, &Load::default()).unwrap_or_default();
+        let refused = |legs: &[WireLeg]| {
+            limits.check(&spec, legs, &Load::default()).err().map(|error| error.to_string()).unwrap_or_default()
+        };
         assert_eq!(refused(&[leg; 2]), "");
-        assert!(refused(&[leg; 3]).contains("`max-time`"), "their times add up");
-        assert!(refused(&[WireLeg { block: 1 << 20, ..leg }]).contains("`block`"));
-        assert!(refused(&[leg, WireLeg { reply: 1 << 20, ..leg }]).contains("`block`"));
-        assert!(refused(&[WireLeg { stop: Stop::AboutNs(u64::MAX), ..leg }; 2]).contains("`max-time`"));
+        assert!(refused(&[leg; 3]).contains("`--max-time`"), "their times add up");
+        assert!(refused(&[WireLeg { block: 1 << 20, ..leg }]).contains("`--block`"));
+        assert!(refused(&[leg, WireLeg { reply: 1 << 20, ..leg }]).contains("`--block`"));
+        assert!(refused(&[WireLeg { stop: Stop::AboutNs(u64::MAX), ..leg }; 2]).contains("`--max-time`"));
         assert!(refused(&vec![WireLeg { stop: Stop::Blocks(1), ..leg }; MAX_LEGS + 1]).contains("legs"));
     }
 }

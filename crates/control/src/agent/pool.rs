@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 
+use text::Said;
 use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use crate::ControlError;
+use crate::connection_end::ConnectionEnd;
 use crate::proto::message::{FromWorker, ToWorker};
 use crate::wire::{Sender, Wire};
 
@@ -66,8 +68,13 @@ impl Workers {
 pub(crate) struct WorkerPool {
     workers: Vec<Worker>,
     /// Messages of the workers, each with the worker's index.
-    messages: mpsc::Receiver<(usize, Result<FromWorker, String>)>,
+    messages: mpsc::Receiver<(usize, Result<FromWorker, ConnectionEnd>)>,
 }
+
+/// A command reaches no worker process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Said)]
+#[error("a worker process has ended")]
+pub(crate) struct WorkerEnded;
 
 struct Worker {
     /// Killed when dropped; `None` for an existing process.
@@ -109,12 +116,12 @@ impl WorkerPool {
     }
 
     /// Sends `command` to worker `index`.
-    pub(crate) async fn send(&self, index: usize, command: &ToWorker) -> Result<(), String> {
-        self.workers[index].commands.send(command).await.map_err(|_| "a worker process has ended".to_owned())
+    pub(crate) async fn send(&self, index: usize, command: &ToWorker) -> Result<(), WorkerEnded> {
+        self.workers[index].commands.send(command).await.map_err(|_| WorkerEnded)
     }
 
     /// Sends `command` to all workers.
-    pub(crate) async fn send_all(&self, command: &ToWorker) -> Result<(), String> {
+    pub(crate) async fn send_all(&self, command: &ToWorker) -> Result<(), WorkerEnded> {
         for index in 0..self.workers.len() {
             self.send(index, command).await?;
         }
@@ -122,11 +129,8 @@ impl WorkerPool {
     }
 
     /// The next message of any worker; an error if one has ended.
-    pub(crate) async fn message(&mut self) -> (usize, Result<FromWorker, String>) {
-        match self.messages.recv().await {
-            Some(message) => message,
-            None => (0, Err("the worker processes have ended".into())),
-        }
+    pub(crate) async fn message(&mut self) -> (usize, Result<FromWorker, ConnectionEnd>) {
+        self.messages.recv().await.unwrap_or((0, Err(ConnectionEnd::Closed)))
     }
 
     /// The socket that passes data connections to worker `index`.
@@ -142,7 +146,7 @@ impl Worker {
         program: &Path,
         limits: Option<WorkerLimits>,
         index: usize,
-        messages: mpsc::Sender<(usize, Result<FromWorker, String>)>,
+        messages: mpsc::Sender<(usize, Result<FromWorker, ConnectionEnd>)>,
     ) -> Result<Self, ControlError> {
         let failed = |source| ControlError::io(format!("start a worker process of {}", program.display()), source);
         let (mine, commands) = UnixStream::pair().map_err(failed)?;
@@ -170,7 +174,7 @@ impl Worker {
         process: Option<Child>,
         sockets: Option<UnixDatagram>,
         index: usize,
-        messages: mpsc::Sender<(usize, Result<FromWorker, String>)>,
+        messages: mpsc::Sender<(usize, Result<FromWorker, ConnectionEnd>)>,
     ) -> Result<Self, ControlError> {
         let failed = |source: std::io::Error| ControlError::io("connect to a worker process", source);
         socket.set_nonblocking(true).map_err(failed)?;

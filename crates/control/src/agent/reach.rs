@@ -3,17 +3,16 @@
 //! coordinator chooses no byte of the challenge. See ADR 0031.
 
 use std::collections::HashMap;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Component, Path};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use engine::transport::{
-    Cookie, FlowHello, HELLO_BYTES, REACH_PROOF_BYTES, Transport, at_port, is_link_local, scoped, transport,
-};
+use engine::transport::{Cookie, FlowHello, HELLO_BYTES, REACH_PROOF_BYTES, at_port, is_link_local, scoped, transport};
 use model::Role;
+use text::Said;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
@@ -23,7 +22,7 @@ use super::addresses::{Addresses, OVER_BUS};
 use super::budget::Budget;
 use super::data_acceptor::Registration;
 use super::path_probe::Probed;
-use crate::proto::message::{Cause, Prepare, ReachabilityToken};
+use crate::proto::message::{Prepare, ReachabilityToken};
 
 /// Time limit for another agent to connect and to answer on a short path: two round trips, and a lost packet.
 const PROOF_LIMIT: Duration = Duration::from_secs(5);
@@ -48,6 +47,31 @@ pub(super) struct ProvenHosts {
     places: HashMap<SocketAddr, SocketAddr>,
 }
 
+/// Why an agent does not connect where a coordinator on another host wants it to.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Said)]
+pub(super) enum ReachError {
+    /// There are more addresses than processes that connect to one.
+    #[error("{count} rendezvous addresses exceed the number of worker processes ({processes})")]
+    Rendezvous { count: usize, processes: u32 },
+    /// The ends of the transport meet where an agent cannot check it.
+    #[error("an agent on another host cannot be the active end of {transport}: leave `--from` out")]
+    ActiveEnd { transport: &'static str },
+    /// No agent of the measurement is there.
+    #[error(
+        "no agent of this measurement proved a reachability token at {ip}: for a client on another host this agent connects \
+         only to agents that do, and to loopback and link-local addresses only if the client connected through one; run \
+         `thru serve` there, leave `--from` out, or, if this host reaches that one at another address, give it as `data` in \
+         the fleet"
+    )]
+    NoProof { ip: IpAddr },
+    /// The path is no socket of a worker process.
+    #[error(
+        "the path is not the socket of a worker process: for a client on another host this agent connects {transport} only \
+         to sockets of its own user or root; run `thru serve` as the same user, or leave `--from` out"
+    )]
+    NoSocket { transport: &'static str },
+}
+
 /// Who challenges, and how.
 struct Challenger {
     coordinator: IpAddr,
@@ -67,7 +91,7 @@ impl ProvenHosts {
         prepare: &mut Prepare,
         addresses: Addresses,
         shared: &Shared,
-    ) -> Result<(), (Cause, String)> {
+    ) -> Result<(), ReachError> {
         let Some(coordinator) = addresses.peer else { return Ok(()) };
         if prepare.role == Role::Passive || prepare.rendezvous.is_empty() {
             return Ok(());
@@ -79,13 +103,10 @@ impl ProvenHosts {
         }
         let (count, processes) = (prepare.rendezvous.len(), prepare.spec.processes);
         if count > processes as usize {
-            let reason = format!("{count} rendezvous addresses exceed the number of worker processes ({processes})");
-            return Err((Cause::Limits, reason));
+            return Err(ReachError::Rendezvous { count, processes });
         }
         if !transport.meets_in_sight() {
-            let name = transport.name();
-            let reason = format!("an agent on another host cannot be the active end of {name}: leave `from` out");
-            return Err((Cause::Limits, reason));
+            return Err(ReachError::ActiveEnd { transport: transport.name() });
         }
         let challenger = Challenger {
             coordinator,
@@ -105,7 +126,10 @@ impl ProvenHosts {
                 _ => false,
             };
             if !proven {
-                return Err((Cause::Unproven, refusal(transport, target.address)));
+                return Err(match target.address {
+                    Some(address) if !transport.facts().one_host => ReachError::NoProof { ip: address.ip() },
+                    _ => ReachError::NoSocket { transport: transport.name() },
+                });
             }
         }
         Ok(())
@@ -224,23 +248,6 @@ impl Challenges {
     }
 }
 
-fn refusal(transport: &dyn Transport, address: Option<SocketAddr>) -> String {
-    match address {
-        Some(address) if !transport.facts().one_host => format!(
-            "no agent of this measurement proved a reachability token at {}: for a client on another host this agent connects \
-             only to agents that do, and to loopback and link-local addresses only if the client connected through one; \
-             run `thru serve` there, leave `from` out, or, if this host reaches that one at another address, give it as \
-             `data` in the fleet",
-            address.ip()
-        ),
-        _ => format!(
-            "the path is not the socket of a worker process: for a client on another host this agent connects {} only to \
-             sockets of its own user or root; run `thru serve` as the same user, or leave `from` out",
-            transport.name()
-        ),
-    }
-}
-
 /// Whether a coordinator that connected to this agent at `here` may use that address at all.
 fn may_be_named(address: IpAddr, here: Option<IpAddr>) -> bool {
     let (address, here) = (address.to_canonical(), here.map(|here| here.to_canonical()));
@@ -323,11 +330,11 @@ impl IssuedTokens {
         &mut self,
         shared: &Arc<Shared>,
         at: Option<IpAddr>,
-    ) -> Result<ReachabilityToken, String> {
+    ) -> io::Result<ReachabilityToken> {
         let cookie = match &self.cookie {
             Some((cookie, _)) => *cookie,
             None => {
-                let cookie: Cookie = engine::random().map_err(|error| error.to_string())?;
+                let cookie: Cookie = engine::random()?;
                 self.cookie = Some((cookie, shared.data_acceptor.register_token(cookie)));
                 cookie
             }

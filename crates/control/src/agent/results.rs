@@ -2,14 +2,16 @@
 //! full, finds it when it continues.
 
 use std::collections::HashMap;
+use std::error::Error;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::OwnedMutexGuard;
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::timeout;
 
-use super::session::{EndReason, Session};
+use super::session::Session;
+use super::session_end::SessionEnd;
 use crate::proto::frame::encode;
 use crate::proto::message::{Done, FromAgent, KeptResult, Prepare, ToAgent};
 use crate::wire::SILENCE_LIMIT;
@@ -24,20 +26,39 @@ pub trait KeepResults: Send + Sync {
     /// Keeps the result of a run's trial with that number. It is on the disk when this returns.
     ///
     /// # Errors
-    /// It cannot be written, with the reason.
-    fn keep(&self, run: &str, trial: u32, result: &[u8]) -> Result<(), String>;
+    /// It cannot be written.
+    fn keep(&self, run: &str, trial: u32, result: &[u8]) -> Result<(), KeptResultsError>;
 
     /// The oldest result of a run after the one with that number, with its own number; 0 is before the first one.
     ///
     /// # Errors
-    /// It cannot be read, with the reason.
-    fn after(&self, run: &str, number: i64) -> Result<Option<(i64, Vec<u8>)>, String>;
+    /// It cannot be read.
+    fn after(&self, run: &str, number: i64) -> Result<Option<(i64, Vec<u8>)>, KeptResultsError>;
 
     /// Removes the results of a run's trials with numbers below `below`.
     ///
     /// # Errors
-    /// They cannot be removed, with the reason.
-    fn forget(&self, run: &str, below: u32) -> Result<(), String>;
+    /// They cannot be removed.
+    fn forget(&self, run: &str, below: u32) -> Result<(), KeptResultsError>;
+}
+
+/// Kept results cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeptResultsError {
+    /// By an error of the disk, or of what keeps them there.
+    #[error(transparent)]
+    Storage(Box<dyn Error + Send + Sync>),
+    /// The thread that waits for the disk panicked.
+    #[error(transparent)]
+    Thread(#[from] JoinError),
+}
+
+impl KeptResultsError {
+    /// An error of the disk, or of what keeps results there.
+    pub fn storage(error: impl Error + Send + Sync + 'static) -> Self {
+        Self::Storage(Box::new(error))
+    }
 }
 
 impl Session {
@@ -58,29 +79,29 @@ impl Session {
         let run = of.run.clone();
         let kept = KeptResult { of, trial, role: prepare.role, done: done.clone() };
         let Some(bytes) = serde_json::to_vec(&kept).ok().filter(|bytes| bytes.len() <= MOST) else { return };
-        if let Err(reason) = blocking(move || results.keep(&run, trial, &bytes)).await {
-            self.shared.log(&reason);
+        if let Err(error) = blocking(move || results.keep(&run, trial, &bytes)).await {
+            self.shared.log(&error.to_string());
         }
     }
 
     /// Answers what a coordinator says of the results that are kept.
-    pub(super) async fn results(&mut self, message: ToAgent) -> Result<(), EndReason> {
+    pub(super) async fn results(&mut self, message: ToAgent) -> Result<(), SessionEnd> {
         let results = self.shared.options.results.clone();
         match (message, results) {
             (ToAgent::Results { run }, results) => {
-                let sent = match results {
+                let unread = match results {
                     Some(results) => self.send_results(&results, &run).await?,
-                    None => Ok(()),
+                    None => None,
                 };
-                let unread = sent.err();
+                let unread = unread.map(|error| error.to_string());
                 if let Some(reason) = &unread {
                     self.log(reason);
                 }
                 self.wire.send(&FromAgent::NoMoreResults { unread }).await?;
             }
             (ToAgent::Stored { run, below }, Some(results)) => {
-                if let Err(reason) = blocking(move || results.forget(&run, below)).await {
-                    self.log(&reason);
+                if let Err(error) = blocking(move || results.forget(&run, below)).await {
+                    self.log(&error.to_string());
                 }
             }
             _ => {}
@@ -94,20 +115,20 @@ impl Session {
         &mut self,
         results: &Arc<dyn KeepResults>,
         run: &str,
-    ) -> Result<Result<(), String>, EndReason> {
+    ) -> Result<Option<KeptResultsError>, SessionEnd> {
         let _turn = self.shared.results_turns.next(self.source()).await;
         let mut last = 0;
         loop {
             let (results, run) = (results.clone(), run.to_owned());
             let NextResult { number, frame } = match blocking(move || result_after(&*results, &run, last)).await {
                 Ok(Some(next)) => next,
-                Ok(None) => return Ok(Ok(())),
-                Err(reason) => return Ok(Err(reason)),
+                Ok(None) => return Ok(None),
+                Err(error) => return Ok(Some(error)),
             };
             last = number;
             if let Some(frame) = frame {
                 let sent = timeout(SILENCE_LIMIT, self.wire.send_frame(frame)).await;
-                sent.map_err(|_| format!("it took no result for {} s", SILENCE_LIMIT.as_secs()))??;
+                sent.map_err(|_| SessionEnd::ResultNotTaken { waited: SILENCE_LIMIT })??;
             }
         }
     }
@@ -120,7 +141,7 @@ struct NextResult {
     frame: Option<Vec<u8>>,
 }
 
-fn result_after(results: &dyn KeepResults, run: &str, last: i64) -> Result<Option<NextResult>, String> {
+fn result_after(results: &dyn KeepResults, run: &str, last: i64) -> Result<Option<NextResult>, KeptResultsError> {
     let Some((number, bytes)) = results.after(run, last)? else { return Ok(None) };
     let kept = str::from_utf8(&bytes).ok().and_then(|text| serde_json::from_str::<KeptResult>(text).ok());
     let frame = kept.and_then(|kept| encode(&FromAgent::Result(Box::new(kept))).ok());
@@ -145,8 +166,10 @@ impl Turns {
 }
 
 /// Disks are waited for elsewhere: meanwhile this thread serves other connections.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
-    spawn_blocking(work).await.unwrap_or_else(|error| Err(error.to_string()))
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, KeptResultsError> + Send + 'static,
+) -> Result<T, KeptResultsError> {
+    spawn_blocking(work).await?
 }
 
 #[cfg(test)]

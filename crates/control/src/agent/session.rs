@@ -12,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::addresses::Addresses;
 use super::data_acceptor::{Registration, WorkerLinks};
+use super::failure::TrialFailure;
 use super::hold::{Member, Reserved};
 use super::merge::merge;
 use super::packets::{self, Connections};
@@ -19,6 +20,7 @@ use super::path_probe::{self, PathProbe};
 use super::pool::{WorkerPool, first_flow_of};
 use super::reach::{IssuedTokens, ProvenHosts};
 use super::session_captures::SessionCaptures;
+use super::session_end::{AgentRefusal, SessionEnd};
 use super::watch;
 use super::{AgentOptions, Shared};
 use crate::ControlError;
@@ -26,7 +28,7 @@ use crate::helper::Client;
 use crate::patience::ControlPath;
 use crate::proto::auth::Binding;
 use crate::proto::message::{
-    Assignment, Cause, Done, FromAgent, FromWorker, Prepare, ToAgent, ToWorker, WireRendezvous, WorkerDone,
+    Assignment, Done, FromAgent, FromWorker, Prepare, ToAgent, ToWorker, WireRendezvous, WorkerDone,
 };
 use crate::wire::Wire;
 
@@ -57,9 +59,6 @@ pub(crate) struct Session {
 const READING_TRIPS: u32 = 2;
 /// Longest time that a coordinator may add to the limits of a trial for its path, ns.
 const MOST_PATIENCE_NS: u64 = 600_000_000_000;
-
-/// Why a session ended, for the agent's log.
-pub(super) type EndReason = String;
 
 /// The trial that is prepared or running.
 struct Trial {
@@ -118,49 +117,38 @@ impl Session {
         self.end(&over).await;
     }
 
-    async fn serve(&mut self) -> EndReason {
+    async fn serve(&mut self) -> SessionEnd {
         loop {
-            match self.wire.recv().await {
-                Ok(ToAgent::Ping | ToAgent::Release | ToAgent::Abort) => {}
-                Ok(ToAgent::Clock) => {
-                    if let Err(over) = self.wire.send(&path_probe::clocks()).await {
-                        return over;
-                    }
-                }
-                Ok(ToAgent::AskUsers) => {
-                    if let Err(over) = self.wire.send(&self.users()).await {
-                        return over;
-                    }
-                }
-                Ok(message @ (ToAgent::Results { .. } | ToAgent::Stored { .. })) => {
-                    if let Err(over) = self.results(message).await {
-                        return over;
-                    }
-                }
-                Ok(ToAgent::Acquire { purpose, join }) => {
-                    if let Err(over) = self.hold(&purpose, join.as_deref()).await {
-                        return over;
-                    }
-                }
-                Ok(ToAgent::Watch { interval_ns }) => {
-                    let watcher = self.shared.queue.watch(self.source());
-                    if let Err(over) = watch::serve(&mut self.wire, interval_ns, &watcher).await {
-                        return over;
-                    }
-                }
-                Ok(_) => return self.refuse("acquire the machine first").await,
-                Err(over) => return over,
+            if let Err(over) = self.answer().await {
+                return over;
             }
         }
     }
 
+    /// Answers the next message of a coordinator that does not have the machine.
+    async fn answer(&mut self) -> Result<(), SessionEnd> {
+        match self.wire.recv().await? {
+            ToAgent::Ping | ToAgent::Release | ToAgent::Abort => {}
+            ToAgent::Clock => self.wire.send(&path_probe::clocks()).await?,
+            ToAgent::AskUsers => self.wire.send(&self.users()).await?,
+            message @ (ToAgent::Results { .. } | ToAgent::Stored { .. }) => self.results(message).await?,
+            ToAgent::Acquire { purpose, join } => self.hold(&purpose, join.as_deref()).await?,
+            ToAgent::Watch { interval_ns } => {
+                let watcher = self.shared.queue.watch(self.source());
+                watch::serve(&mut self.wire, interval_ns, &watcher).await?;
+            }
+            _ => return Err(self.refuse(AgentRefusal::NotAcquired).await),
+        }
+        Ok(())
+    }
+
     /// Waits in the queue or joins another connection of its coordinator, then serves measurements until the coordinator releases
     /// the machine.
-    async fn hold(&mut self, purpose: &str, join: Option<&str>) -> Result<(), EndReason> {
+    async fn hold(&mut self, purpose: &str, join: Option<&str>) -> Result<(), SessionEnd> {
         let member = match join {
             Some(ticket) => match self.shared.holds.join(ticket) {
                 Ok(member) => member,
-                Err(reason) => return Err(self.refuse(&reason).await),
+                Err(error) => return Err(self.refuse(error).await),
             },
             None => match self.queue_up().await? {
                 Some(member) => member,
@@ -185,7 +173,7 @@ impl Session {
                 Err(over)
             }
             Ok(Ok(())) => Ok(()),
-            Err(_) => Err(self.refuse("this agent's time limit has passed; raise `max-time` of the agent").await),
+            Err(_) => Err(self.refuse(AgentRefusal::TimeLimit).await),
         };
         self.end_helper().await;
         drop(using);
@@ -196,7 +184,7 @@ impl Session {
     }
 
     /// Waits in the queue; `None` if the coordinator leaves it.
-    async fn queue_up(&mut self) -> Result<Option<Member>, EndReason> {
+    async fn queue_up(&mut self) -> Result<Option<Member>, SessionEnd> {
         let mut position = self.shared.queue.join(self.source());
         loop {
             tokio::select! {
@@ -210,13 +198,13 @@ impl Session {
                 over = until_released(&mut self.wire) => return over.map(|()| None),
             }
         }
-        let ticket = hex::encode(engine::random::<16>().map_err(|error| error.to_string())?);
+        let ticket = hex::encode(engine::random::<16>().map_err(SessionEnd::Random)?);
         let limit = Duration::from_nanos(self.shared.options.limits.hold_ns);
         Ok(Some(self.shared.holds.begin(position, ticket, limit)))
     }
 
     /// Trials, until released.
-    async fn measure(&mut self, member: &Member) -> Result<(), EndReason> {
+    async fn measure(&mut self, member: &Member) -> Result<(), SessionEnd> {
         let mut pool: Option<WorkerPool> = None;
         let mut trial: Option<Trial> = None;
         let mut path_probe: Option<PathProbe> = None;
@@ -244,9 +232,9 @@ impl Session {
                         trial = None;
                         match self.prepare(*prepare, &mut pool, (&issued, &mut proven), member).await {
                             Ok(ready) => trial = Some(ready),
-                            Err((cause, reason)) => {
+                            Err(failure) => {
                                 pool = None;
-                                self.wire.send(&FromAgent::Failed { reason, cause }).await?;
+                                self.wire.send(&failure.message(false)).await?;
                             }
                         }
                     }
@@ -280,7 +268,7 @@ impl Session {
                         path_probe = Some(PathProbe::start(to, round_trip));
                     }
                     ToAgent::IssueReachToken { at } => {
-                        let reach_token = issued.reach_token(&self.shared, at).await?;
+                        let reach_token = issued.reach_token(&self.shared, at).await.map_err(SessionEnd::Random)?;
                         self.wire.send(&FromAgent::ReachToken(reach_token)).await?;
                     }
                     ToAgent::Fetch { file, from } => {
@@ -297,7 +285,7 @@ impl Session {
                     message @ (ToAgent::Results { .. } | ToAgent::Stored { .. }) => self.results(message).await?,
                     ToAgent::Release => return Ok(()),
                     ToAgent::Ping => {}
-                    _ => return Err(self.refuse("the message is out of order").await),
+                    _ => return Err(self.refuse(AgentRefusal::OutOfOrder).await),
                 },
                 found = probed => {
                     path_probe = None;
@@ -306,15 +294,13 @@ impl Session {
                 (index, message) = message => {
                     let running = trial.as_ref().is_some_and(|trial| trial.watch.is_some());
                     let outcome = match message {
-                        Ok(message) => self.handle(index, message, &mut trial).await.map_err(|reason| {
-                            (if running { Cause::Trial } else { Cause::Setup }, reason)
-                        }),
-                        Err(reason) => Err((Cause::Trial, format!("a worker process ended: {reason}; finished trials are kept"))),
+                        Ok(message) => self.handle(index, message, &mut trial).await,
+                        Err(end) => Err(TrialFailure::WorkerEnded(end)),
                     };
-                    if let Err((cause, reason)) = outcome {
+                    if let Err(failure) = outcome {
                         // The state of the workers is unknown: the next trial gets new ones.
                         (pool, trial) = (None, None);
-                        self.wire.send(&FromAgent::Failed { reason, cause }).await?;
+                        self.wire.send(&failure.message(running)).await?;
                     }
                 }
             }
@@ -328,18 +314,17 @@ impl Session {
         pool: &mut Option<WorkerPool>,
         (issued, proven): (&IssuedTokens, &mut ProvenHosts),
         member: &Member,
-    ) -> Result<Trial, (Cause, String)> {
-        let reserved = member.reserve(&self.shared.options.limits, &prepare.spec, &prepare.legs);
-        let reserved = reserved.map_err(|reason| (Cause::Limits, reason))?;
-        check(&prepare).map_err(|error| (Cause::Setup, error.to_string()))?;
-        if let Some(reason) = self.lost_helper() {
-            return Err((Cause::Setup, reason));
+    ) -> Result<Trial, TrialFailure> {
+        let reserved = member.reserve(&self.shared.options.limits, &prepare.spec, &prepare.legs)?;
+        check(&prepare)?;
+        if let Some(lost) = self.lost_helper() {
+            return Err(lost.into());
         }
         self.localize(&mut prepare);
         proven.locate(&mut prepare, self.addresses, &self.shared).await?;
         self.provide_stack(&mut prepare).await?;
         let listen_on = issued.listen_on(self.addresses.here, &self.shared);
-        self.set_up(prepare, pool, reserved, listen_on).await.map_err(|error| (Cause::Setup, error.to_string()))
+        Ok(self.set_up(prepare, pool, reserved, listen_on).await?)
     }
 
     /// Adapts what a coordinator on another host cannot know: a link-local address is on the link of its connection here, by this host's
@@ -403,7 +388,7 @@ impl Session {
             let command = ToWorker::Prepare(Box::new(assignment));
             pool.send(index, &command)
                 .await
-                .map_err(|reason| ControlError::Setup { address: "this host".into(), reason })?;
+                .map_err(|ended| ControlError::Setup { address: "this host".into(), reason: ended.to_string() })?;
         }
         let capture = match prepare.role {
             Role::Active => {
@@ -463,7 +448,12 @@ impl Session {
     }
 
     /// Handles a worker's message; an error ends the trial.
-    async fn handle(&mut self, index: usize, message: FromWorker, trial: &mut Option<Trial>) -> Result<(), String> {
+    async fn handle(
+        &mut self,
+        index: usize,
+        message: FromWorker,
+        trial: &mut Option<Trial>,
+    ) -> Result<(), TrialFailure> {
         let Some(current) = trial else { return Ok(()) };
         match message {
             FromWorker::Listening(listener) => {
@@ -504,7 +494,7 @@ impl Session {
                     self.wire.send(&FromAgent::Reading(reading)).await?;
                 }
             }
-            FromWorker::Failed { reason } => return Err(reason),
+            FromWorker::Failed { reason } => return Err(TrialFailure::Reported(reason)),
             FromWorker::Done(done) => {
                 current.done.push(*done);
                 if current.done.len() == current.rendezvous.len()
@@ -543,7 +533,7 @@ impl Session {
         }
         let overlapped = trial.overlapped.max(self.shared.queue.running().saturating_sub(1));
         let (mut tallies, failure, elapsed_ns) = merge(trial.done, &trial.prepare.spec);
-        let failure = failure.or_else(|| self.lost_helper());
+        let failure = failure.or_else(|| self.lost_helper().map(|lost| lost.to_string()));
         // If the pass is one trial, the host's CPU time around it belongs to the trial.
         if let (Some(spent), Some(cpu)) = (tallies.first_mut().and_then(|tally| tally.spent.as_mut()), &host.cpu) {
             spent.host_ns = Some(cpu.busy_ns());
@@ -587,12 +577,12 @@ fn watch_options(trial: &Trial, pool: &WorkerPool) -> WatchOptions {
 }
 
 /// Waits until the coordinator leaves the queue or its connection ends.
-async fn until_released(wire: &mut Wire<FromAgent, ToAgent>) -> Result<(), EndReason> {
+async fn until_released(wire: &mut Wire<FromAgent, ToAgent>) -> Result<(), SessionEnd> {
     loop {
         match wire.recv().await? {
             ToAgent::Ping => {}
             ToAgent::Release => return Ok(()),
-            _ => return Err("a message is out of order in the queue".into()),
+            _ => return Err(SessionEnd::OutOfOrder { during: "in the queue" }),
         }
     }
 }

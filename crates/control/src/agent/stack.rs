@@ -1,11 +1,11 @@
 //! The TCP stacks that a session's measurements need. Its helper loads them.
 
 use model::StackRule;
-use stacks::StackError;
 
+use super::failure::NoStack;
 use super::session::Session;
 use crate::helper::{Answer, Request};
-use crate::proto::message::{Cause, Prepare};
+use crate::proto::message::Prepare;
 
 /// What a measurement's congestion control needs.
 #[derive(Debug, PartialEq)]
@@ -20,16 +20,16 @@ impl Session {
     /// Ensures that the kernel has this end's congestion control, and writes its kernel name into `prepare` for the workers.
     ///
     /// # Errors
-    /// The cause, and a message for the coordinator.
-    pub(super) async fn provide_stack(&mut self, prepare: &mut Prepare) -> Result<(), (Cause, String)> {
+    /// The kernel does not have it and does not get it.
+    pub(super) async fn provide_stack(&mut self, prepare: &mut Prepare) -> Result<(), NoStack> {
         let allowed = self.shared.options.allow_stacks;
         let Some((stack, rules)) = requested(prepare) else { return Ok(()) };
         let name = match needed(&stack, &rules)? {
             Needed::Nothing(name) => name,
             Needed::Stack(_) if allowed => match self.ask(&Request::Load { stack, rules }).await {
                 Answer::Loaded { name } => name,
-                Answer::Refused { reason, .. } => return Err((Cause::Setup, reason)),
-                _ => return Err((Cause::Setup, "the answer of the helper is out of order".into())),
+                Answer::Refused { reason, .. } => return Err(NoStack::Helper(reason)),
+                _ => return Err(NoStack::OutOfOrder),
             },
             Needed::Stack(name) => without_loading(&stack, name)?,
         };
@@ -45,28 +45,20 @@ fn requested(prepare: &mut Prepare) -> Option<(String, Vec<StackRule>)> {
     end.cc.clone().filter(|_| over_tcp).map(|cc| (cc, end.cc_rules.clone()))
 }
 
-fn needed(requested: &str, rules: &[StackRule]) -> Result<Needed, (Cause, String)> {
-    let setup = |error: StackError| (Cause::Setup, error.to_string());
-    let request = stacks::Request::unless_the_kernel_has_it(requested).map_err(setup)?;
-    match request {
-        Some(request) => Ok(Needed::Stack(request.with_rules(rules).map_err(setup)?.kernel_name())),
+fn needed(requested: &str, rules: &[StackRule]) -> Result<Needed, NoStack> {
+    match stacks::Request::unless_the_kernel_has_it(requested)? {
+        Some(request) => Ok(Needed::Stack(request.with_rules(rules)?.kernel_name())),
         None if rules.is_empty() => Ok(Needed::Nothing(requested.to_owned())),
-        None => Err((
-            Cause::Setup,
-            format!("{requested} accepts no rules for destinations: use `cc-rules` with `cc bpf_highspeed`"),
-        )),
+        None => Err(NoStack::Rules { requested: requested.to_owned() }),
     }
 }
 
 /// The name of a stack that the kernel has already, for an agent that loads none.
-fn without_loading(requested: &str, name: String) -> Result<String, (Cause, String)> {
+fn without_loading(requested: &str, name: String) -> Result<String, NoStack> {
     if stacks::available().contains(&name) {
         return Ok(name);
     }
-    let reason = format!(
-        "this agent loads no TCP stacks: start it with `thru serve --allow-stacks --token-file FILE`, or run `thru stacks load {requested}` on its host"
-    );
-    Err((Cause::Limits, reason))
+    Err(NoStack::NotAllowed { requested: requested.to_owned() })
 }
 
 #[cfg(test)]
@@ -96,14 +88,13 @@ mod tests {
     fn other_congestion_controls_need_no_stack() {
         assert_eq!(requested(&mut prepare("quic", "fast:alpha=3")), None);
         let (cc, rules) = requested(&mut prepare("tcp", "reno")).unwrap();
-        assert_eq!(needed(&cc, &rules), Ok(Needed::Nothing("reno".into())));
+        assert_eq!(needed(&cc, &rules).unwrap(), Needed::Nothing("reno".into()));
     }
 
     #[test]
     fn an_agent_without_permission_names_the_remedy() {
         let Ok(Needed::Stack(name)) = needed("fast:alpha=12321", &[]) else { panic!("it is a stack of this program") };
-        let answer = without_loading("fast:alpha=12321", name);
-        let Err((Cause::Limits, reason)) = answer else { panic!("{answer:?}") };
-        assert!(reason.contains("--allow-stacks") && reason.contains("fast:alpha=12321"), "{reason}");
+        let refused = without_loading("fast:alpha=12321", name).unwrap_err().to_string();
+        assert!(refused.contains("--allow-stacks") && refused.contains("fast:alpha=12321"), "{refused}");
     }
 }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use model::{Change, Setting};
 
-use super::session::{EndReason, Session};
+use super::session::Session;
+use super::session_end::{HelperLost, SessionEnd};
 use crate::helper::{Answer, Client, Request, changes_line};
 use crate::proto::message::{FromAgent, Obstacle, ToAgent};
 
@@ -31,9 +32,9 @@ fn untuned(answer: Answer) -> FromAgent {
 impl Session {
     /// Asks the helper, with which the session begins a session of its own at the first request.
     pub(super) async fn ask(&mut self, request: &Request) -> Answer {
-        if let Some(reason) = self.lost_helper() {
+        if let Some(lost) = self.lost_helper() {
             (self.helper, self.changed) = (None, false);
-            return Answer::host(reason);
+            return Answer::host(lost.to_string());
         }
         if self.helper.is_none() {
             match Client::connect(&self.shared.options.helper).await {
@@ -50,22 +51,18 @@ impl Session {
     }
 
     /// Why the host is no longer as this session has made it, if that is so: the helper that had its settings was killed.
-    pub(super) fn lost_helper(&mut self) -> Option<String> {
-        self.helper.as_mut().is_some_and(Client::has_ended).then(|| {
-            "the helper of this agent was killed, or the agent hung: what was changed for this measurement is put back; start it again"
-                .into()
-        })
+    pub(super) fn lost_helper(&mut self) -> Option<HelperLost> {
+        self.helper.as_mut().is_some_and(Client::has_ended).then_some(HelperLost)
     }
 
     /// Ends the session, because its settings are put back.
-    pub(super) async fn settings_are_lost(&mut self) -> EndReason {
-        let reason = self.lost_helper().unwrap_or_default();
+    pub(super) async fn settings_are_lost(&mut self) -> SessionEnd {
         (self.helper, self.changed) = (None, false);
-        self.refuse(&reason).await
+        self.refuse(HelperLost).await
     }
 
     /// Answers a message about settings.
-    pub(super) async fn settings(&mut self, message: ToAgent) -> Result<(), EndReason> {
+    pub(super) async fn settings(&mut self, message: ToAgent) -> Result<(), SessionEnd> {
         let answer = match message {
             ToAgent::Tune { settings, keep } => return self.tune(settings, keep).await,
             ToAgent::Untune => FromAgent::Tuned { changes: self.revert().await, confirm: false },
@@ -87,7 +84,7 @@ impl Session {
             // A confirmation that is late or was not expected.
             _ => return Ok(()),
         };
-        self.wire.send(&answer).await
+        Ok(self.wire.send(&answer).await?)
     }
 
     fn not_allowed(&self) -> Option<FromAgent> {
@@ -102,9 +99,9 @@ impl Session {
         })
     }
 
-    async fn tune(&mut self, settings: Vec<Setting>, keep: bool) -> Result<(), EndReason> {
+    async fn tune(&mut self, settings: Vec<Setting>, keep: bool) -> Result<(), SessionEnd> {
         if let Some(refusal) = self.not_allowed() {
-            return self.wire.send(&refusal).await;
+            return Ok(self.wire.send(&refusal).await?);
         }
         let command = format!("{} ({})", self.purpose, self.peer);
         let (changes, mark, cuts) = match self.ask(&Request::Tune { command, settings }).await {
@@ -112,7 +109,7 @@ impl Session {
                 recovered.iter().for_each(|line| self.shared.log(line));
                 (changes, mark, cuts)
             }
-            other => return self.wire.send(&untuned(other)).await,
+            other => return Ok(self.wire.send(&untuned(other)).await?),
         };
         self.changed |= !changes.is_empty();
         self.shared.log(&format!("{}: set: {}", self.peer, changes_line(&changes)));
@@ -124,22 +121,22 @@ impl Session {
         if keep {
             match self.ask(&Request::Keep).await {
                 Answer::Kept => self.changed = false,
-                other => return self.wire.send(&untuned(other)).await,
+                other => return Ok(self.wire.send(&untuned(other)).await?),
             }
         }
-        self.wire.send(&if confirm { FromAgent::Kept } else { FromAgent::Tuned { changes, confirm: false } }).await
+        let answer = if confirm { FromAgent::Kept } else { FromAgent::Tuned { changes, confirm: false } };
+        Ok(self.wire.send(&answer).await?)
     }
 
     /// Whether the coordinator confirms in time that its connection survived. Otherwise the changes since `mark` are reverted.
-    async fn confirmed(&mut self, mark: usize, changes: &[Change]) -> Result<bool, EndReason> {
+    async fn confirmed(&mut self, mark: usize, changes: &[Change]) -> Result<bool, SessionEnd> {
         self.wire.send(&FromAgent::Tuned { changes: changes.to_vec(), confirm: true }).await?;
         let confirmation = async {
             loop {
-                match self.wire.recv().await {
-                    Ok(ToAgent::Keep) => return Ok(()),
-                    Ok(ToAgent::Ping) => {}
-                    Ok(_) => return Err("a message is out of order before the confirmation of a change".to_owned()),
-                    Err(over) => return Err(over),
+                match self.wire.recv().await? {
+                    ToAgent::Keep => return Ok(()),
+                    ToAgent::Ping => {}
+                    _ => return Err(SessionEnd::OutOfOrder { during: "before the confirmation of a change" }),
                 }
             }
         };

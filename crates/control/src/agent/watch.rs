@@ -7,6 +7,7 @@ use host::{Live, RealSys};
 use tokio::time::{Instant, sleep_until};
 
 use super::queue::Watcher;
+use super::session_end::SessionEnd;
 use crate::proto::message::{FromAgent, ToAgent};
 use crate::wire::Wire;
 
@@ -16,7 +17,7 @@ pub(crate) async fn serve(
     wire: &mut Wire<FromAgent, ToAgent>,
     interval_ns: u64,
     watcher: &Watcher,
-) -> Result<(), String> {
+) -> Result<(), SessionEnd> {
     let mut live = Live::start(Arc::new(RealSys));
     let mut last = Instant::now();
     loop {
@@ -31,7 +32,7 @@ pub(crate) async fn serve(
             message = wire.recv() => match message? {
                 ToAgent::Ping => {}
                 ToAgent::Release => return Ok(()),
-                _ => return Err("a message is out of order during `watch`".into()),
+                _ => return Err(SessionEnd::OutOfOrder { during: "during `watch`" }),
             },
         }
     }

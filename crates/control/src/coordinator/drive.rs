@@ -268,6 +268,7 @@ fn kind(error: &ControlError) -> FailureKind {
         // It may have ended while it was asked for the proof.
         ControlError::Unproven { .. }
         | ControlError::Lost { .. }
+        | ControlError::LostBefore { .. }
         | ControlError::Unreachable { .. }
         | ControlError::NoAgent { .. }
         | ControlError::NoGreeting { .. } => FailureKind::Host,

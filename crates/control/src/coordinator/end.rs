@@ -11,7 +11,8 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::agent::{Agent, hello};
-use crate::patience::{ControlPath, seconds};
+use crate::connection_end::ConnectionEnd;
+use crate::patience::ControlPath;
 use crate::proto::auth::{Binding, Token};
 use crate::proto::frame::MAX_WELCOME;
 use crate::proto::message::{Cause, FromAgent, Hello, ReachabilityToken, RefusalCause, ToAgent};
@@ -101,7 +102,7 @@ impl End {
         stream.write_all(CONTROL_MAGIC).await.map_err(|source| unreachable_at(&name, source))?;
         let (stream, binding) = match path.within(HELLO_LIMIT, tls::connect(stream)).await {
             Ok(Ok(secured)) => secured,
-            Ok(Err(error)) => return Err(without_tls(name, &error, &path)),
+            Ok(Err(error)) => return Err(without_tls(name, error, &path)),
             Err(waited) => return Err(silent(name, waited)),
         };
         let reached = Reached::Remote { host: host.to_owned(), address, key: binding.key, token: access.token.clone() };
@@ -170,8 +171,7 @@ impl End {
     ) -> Result<Self, ControlError> {
         let nonce =
             hex::encode(engine::random::<16>().map_err(|source| ControlError::io("draw a random number", source))?);
-        let lost =
-            |reason: String| ControlError::Lost { address: name.clone(), during: "during the greeting".into(), reason };
+        let lost = |reason| ControlError::Lost { address: name.clone(), during: "during the greeting".into(), reason };
         // An agent without a token may send its welcome at once.
         if token.is_none() {
             wire.expect_welcome();
@@ -399,7 +399,7 @@ impl End {
         }
     }
 
-    fn lost(&self, during: &str, reason: String) -> ControlError {
+    fn lost(&self, during: &str, reason: ConnectionEnd) -> ControlError {
         ControlError::Lost { address: self.name.clone(), during: during.into(), reason }
     }
 }
@@ -440,14 +440,14 @@ fn incompatible(theirs: &Hello, address: &str) -> Option<ControlError> {
 
 /// The error for an agent that accepts the connection and says nothing.
 fn silent(address: String, waited: Duration) -> ControlError {
-    ControlError::NoGreeting { address, what: format!("nothing came from it for {}", seconds(waited)) }
+    ControlError::NoGreeting { address, what: ConnectionEnd::Silent { waited } }
 }
 
 /// The error for a service that made no TLS handshake. It is not an agent, or, if the connection broke, an agent on a bad path.
-fn without_tls(name: String, error: &std::io::Error, path: &ControlPath) -> ControlError {
+fn without_tls(name: String, error: std::io::Error, path: &ControlPath) -> ControlError {
     match error.kind() {
         std::io::ErrorKind::InvalidData => ControlError::NoAgent { address: name },
-        _ => ControlError::NoGreeting { address: name, what: path.reason(error) },
+        _ => ControlError::NoGreeting { address: name, what: path.end_by(error) },
     }
 }
 

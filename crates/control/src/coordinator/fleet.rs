@@ -2,6 +2,7 @@
 //! with another program. Simultaneous tests that share a host have further connections to its agent.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use model::{Change, Conditions, Family, HostReading, HostSettings, RunHeader, Spec};
@@ -59,9 +60,9 @@ impl Member {
 impl Member {
     /// An agent that did not answer at `host` for this reason; it is tried again.
     #[must_use]
-    pub fn lost(name: &str, host: &str, access: Access, family: Family, reason: String) -> Self {
+    pub fn lost(name: &str, host: &str, access: Access, family: Family, why: ControlError) -> Self {
         let reached = Reached::Not { host: host.to_owned(), access: Rc::new(access), family };
-        let lost = Lost { name: name.to_owned(), reason, reached, tried: Instant::now() };
+        let lost = Lost { name: name.to_owned(), why: Arc::new(why), reached, tried: Instant::now() };
         Self { end: None, program: None, lost: Some(lost) }
     }
 }
@@ -91,7 +92,7 @@ pub(super) struct Host {
 /// An agent that was lost, and how to reach it again.
 struct Lost {
     name: String,
-    reason: String,
+    why: Arc<ControlError>,
     reached: Reached,
     /// The last attempt to reach it.
     tried: Instant,
@@ -188,9 +189,14 @@ impl Fleet {
     }
 
     /// Gives up the connection to a host until it is reached again.
-    pub(super) fn lose(&mut self, host: usize, end: &End, reason: String) {
+    pub(super) fn lose(&mut self, host: usize, end: &End, why: ControlError) {
         if let Some(host) = self.hosts.get_mut(host) {
-            let lost = Lost { name: end.name.clone(), reason, reached: end.reached.clone(), tried: Instant::now() };
+            let lost = Lost {
+                name: end.name.clone(),
+                why: Arc::new(why),
+                reached: end.reached.clone(),
+                tried: Instant::now(),
+            };
             host.lost = Some(lost);
             host.invitation = None;
             host.companions.clear();
@@ -201,8 +207,7 @@ impl Fleet {
     /// The error of a test of a host that is lost, if it is.
     pub(super) fn lost(&self, host: usize) -> Option<ControlError> {
         let lost = self.hosts.get(host)?.lost.as_ref()?;
-        let (address, reason) = (lost.name.clone(), lost.reason.clone());
-        Some(ControlError::Lost { address, during: "before this test".into(), reason })
+        Some(ControlError::LostBefore { address: lost.name.clone(), why: lost.why.clone() })
     }
 
     /// Tries to reach the lost host whose last attempt is the longest ago, and waits a moment for its machine.
@@ -234,7 +239,7 @@ impl Fleet {
             let Some(mut end) = self.hosts[number].end.take() else { continue };
             match end.drain_messages() {
                 Ok(()) => self.hosts[number].end = Some(end),
-                Err(error) => self.lose(number, &end, error.to_string()),
+                Err(error) => self.lose(number, &end, error),
             }
         }
         if self.hosts.iter().all(|host| host.end.is_none() && host.program.is_none()) {
@@ -382,7 +387,7 @@ impl Fleet {
         for (host, end) in hosts.into_iter().zip([Some(near), far]) {
             let Some(mut end) = end else { continue };
             match end.cancel_trial().await {
-                Err(error) if !end.joined => self.lose(host, &end, error.to_string()),
+                Err(error) if !end.joined => self.lose(host, &end, error),
                 Err(_) => {}
                 Ok(()) => self.keep(host, end),
             }

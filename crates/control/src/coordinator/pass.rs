@@ -9,7 +9,8 @@ use tokio::time::Instant;
 use super::common_start::CommonStart;
 use super::{End, bounds};
 use crate::ControlError;
-use crate::patience::{ControlPath, seconds};
+use crate::connection_end::seconds;
+use crate::patience::ControlPath;
 use crate::proto::message::{Done, FromAgent, PathTimes, Prepare, ResultOf, ToAgent, WireLeg, WireRendezvous};
 
 /// The two ends of a measurement; transports with one end have no far one.

@@ -13,6 +13,7 @@ use tokio::io::AsyncWriteExt;
 use super::message::{Answer, Request, SESSION, SocketOption};
 use super::session::Session;
 use super::{Helper, sockets};
+use crate::connection_end::ConnectionEnd;
 use crate::wire::Wire;
 
 /// The byte with which a socket is passed.
@@ -95,7 +96,7 @@ impl Client {
     }
 }
 
-fn gone(over: &str) -> Answer {
+fn gone(over: &ConnectionEnd) -> Answer {
     Answer::host(format!(
         "the helper of this agent was killed ({over}); what it had changed is put back: try again, or restart the agent"
     ))

@@ -235,8 +235,8 @@ async fn reach(
             (Err(error), PlanHost::Remote(name)) if is_mesh && does_not_answer(&error) => {
                 here.sinks.note(&format!("{name} does not answer and is tried again during the mesh: {error}"));
                 let control = of_fleet(name).map_or(name, |host| &host.control);
-                members.push(Member::lost(name, control, access(name)?, family, error.to_string()));
-                missing.push(error);
+                missing.push(Failure::from(&error));
+                members.push(Member::lost(name, control, access(name)?, family, error));
                 continue;
             }
             (Err(error), _) => return Err(error.into()),
@@ -256,9 +256,9 @@ async fn reach(
     }
     // Two hosts make a pair.
     if hosts.len() < missing.len() + 2
-        && let Some(error) = missing.into_iter().next()
+        && let Some(failure) = missing.into_iter().next()
     {
-        return Err(error.into());
+        return Err(failure);
     }
     let groups = parsed.plan.groups().map(|groups| format!("{} groups of flows", groups.levels.len()));
     let mut fleet = Fleet::new(members, groups.as_deref().unwrap_or("a plan"));

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use control::agent::KeepResults;
+use control::agent::{KeepResults, KeptResultsError};
 use store::{AgentResults, Store};
 
 use crate::failure::Failure;
@@ -59,15 +59,15 @@ fn default_folder() -> Option<PathBuf> {
 struct OnDisk(AgentResults);
 
 impl KeepResults for OnDisk {
-    fn keep(&self, run: &str, trial: u32, result: &[u8]) -> Result<(), String> {
-        self.0.keep(run, trial, result).map_err(|error| error.to_string())
+    fn keep(&self, run: &str, trial: u32, result: &[u8]) -> Result<(), KeptResultsError> {
+        self.0.keep(run, trial, result).map_err(KeptResultsError::storage)
     }
 
-    fn after(&self, run: &str, number: i64) -> Result<Option<(i64, Vec<u8>)>, String> {
-        self.0.after(run, number).map_err(|error| error.to_string())
+    fn after(&self, run: &str, number: i64) -> Result<Option<(i64, Vec<u8>)>, KeptResultsError> {
+        self.0.after(run, number).map_err(KeptResultsError::storage)
     }
 
-    fn forget(&self, run: &str, below: u32) -> Result<(), String> {
-        self.0.forget(run, below).map_err(|error| error.to_string())
+    fn forget(&self, run: &str, below: u32) -> Result<(), KeptResultsError> {
+        self.0.forget(run, below).map_err(KeptResultsError::storage)
     }
 }

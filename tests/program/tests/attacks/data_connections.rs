@@ -232,10 +232,10 @@ fn legs_obey_the_limits_and_the_spec() {
         reason(&answer).to_owned()
     };
     for (legs, says) in [
-        (vec![json!({"block": 1_u64 << 30, "reply": 1, "stop": second})], "`block`"),
-        (vec![json!({"block": 1, "reply": 1_u64 << 30, "stop": second})], "`block`"),
-        (vec![json!({"block": 1, "reply": 1, "stop": {"time-ns": 11_000_000_000_u64}})], "`max-time`"),
-        (vec![json!({"block": 1, "reply": 1, "stop": second}); 11], "`max-time`"),
+        (vec![json!({"block": 1_u64 << 30, "reply": 1, "stop": second})], "`--block`"),
+        (vec![json!({"block": 1, "reply": 1_u64 << 30, "stop": second})], "`--block`"),
+        (vec![json!({"block": 1, "reply": 1, "stop": {"time-ns": 11_000_000_000_u64}})], "`--max-time`"),
+        (vec![json!({"block": 1, "reply": 1, "stop": second}); 11], "`--max-time`"),
         (vec![json!({"block": 0, "reply": 1, "stop": second})], "0 bytes"),
         (vec![json!({"block": 1, "reply": 1, "stop": {"blocks": 1}}); 10_001], "legs"),
     ] {
@@ -246,9 +246,9 @@ fn legs_obey_the_limits_and_the_spec() {
     let refused = refusal(&udp, &[json!({"block": 70_000, "reply": 70_000, "stop": second})]);
     assert!(refused.contains("65507"), "{refused}");
     let quick = Spec { interval_ns: 1_000, ..spec.clone() };
-    assert!(refusal(&quick, &[leg(&spec)]).contains("`interval`"));
+    assert!(refusal(&quick, &[leg(&spec)]).contains("`--interval`"));
     let impatient = Spec { stall_ns: 0, ..spec.clone() };
-    assert!(refusal(&impatient, &[leg(&spec)]).contains("`stall`"));
+    assert!(refusal(&impatient, &[leg(&spec)]).contains("`--stall`"));
 }
 
 /// A far end that accepts data connections, and connections with other content.

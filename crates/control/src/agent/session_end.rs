@@ -1,0 +1,102 @@
+//! Why a coordinator's session with an agent ended.
+
+use std::io;
+use std::time::Duration;
+
+use text::Said;
+use tokio::task::JoinError;
+
+use super::clients::ClientsError;
+use super::hold::HoldError;
+use super::pool::WorkerEnded;
+use crate::connection_end::{ConnectionEnd, seconds};
+use crate::proto::message::RefusalCause;
+
+/// Why a session ended, for the agent's log.
+#[derive(Debug, thiserror::Error, Said)]
+pub(super) enum SessionEnd {
+    /// Its connection ended.
+    #[error(transparent)]
+    Connection(#[from] ConnectionEnd),
+    /// The agent refused its coordinator.
+    #[error("refused: {0}")]
+    Refused(#[from] AgentRefusal),
+    /// The coordinator sent a message that it may not send then.
+    #[error("a message is out of order {during}")]
+    OutOfOrder {
+        /// "in the queue", and what else the session does.
+        during: &'static str,
+    },
+    /// The coordinator does not read the results that it requested.
+    #[error("it took no result for {}", seconds(*waited))]
+    ResultNotTaken { waited: Duration },
+    /// A worker process ended while nobody waited for it.
+    #[error(transparent)]
+    Worker(#[from] WorkerEnded),
+    /// The thread that reads the inventory panicked.
+    #[error("cannot read this host's inventory: {0}")]
+    Inventory(JoinError),
+    /// The kernel gives no random numbers.
+    #[error(transparent)]
+    Random(io::Error),
+}
+
+/// What an agent tells the coordinator whose session it ends.
+#[derive(Debug, thiserror::Error, Said)]
+pub(super) enum AgentRefusal {
+    /// The session began with something else than a hello.
+    #[error("the first message must be `hello`")]
+    NoHello,
+    /// The two programs have no version of the protocol in common.
+    #[error("the client runs thru {client} and this agent runs thru {agent}: update thru on {older}")]
+    Version {
+        /// Program version and protocol.
+        client: String,
+        /// The same of the agent.
+        agent: String,
+        /// The host with the older program.
+        older: &'static str,
+    },
+    /// The coordinator has another token.
+    #[error("the token is wrong: use the `--token-file` that the agent was started with")]
+    WrongToken,
+    /// The coordinator has no token.
+    #[error("this agent requires a token: use `--token-file`")]
+    NoToken,
+    /// There is no place for it.
+    #[error(transparent)]
+    Clients(#[from] ClientsError),
+    /// It does not have the machine.
+    #[error("acquire the machine first")]
+    NotAcquired,
+    /// It does not join another connection.
+    #[error(transparent)]
+    Hold(#[from] HoldError),
+    /// It sent a message that it may not send during a measurement.
+    #[error("the message is out of order")]
+    OutOfOrder,
+    /// It had the machine for as long as it may.
+    #[error("this agent's time limit has passed; raise `--max-time` of the agent")]
+    TimeLimit,
+    /// The host is no longer as it was set.
+    #[error(transparent)]
+    HelperLost(#[from] HelperLost),
+}
+
+impl AgentRefusal {
+    /// What the coordinator is told of the cause.
+    pub(super) fn cause(&self) -> RefusalCause {
+        match self {
+            Self::WrongToken | Self::NoToken => RefusalCause::Token,
+            _ => RefusalCause::Other,
+        }
+    }
+}
+
+/// The host is no longer as the session has made it: the helper that had its settings was killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Said)]
+#[error(
+    "the helper of this agent was killed, or the agent hung: what was changed for this measurement is put back; start \
+     it again"
+)]
+pub(super) struct HelperLost;
