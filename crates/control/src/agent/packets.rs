@@ -1,14 +1,16 @@
 //! Captures of a trial's packets at this agent.
 
 use std::collections::HashSet;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use engine::transport::names;
 use host::Capturing;
 use host::capture::{CaptureRequest, Own, Wanted, is_own};
 use model::{Capture, CaptureSpec, IpProtocol, Pattern, Role, Spec};
 
-use super::session_captures::SessionCaptures;
+use super::session_captures::{SessionCaptures, Unfetched};
 use crate::helper::Helper;
 
 /// Where an agent stores captured packets.
@@ -39,6 +41,31 @@ impl Captures {
     }
 }
 
+/// Why the packets of a trial are not captured.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoCapture {
+    /// The agent was not started with that permission.
+    #[error("this agent captures no packets: start it with `thru serve --allow-capture --token-file FILE`")]
+    NotAllowed,
+    /// The transport sends no packets of IP.
+    #[error("packets of {transport} cannot be captured: use {}", names(|transport| transport.facts().ip.is_some()))]
+    Transport {
+        /// Its name.
+        transport: String,
+    },
+    /// The folder for them cannot be made.
+    #[error("cannot create {}: {source}", folder.display())]
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The session has too many captures.
+    #[error(transparent)]
+    Unfetched(#[from] Unfetched),
+}
+
 /// A trial's connections, as far as they are known when its capture starts.
 pub(super) struct Connections<'a> {
     /// The role of this end.
@@ -67,9 +94,14 @@ pub(super) fn begin(
     let wanted = spec.capture.as_ref()?;
     // An agent in the coordinator's process writes the file to its final folder.
     let fetched = wanted.fetch_bytes.is_some() && *captures != Captures::AsRequested;
-    let ready = request(captures, wanted, spec, connections)
-        .and_then(|order| if fetched { session_captures.add(&order.file).map(|()| order) } else { Ok(order) });
-    Some(match ready {
+    let ready = || -> Result<CaptureRequest, NoCapture> {
+        let order = request(captures, wanted, spec, connections)?;
+        if fetched {
+            session_captures.add(&order.file)?;
+        }
+        Ok(order)
+    };
+    Some(match ready() {
         Ok(order) => Capturing::start(&order, |tap| helper.packets(tap)),
         Err(why) => Capturing::missing(wanted.snaplen, why),
     })
@@ -80,22 +112,18 @@ fn request(
     wanted: &CaptureSpec,
     spec: &Spec,
     path: Connections<'_>,
-) -> Result<CaptureRequest, String> {
+) -> Result<CaptureRequest, NoCapture> {
     let folder = match captures {
-        Captures::Refused => {
-            return Err(
-                "this agent captures no packets: start it with `thru serve --allow-capture --token-file FILE`".into()
-            );
-        }
+        Captures::Refused => return Err(NoCapture::NotAllowed),
         Captures::In { folder, .. } => folder.clone(),
         Captures::AsRequested => wanted.folder.as_deref().unwrap_or(".").into(),
     };
     let Some(protocol) = spec.transport_facts().and_then(|facts| facts.ip).map(IpProtocol::number) else {
-        let over_ip = engine::transport::names(|transport| transport.facts().ip.is_some());
-        return Err(format!("packets of {} cannot be captured: use {over_ip}", spec.transport));
+        return Err(NoCapture::Transport { transport: spec.transport.to_string() });
     };
-    std::fs::create_dir_all(&folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
-    let folder = std::path::absolute(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let unmade = |source| NoCapture::Folder { folder: folder.clone(), source };
+    std::fs::create_dir_all(&folder).map_err(unmade)?;
+    let folder = std::path::absolute(&folder).map_err(unmade)?;
     // The passive end does not know where connections will come from. Only a coordinator on its own host matters here, because
     // then the packets do not leave the host.
     let coordinator = path.coordinator.parse().map(|address: SocketAddr| address.ip()).ok();
@@ -180,7 +208,7 @@ mod tests {
         let spec = |transport| Spec { capture: Some(wanted.clone()), ..Spec::new(transport, Pattern::Stream) };
         let tcp = spec("tcp");
         let refused = request(&Captures::Refused, &wanted, &tcp, path(Role::Passive)).unwrap_err();
-        assert!(refused.contains("--allow-capture"));
+        assert!(refused.to_string().contains("--allow-capture"));
         let far = request(&allowed, &wanted, &tcp, path(Role::Passive)).unwrap();
         assert!(far.file.starts_with(folder.path().join("deep/er")), "not where the coordinator says: {:?}", far.file);
         assert!(far.file.to_str().unwrap().ends_with("-trial5-far.pcapng"));

@@ -19,11 +19,16 @@ const MAX_FILES: usize = 4;
 #[derive(Debug, Default)]
 pub(super) struct SessionCaptures(Vec<PathBuf>);
 
+/// A session has as many unfetched files as it may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{MAX_FILES} captures of this session have not been fetched yet")]
+pub(super) struct Unfetched;
+
 impl SessionCaptures {
     /// Adds a file that is about to be created.
-    pub(super) fn add(&mut self, file: &Path) -> Result<(), String> {
+    pub(super) fn add(&mut self, file: &Path) -> Result<(), Unfetched> {
         if self.0.len() >= MAX_FILES {
-            return Err(format!("{MAX_FILES} captures of this session have not been fetched yet"));
+            return Err(Unfetched);
         }
         self.0.push(file.to_owned());
         Ok(())
@@ -154,6 +159,6 @@ mod tests {
         for number in 0..MAX_FILES {
             session_captures.add(&folder.path().join(number.to_string())).unwrap();
         }
-        assert!(session_captures.add(&own).unwrap_err().contains("have not been fetched"));
+        assert_eq!(session_captures.add(&own), Err(Unfetched));
     }
 }

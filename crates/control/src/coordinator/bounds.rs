@@ -95,7 +95,7 @@ fn in_time(time: Duration, interval_ns: u64) -> u64 {
 ///
 /// # Errors
 /// It has more than the trial can have.
-pub(super) fn check(done: &mut Done, spec: &Spec, legs: &[WireLeg], took: Duration) -> Result<(), String> {
+pub(super) fn check(done: &mut Done, spec: &Spec, legs: &[WireLeg], took: Duration) -> Result<(), Excess> {
     most("tallies", done.tallies.len(), legs.len())?;
     let entries = series(spec, legs, took);
     for tally in &mut done.tallies {
@@ -136,7 +136,7 @@ pub(super) fn check(done: &mut Done, spec: &Spec, legs: &[WireLeg], took: Durati
 }
 
 /// Checks what an agent says of its host during a trial.
-fn check_host(host: &mut EndPass, spec: &Spec, took: Duration) -> Result<(), String> {
+fn check_host(host: &mut EndPass, spec: &Spec, took: Duration) -> Result<(), Excess> {
     most("cores", host.cpu.as_ref().map_or(0, |cpu| cpu.cores.len()), CORES)?;
     most("settings", host.settings.len(), SETTINGS)?;
     for change in &mut host.settings {
@@ -175,11 +175,20 @@ fn sizes(spec: &Spec) -> usize {
     spec.mix.len().max(64)
 }
 
-fn most(what: &str, count: usize, most: usize) -> Result<(), String> {
-    if count <= most {
-        return Ok(());
-    }
-    Err(format!("the agent sent {count} {what}, and this trial has {most} at most: it may not be your agent"))
+/// An agent sent more than its trial can have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the agent sent {count} {what}, and this trial has {most} at most: it may not be your agent")]
+pub(super) struct Excess {
+    /// How many.
+    count: usize,
+    /// What it is: "tallies", "flows" and others.
+    what: &'static str,
+    /// As many as there may be.
+    most: usize,
+}
+
+fn most(what: &'static str, count: usize, most: usize) -> Result<(), Excess> {
+    if count <= most { Ok(()) } else { Err(Excess { count, what, most }) }
 }
 
 fn cut(text: &mut String) {
@@ -216,7 +225,10 @@ mod tests {
     fn refused(change: impl FnOnce(&mut Done)) -> String {
         let (spec, mut done) = (spec(), Done { tallies: vec![EndTally::default()], ..Done::default() });
         change(&mut done);
-        check(&mut done, &spec, &legs(&spec), Duration::from_secs(1)).err().unwrap_or_default()
+        check(&mut done, &spec, &legs(&spec), Duration::from_secs(1))
+            .err()
+            .map(|excess| excess.to_string())
+            .unwrap_or_default()
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use model::{ByteSize, Event, EventSink, Phase, Role, Spec};
+use text::Said;
 use tokio::time::timeout;
 
 use super::bounds::one_line;
@@ -16,6 +17,7 @@ use super::pass::cancelled;
 use super::{Cancel, End, Pair};
 use crate::ControlError;
 use crate::agent::packets;
+use crate::connection_end::seconds;
 use crate::proto::PIECE;
 use crate::proto::message::{Done, FromAgent, Piece, ToAgent};
 
@@ -34,7 +36,36 @@ struct Copied {
     /// Size of the original.
     size: u64,
     /// Why the rest was not copied.
-    cut: Option<String>,
+    cut: Option<FetchError>,
+}
+
+/// Why a file is not copied, or not all of it.
+#[derive(Debug, thiserror::Error, Said)]
+enum FetchError {
+    /// The copy cannot be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write { path: PathBuf, source: io::Error },
+    /// The user wants to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// The agent is lost, or refuses.
+    #[error(transparent)]
+    Agent(#[from] ControlError),
+    /// The agent sends nothing.
+    #[error("the agent sent nothing for {}", seconds(*waited))]
+    Silent { waited: Duration },
+    /// The agent does not have it, in its words.
+    #[error("{0}")]
+    Missing(String),
+    /// The bytes of a piece cannot be read.
+    #[error("the agent sent invalid Base64: {0}")]
+    Base64(#[from] base64::DecodeError),
+    /// A piece is no part of the file as it was.
+    #[error("the file changed while it was fetched")]
+    Changed,
+    /// It is larger than what is fetched.
+    #[error("use `--fetch {size}` for all")]
+    Large { size: u64 },
 }
 
 impl Pair {
@@ -91,8 +122,10 @@ impl Pair {
 }
 
 impl End {
-    /// Copies the agent's file `there` to `here`. Of a file with more than `most` bytes, only whole pcapng blocks are kept. The
-    /// error is the reason why nothing was copied.
+    /// Copies the agent's file `there` to `here`. Of a file with more than `most` bytes, only whole pcapng blocks are kept.
+    ///
+    /// # Errors
+    /// Nothing was copied.
     async fn copy_file(
         &mut self,
         there: &str,
@@ -100,18 +133,17 @@ impl End {
         most: u64,
         mut progress: impl FnMut(u64, u64, Option<u64>),
         cancel: &mut Cancel,
-    ) -> Result<Copied, String> {
-        let unwritten = |error: io::Error| format!("cannot write {}: {error}", here.display());
+    ) -> Result<Copied, FetchError> {
+        let unwritten = |source| FetchError::Write { path: here.to_owned(), source };
         here.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(unwritten)?;
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(here).map_err(unwritten)?;
         let (begun, mut reported) = (Instant::now(), Instant::now());
         let (mut requested, mut bytes, mut size) = (0, 0, None::<u64>);
-        let mut cut = None;
-        loop {
+        let ended = loop {
             // The first piece has the size of the file.
             let end = size.map_or(1, |size| size.min(most));
-            if size.is_some() && bytes >= end {
-                break;
+            if let Some(size) = size.filter(|_| bytes >= end) {
+                break Ok(size);
             }
             let arrival = async {
                 while requested < end.min(bytes + PIECES_AHEAD * PIECE) {
@@ -122,21 +154,12 @@ impl End {
             };
             let arrival = tokio::select! {
                 arrival = timeout(PIECE_LIMIT, arrival) => arrival,
-                () = cancelled(cancel) => {
-                    cut = Some("interrupted".to_owned());
-                    break;
-                }
+                () = cancelled(cancel) => break Err(FetchError::Interrupted),
             };
             let piece = match arrival {
                 Ok(Ok(piece)) => piece,
-                Ok(Err(error)) => {
-                    cut = Some(error.to_string());
-                    break;
-                }
-                Err(_) => {
-                    cut = Some(format!("the agent sent nothing for {} s", PIECE_LIMIT.as_secs()));
-                    break;
-                }
+                Ok(Err(error)) => break Err(error.into()),
+                Err(_) => break Err(FetchError::Silent { waited: PIECE_LIMIT }),
             };
             match content(&piece, size) {
                 Ok(content) => {
@@ -147,10 +170,7 @@ impl End {
                     }
                     bytes += content.len() as u64;
                 }
-                Err(why) => {
-                    cut = Some(why);
-                    break;
-                }
+                Err(error) => break Err(error),
             }
             let all = *size.get_or_insert(piece.size);
             if reported.elapsed() >= PROGRESS_INTERVAL {
@@ -158,20 +178,18 @@ impl End {
                 let left = begun.elapsed().as_nanos() as f64 * (all.min(most) - bytes) as f64 / bytes.max(1) as f64;
                 progress(bytes, all, Some(left as u64));
             }
-        }
+        };
         drop(file);
-        match (size, cut) {
-            (Some(size), None) if bytes >= size => Ok(Copied { bytes, size, cut: None }),
-            (Some(size), cut) => {
-                let bytes = shorten(here).map_err(unwritten)?;
-                let cut = cut.unwrap_or_else(|| format!("use `fetch {size}` for all"));
-                Ok(Copied { bytes, size, cut: Some(cut) })
-            }
-            (None, cut) => {
+        let (size, cut) = match (ended, size) {
+            (Ok(size), _) if bytes >= size => return Ok(Copied { bytes, size, cut: None }),
+            (Ok(size), _) => (size, FetchError::Large { size }),
+            (Err(error), Some(size)) => (size, error),
+            (Err(error), None) => {
                 drop(std::fs::remove_file(here));
-                Err(cut.unwrap_or_default())
+                return Err(error);
             }
-        }
+        };
+        Ok(Copied { bytes: shorten(here).map_err(unwritten)?, size, cut: Some(cut) })
     }
 
     /// The piece of that file that starts at `from`; late pieces of an earlier fetch are skipped.
@@ -186,15 +204,14 @@ impl End {
 }
 
 /// The bytes of a piece, if it fits a file of that size.
-fn content(piece: &Piece, size: Option<u64>) -> Result<Vec<u8>, String> {
+fn content(piece: &Piece, size: Option<u64>) -> Result<Vec<u8>, FetchError> {
     if let Some(why) = &piece.missing {
-        return Err(one_line(why));
+        return Err(FetchError::Missing(one_line(why)));
     }
-    let content =
-        BASE64_STANDARD.decode(&piece.data).map_err(|error| format!("the agent sent invalid Base64: {error}"))?;
+    let content = BASE64_STANDARD.decode(&piece.data)?;
     let left = piece.size.saturating_sub(piece.from);
     if size.is_some_and(|size| size != piece.size) || content.len() as u64 != left.min(PIECE) {
-        return Err("the file changed while it was fetched".into());
+        return Err(FetchError::Changed);
     }
     Ok(content)
 }
@@ -280,13 +297,13 @@ mod tests {
         assert_eq!(content(&piece(3, 0, b"abc"), None).unwrap(), b"abc");
         assert_eq!(content(&piece(PIECE + 2, PIECE, b"de"), Some(PIECE + 2)).unwrap(), b"de");
         for wrong in [piece(4, 0, b"abc"), piece(2, 0, b"abc"), piece(9, 9, b"x")] {
-            assert!(content(&wrong, None).unwrap_err().contains("changed"), "{wrong:?}");
+            assert!(content(&wrong, None).unwrap_err().to_string().contains("changed"), "{wrong:?}");
         }
-        assert!(content(&piece(3, 0, b"abc"), Some(4)).unwrap_err().contains("changed"));
+        assert!(content(&piece(3, 0, b"abc"), Some(4)).unwrap_err().to_string().contains("changed"));
         let data = "no Base64!".to_owned();
-        assert!(content(&Piece { data, ..piece(1, 0, b"") }, None).unwrap_err().contains("Base64"));
+        assert!(content(&Piece { data, ..piece(1, 0, b"") }, None).unwrap_err().to_string().contains("Base64"));
         let missing = Some("no such file".to_owned());
-        assert_eq!(content(&Piece { missing, ..piece(1, 0, b"") }, None).unwrap_err(), "no such file");
+        assert_eq!(content(&Piece { missing, ..piece(1, 0, b"") }, None).unwrap_err().to_string(), "no such file");
     }
 
     #[test]

@@ -259,7 +259,10 @@ impl Pair {
                     let from = if end == "near" { Some(&self.near) } else { self.far.as_ref() };
                     if let Some(from) = from.filter(|from| from.address.is_some()) {
                         let checked = bounds::check(&mut done, spec, legs, begun.elapsed());
-                        checked.map_err(|reason| ControlError::Trial { address: from.name.clone(), reason })?;
+                        checked.map_err(|excess| ControlError::Trial {
+                            address: from.name.clone(),
+                            reason: excess.to_string(),
+                        })?;
                     }
                     // The other end would wait in vain.
                     if let Some(reason) = &done.failure

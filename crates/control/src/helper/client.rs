@@ -11,6 +11,7 @@ use host::capture::{Packets, Tap};
 use tokio::io::AsyncWriteExt;
 
 use super::message::{Answer, Request, SESSION, SocketOption};
+use super::no_packets::NoPackets;
 use super::session::Session;
 use super::{Helper, sockets};
 use crate::connection_end::ConnectionEnd;
@@ -152,12 +153,12 @@ pub(crate) fn set_option(path: &Path, socket: BorrowedFd<'_>, option: &Privilege
 }
 
 /// Requests packets from the helper at `path`.
-pub(super) fn packets(path: &Path, tap: &Tap) -> Result<Packets, String> {
-    let unreached = |error: io::Error| format!("the helper at {}: {error}", path.display());
+pub(super) fn packets(path: &Path, tap: &Tap) -> Result<Packets, NoPackets> {
+    let unreached = |source| NoPackets::Unreached { path: path.to_owned(), source };
     match sockets::ask_for_packets(path, &Request::Capture(tap.clone())).map_err(unreached)? {
         (Answer::Opened, stream) => Packets::relayed(stream).map_err(unreached),
-        (Answer::Refused { reason, .. }, _) => Err(reason),
-        _ => Err("the answer of the helper is out of order".into()),
+        (Answer::Refused { reason, .. }, _) => Err(NoPackets::Refused(reason)),
+        _ => Err(NoPackets::OutOfOrder),
     }
 }
 

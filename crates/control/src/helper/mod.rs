@@ -7,6 +7,7 @@
 
 mod client;
 mod message;
+mod no_packets;
 mod restore;
 mod session;
 mod sockets;
@@ -28,6 +29,7 @@ use tokio::sync::Notify;
 pub use client::Lifeline;
 pub(crate) use client::{Client, set_option};
 pub(crate) use message::{Answer, Request};
+pub(crate) use no_packets::NoPackets;
 pub use restore::{changes_line, recover};
 
 /// Time between two attempts to accept a connection, after one failed.
@@ -107,8 +109,8 @@ impl Helper {
     /// The packets of a capture. Blocks.
     ///
     /// # Errors
-    /// The reason and the remedy.
-    pub(crate) fn packets(&self, tap: &Tap) -> Result<capture::Packets, String> {
+    /// There are none.
+    pub(crate) fn packets(&self, tap: &Tap) -> Result<capture::Packets, NoPackets> {
         match self {
             Self::Here(powers) => powers.packets(tap.clone()),
             Self::At(path) => client::packets(path, tap),
@@ -138,13 +140,13 @@ impl Powers {
         self.tuning || self.stacks || self.packets != Packets::None
     }
 
-    fn packets(&self, tap: Tap) -> Result<capture::Packets, String> {
+    fn packets(&self, tap: Tap) -> Result<capture::Packets, NoPackets> {
         let snaplen = match self.packets {
-            Packets::None => return Err("this helper captures no packets: start it with `allow-capture`".into()),
+            Packets::None => return Err(NoPackets::NotAllowed),
             Packets::Headers => tap.snaplen.min(HEADERS),
             Packets::Whole => tap.snaplen,
         };
-        Tap { snaplen, ..tap }.open().map_err(|error| error.to_string())
+        Ok(Tap { snaplen, ..tap }.open()?)
     }
 }
 

@@ -76,7 +76,7 @@ fn capture(powers: &Powers, tap: Tap, others: usize, stream: &UnixStream) -> io:
             send(stream, &Answer::Opened, None)?;
             packets.pass_on(stream)
         }
-        Err(reason) => send(stream, &Answer::host(reason), None),
+        Err(error) => send(stream, &Answer::host(error.to_string()), None),
     }
 }
 
