@@ -1,6 +1,6 @@
 //! Conditions of alerts with the hosts that they are for: `goodput<500Mbit rack=r1`.
 
-use std::collections::BTreeSet;
+use std::str::FromStr;
 
 use analysis::history::{Condition, ConditionError, Rule};
 
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 ///
 /// # Errors
 /// It is no condition.
-pub fn condition(text: &str) -> Result<(Condition, Option<String>), String> {
+pub fn condition(text: &str) -> Result<(Condition, Option<String>), <Condition as FromStr>::Err> {
     let limit = text.find(['<', '>']).map_or(text.len(), |at| at + 1);
     let (figure, rest) = text.split_at(limit);
     let rest = rest.trim_start();
@@ -26,14 +26,12 @@ pub fn condition(text: &str) -> Result<(Condition, Option<String>), String> {
 /// The rules of these texts for the hosts of a fleet.
 pub(super) fn rules(fleet: &Fleet, texts: &[String]) -> Result<Vec<Rule>, Failure> {
     let rule = |text: &String| {
-        let (condition, hosts) = condition(text)?;
-        let names = |hosts: &String| -> Result<BTreeSet<String>, String> {
-            Ok(fleet.select(hosts)?.into_iter().map(|host| host.name.clone()).collect())
-        };
-        let hosts = hosts.as_ref().map(names).transpose()?;
+        let (condition, hosts) = condition(text).map_err(Failure::usage)?;
+        let selected = hosts.map(|hosts| fleet.select(&hosts)).transpose().map_err(Failure::usage)?;
+        let hosts = selected.map(|hosts| hosts.into_iter().map(|host| host.name.clone()).collect());
         Ok(Rule { condition, hosts, text: text.clone() })
     };
-    texts.iter().map(rule).collect::<Result<Vec<Rule>, String>>().map_err(Failure::usage)
+    texts.iter().map(rule).collect()
 }
 
 #[cfg(test)]

@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
+use text::{Said, say};
+use thiserror::Error;
 
+use super::error::{FleetTooLarge, HostListError};
 use super::hostlist::{self, no_option};
 use super::hosts::{Fleet, FleetHost, Room};
 use super::source::{Source, text_of};
@@ -27,6 +30,13 @@ const MOST_STEPS: usize = 2_000_000;
 
 type Variables = BTreeMap<String, String>;
 
+impl InventoryError {
+    /// The same in a line of the file.
+    fn at(self, line: u32) -> Self {
+        Self::Line { line, error: self.into() }
+    }
+}
+
 /// What the forms have in common: hosts in their order with their own variables, and the members, children and variables of groups.
 #[derive(Default)]
 struct Inventory {
@@ -46,20 +56,55 @@ struct Group {
     variables: Variables,
 }
 
+/// What is wrong in an inventory.
+#[derive(Debug, Error, Said)]
+pub(super) enum InventoryError {
+    #[cfg(feature = "yaml")]
+    #[error("{}", on_one_line(error))]
+    Yaml { error: Box<serde_saphyr::Error> },
+    #[cfg(not(feature = "yaml"))]
+    #[error("{}; this thru reads no YAML", on_one_line(error))]
+    Json { error: serde_json::Error },
+    #[error("this is no inventory: it has no groups")]
+    NoGroups,
+    #[error("'[{head}]' is neither a group, nor its children or vars")]
+    Section { head: String },
+    #[error("a variable needs `=`")]
+    NoValue,
+    #[error("the group {group} has '{key}': a group has hosts, children and vars")]
+    Key { group: String, key: String },
+    #[error("the group {group} is nested too deep")]
+    Depth { group: String },
+    #[error("the group {group}: too many hosts in groups within groups")]
+    Steps { group: String },
+    #[error(transparent)]
+    Names(#[from] HostListError),
+    #[error(transparent)]
+    TooLarge(#[from] FleetTooLarge),
+    #[error("{key}: {error}")]
+    Address { key: String, error: HostListError },
+    #[error("line {line}: {error}")]
+    Line { line: u32, error: Box<Self> },
+    #[error("the host {host}: {error}")]
+    OfHost { host: String, error: Box<Self> },
+    #[error("the group {group}: {error}")]
+    OfGroup { group: String, error: Box<Self> },
+}
+
 fn read(path: &str) -> Result<Fleet, Failure> {
-    parse(&text_of(path)?).map_err(|what| Failure::usage(format!("ansible:{path}: {what}")))
+    parse(&text_of(path)?).map_err(|error| Failure::usage(say!("ansible:{path}: {error}")))
 }
 
 /// The fleet of an inventory in any form.
 ///
 /// # Errors
 /// What is wrong, with its line where the form has lines.
-pub(super) fn parse(text: &str) -> Result<Fleet, String> {
+pub(super) fn parse(text: &str) -> Result<Fleet, InventoryError> {
     let inventory = if is_ini(text) {
         ini(text)?
     } else {
         let value = value_of(text)?;
-        let top = value.as_object().ok_or("this is no inventory: it has no groups")?;
+        let top = value.as_object().ok_or(InventoryError::NoGroups)?;
         if top.contains_key("_meta") { listed(top)? } else { yaml(top)? }
     };
     inventory.fleet()
@@ -67,14 +112,14 @@ pub(super) fn parse(text: &str) -> Result<Fleet, String> {
 
 /// What a text of YAML holds, or of JSON, which is YAML too.
 #[cfg(feature = "yaml")]
-fn value_of(text: &str) -> Result<Value, String> {
-    serde_saphyr::from_str(text).map_err(|error| on_one_line(&error))
+fn value_of(text: &str) -> Result<Value, InventoryError> {
+    serde_saphyr::from_str(text).map_err(|error| InventoryError::Yaml { error: error.into() })
 }
 
 /// What a text of JSON holds.
 #[cfg(not(feature = "yaml"))]
-fn value_of(text: &str) -> Result<Value, String> {
-    serde_json::from_str(text).map_err(|error| format!("{}; this thru reads no YAML", on_one_line(&error)))
+fn value_of(text: &str) -> Result<Value, InventoryError> {
+    serde_json::from_str(text).map_err(|error| InventoryError::Json { error })
 }
 
 /// An error that may show a part of the file.
@@ -91,7 +136,7 @@ fn is_ini(text: &str) -> bool {
 
 impl Inventory {
     /// Adds a host, or variables of one that is known.
-    fn host(&mut self, name: &str, own: &Variables) -> Result<(), String> {
+    fn host(&mut self, name: &str, own: &Variables) -> Result<(), InventoryError> {
         no_option(name)?;
         if !self.places.contains_key(name) {
             self.room.host(&FleetHost::named(name))?;
@@ -108,7 +153,7 @@ impl Inventory {
     }
 
     /// All hosts of each group and its children, each once.
-    fn members(&self) -> Result<BTreeMap<&str, Vec<&str>>, String> {
+    fn members(&self) -> Result<BTreeMap<&str, Vec<&str>>, InventoryError> {
         let mut steps = 0;
         let mut members = BTreeMap::new();
         for (name, group) in &self.groups {
@@ -118,8 +163,11 @@ impl Inventory {
                 let Some(own) = self.groups.get(next).filter(|_| passed.insert(next)) else { continue };
                 steps += own.hosts.len() + own.children.len();
                 if steps > MOST_STEPS {
-                    let at = group.line.map_or(String::new(), |line| format!("line {line}: "));
-                    return Err(format!("{at}the group {name}: too many hosts in groups within groups"));
+                    let error = InventoryError::Steps { group: name.clone() };
+                    return Err(match group.line {
+                        Some(line) => error.at(line),
+                        None => error,
+                    });
                 }
                 hosts.extend(own.hosts.iter().map(String::as_str).filter(|host| known.insert(*host)));
                 open.extend(own.children.iter().rev());
@@ -129,7 +177,7 @@ impl Inventory {
         Ok(members)
     }
 
-    fn fleet(self) -> Result<Fleet, String> {
+    fn fleet(self) -> Result<Fleet, InventoryError> {
         let members = self.members()?;
         // A host's own variables come before those of its groups, and smaller groups before those that contain them.
         let mut by_size: Vec<(usize, &str)> = members.iter().map(|(name, all)| (all.len(), *name)).collect();
@@ -180,26 +228,24 @@ fn text(value: &Value) -> Option<String> {
 }
 
 /// The variables that count, of those that an object has.
-fn variables(value: Option<&Value>) -> Result<Variables, String> {
+fn variables(value: Option<&Value>) -> Result<Variables, InventoryError> {
     let all = value.and_then(Value::as_object).into_iter().flatten();
     counting(all.filter_map(|(key, value)| Some((key.clone(), text(value)?))))
 }
 
 /// The variables that count. An address is no option.
-fn counting(all: impl Iterator<Item = (String, String)>) -> Result<Variables, String> {
+fn counting(all: impl Iterator<Item = (String, String)>) -> Result<Variables, InventoryError> {
     let of = |names: &[&str], key: &str| names.contains(&key);
     let kept = all.filter(|(key, _)| of(&LABELS, key) || of(&ADDRESSES, key) || of(&OTHERS, key));
-    kept.map(|(key, value)| {
-        if of(&ADDRESSES, &key) {
-            no_option(&value).map_err(|what| format!("{key}: {what}"))?;
-        }
-        Ok((key, value))
+    kept.map(|(key, value)| match no_option(&value) {
+        Err(error) if of(&ADDRESSES, &key) => Err(InventoryError::Address { key, error }),
+        _ => Ok((key, value)),
     })
     .collect()
 }
 
 /// The JSON of `ansible-inventory --list`: hosts in `_meta.hostvars`, groups beside it.
-fn listed(top: &Map<String, Value>) -> Result<Inventory, String> {
+fn listed(top: &Map<String, Value>) -> Result<Inventory, InventoryError> {
     let mut inventory = Inventory::default();
     let texts =
         |value: Option<&Value>| value.and_then(Value::as_array).into_iter().flatten().filter_map(text).collect();
@@ -217,7 +263,7 @@ fn listed(top: &Map<String, Value>) -> Result<Inventory, String> {
 }
 
 /// Groups within groups.
-fn yaml(top: &Map<String, Value>) -> Result<Inventory, String> {
+fn yaml(top: &Map<String, Value>) -> Result<Inventory, InventoryError> {
     let mut inventory = Inventory::default();
     for (name, group) in top {
         add_group(&mut inventory, name, group, 0)?;
@@ -225,18 +271,19 @@ fn yaml(top: &Map<String, Value>) -> Result<Inventory, String> {
     Ok(inventory)
 }
 
-fn add_group(inventory: &mut Inventory, name: &str, group: &Value, depth: usize) -> Result<(), String> {
+fn add_group(inventory: &mut Inventory, name: &str, group: &Value, depth: usize) -> Result<(), InventoryError> {
     if depth > 32 {
-        return Err(format!("the group {name} is nested too deep"));
+        return Err(InventoryError::Depth { group: name.to_owned() });
     }
     let known = ["hosts", "children", "vars"];
     if let Some(key) =
         group.as_object().into_iter().flatten().map(|(key, _)| key).find(|key| !known.contains(&key.as_str()))
     {
-        return Err(format!("the group {name} has '{key}': a group has hosts, children and vars"));
+        return Err(InventoryError::Key { group: name.to_owned(), key: key.clone() });
     }
     for (pattern, own) in group.get("hosts").and_then(Value::as_object).into_iter().flatten() {
-        let own = variables(Some(own)).map_err(|what| format!("the host {pattern}: {what}"))?;
+        let own = variables(Some(own))
+            .map_err(|error| InventoryError::OfHost { host: pattern.clone(), error: error.into() })?;
         for host in expand(pattern)? {
             inventory.host(&host, &own)?;
             inventory.group(name).hosts.push(host);
@@ -246,13 +293,14 @@ fn add_group(inventory: &mut Inventory, name: &str, group: &Value, depth: usize)
         add_group(inventory, child, of_child, depth + 1)?;
         inventory.group(name).children.push(child.clone());
     }
-    let own = variables(group.get("vars")).map_err(|what| format!("the group {name}: {what}"))?;
+    let own = variables(group.get("vars"))
+        .map_err(|error| InventoryError::OfGroup { group: name.to_owned(), error: error.into() })?;
     inventory.group(name).variables.extend(own);
     Ok(())
 }
 
 /// Sections of hosts, `:children` and `:vars`.
-fn ini(text: &str) -> Result<Inventory, String> {
+fn ini(text: &str) -> Result<Inventory, InventoryError> {
     let mut inventory = Inventory::default();
     let mut section = (GENERAL[1].to_owned(), String::new());
     for (number, line) in (1..).zip(text.lines()) {
@@ -260,11 +308,11 @@ fn ini(text: &str) -> Result<Inventory, String> {
         if line.is_empty() || line.starts_with(['#', ';']) {
             continue;
         }
-        let at = |what: String| format!("line {number}: {what}");
+        let at = |error: InventoryError| error.at(number);
         if let Some(head) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
             let (name, kind) = head.split_once(':').unwrap_or((head, ""));
             if !["", "children", "vars"].contains(&kind) {
-                return Err(at(format!("'[{head}]' is neither a group, nor its children or vars")));
+                return Err(at(InventoryError::Section { head: head.to_owned() }));
             }
             section = (name.to_owned(), kind.to_owned());
             inventory.group(name).line.get_or_insert(number);
@@ -274,7 +322,7 @@ fn ini(text: &str) -> Result<Inventory, String> {
         match kind {
             "children" => inventory.group(group).children.push(line.to_owned()),
             "vars" => {
-                let (key, value) = line.split_once('=').ok_or_else(|| at("a variable needs `=`".into()))?;
+                let (key, value) = line.split_once('=').ok_or_else(|| at(InventoryError::NoValue))?;
                 let own = std::iter::once((key.trim().to_owned(), unquoted(value.trim())));
                 inventory.group(group).variables.extend(counting(own).map_err(at)?);
             }
@@ -283,7 +331,7 @@ fn ini(text: &str) -> Result<Inventory, String> {
                 let pattern = words.next().unwrap_or_default();
                 let own = words.filter_map(|word| word.split_once('='));
                 let own = counting(own.map(|(key, value)| (key.to_owned(), unquoted(value)))).map_err(at)?;
-                for host in expand(pattern).map_err(at)? {
+                for host in expand(pattern).map_err(|error| at(error.into()))? {
                     inventory.host(&host, &own).map_err(at)?;
                     inventory.group(group).hosts.push(host);
                 }
@@ -298,9 +346,9 @@ fn unquoted(value: &str) -> String {
 }
 
 /// The hosts of a pattern with a range, `db[01:16]` or `db-[a:f]`.
-fn expand(pattern: &str) -> Result<Vec<String>, String> {
+fn expand(pattern: &str) -> Result<Vec<String>, HostListError> {
     let Some((before, rest)) = pattern.split_once('[') else { return Ok(vec![pattern.to_owned()]) };
-    let (range, behind) = rest.split_once(']').ok_or_else(|| format!("'{pattern}': [ without ]"))?;
+    let (range, behind) = rest.split_once(']').ok_or_else(|| HostListError::NotClosed { text: pattern.to_owned() })?;
     let letter = |text: &str| Some(text).filter(|text| text.len() == 1).and_then(|text| text.bytes().next());
     if let Some((first, last)) = range.split_once(':')
         && let (Some(first @ b'a'..=b'z' | first @ b'A'..=b'Z'), Some(last)) = (letter(first), letter(last))
@@ -354,7 +402,7 @@ mod tests {
 
     #[test]
     fn mistakes_are_named() {
-        let refused = |text: &str| parse(text).unwrap_err();
+        let refused = |text: &str| parse(text).unwrap_err().to_string();
         assert!(refused("[web:host]\na\n").contains("line 1: '[web:host]' is neither"));
         assert!(refused("[web]\na[1\n").contains("line 2: 'a[1': [ without ]"));
         assert!(refused("all:\n  host: {a: {}}\n").contains("the group all has 'host'"));
@@ -374,7 +422,7 @@ mod tests {
             ("all:\n  hosts:\n    a: {ansible_host: -V}\n", "the host a: ansible_host: '-V' begins with '-'"),
             (r#"{"_meta": {"hostvars": {"-V": {}}}}"#, "'-V' begins with '-'"),
         ] {
-            let refused = parse(text).err().unwrap_or_default();
+            let refused = parse(text).unwrap_err().to_string();
             assert!(refused.starts_with(said), "{text}: {refused}");
         }
     }
@@ -390,7 +438,7 @@ mod tests {
         // Each of these holds all that follow.
         let chain = |at: usize| format!("[g{at}]\nh{at}\n[g{at}:children]\ng{}\n", at + 1);
         let text: String = (0..1_500).map(chain).collect();
-        let refused = parse(&text).unwrap_err();
+        let refused = parse(&text).unwrap_err().to_string();
         assert!(
             refused.starts_with("line ") && refused.contains("too many hosts in groups within groups"),
             "{refused}"
@@ -399,9 +447,10 @@ mod tests {
 
     #[test]
     fn patterns_are_bounded_together() {
-        let many = |line: &str| parse(&format!("[web]\n{}", line.repeat(100))).unwrap_err();
+        let many = |line: &str| parse(&format!("[web]\n{}", line.repeat(100))).unwrap_err().to_string();
         let long = format!("h[0:65535] rack={}\n", "x".repeat(60_000));
-        let inherited = parse(&format!("[all:vars]\nrack={}\n[web]\nh[0:4095]\n", "x".repeat(60_000))).unwrap_err();
+        let inherited = parse(&format!("[all:vars]\nrack={}\n[web]\nh[0:4095]\n", "x".repeat(60_000)));
+        let inherited = inherited.unwrap_err().to_string();
         assert!(inherited.contains("more than 64 MiB"), "{inherited}");
         for (text, line) in [("a[0:65535]\nb\n", 3), (long.as_str(), 2)] {
             let refused = many(text);

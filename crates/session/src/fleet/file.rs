@@ -36,7 +36,8 @@ pub(super) fn read(name: &str, text: String) -> Result<Fleet, Failure> {
         let names = table.text("name")?.ok_or_else(|| table.wrong("`name` is missing: write one, or node[01-16]"))?;
         for name in hostlist::expand(&names.value).map_err(|what| table.wrong_at(&names, what))? {
             let host = host(&name, &table, defaults.as_ref())?;
-            host.no_option().and_then(|()| room.host(&host)).map_err(|what| table.wrong_at(&names, what))?;
+            host.no_option().map_err(|what| table.wrong_at(&names, what))?;
+            room.host(&host).map_err(|what| table.wrong_at(&names, what))?;
             hosts.push(host);
         }
     }

@@ -14,14 +14,14 @@ pub fn fleet(bytes: &[u8]) {
     let (first, text) = text.split_once('\n').unwrap_or_default();
     let (form, selection) = first.split_at(first.chars().next().map_or(0, char::len_utf8));
     let fleet = match form {
-        "a" => ansible::parse(text),
-        "k" => kubernetes::parse(&[text.to_owned()]),
-        "s" => slurm::parse(text),
+        "a" => ansible::parse(text).ok(),
+        "k" => kubernetes::parse(&[text.to_owned()]).ok(),
+        "s" => slurm::parse(text).ok(),
         // Another file with the same text.
-        "h" => ssh_config::parse(text, Path::new("config"), &|_| Some(text.to_owned())),
-        _ => file::read("fleet.toml", text.to_owned()).map_err(|failure| failure.to_string()),
+        "h" => ssh_config::parse(text, Path::new("config"), &|_| Some(text.to_owned())).ok(),
+        _ => file::read("fleet.toml", text.to_owned()).ok(),
     };
-    let Ok(fleet) = fleet.and_then(|fleet| fleet.checked().map_err(|failure| failure.to_string())) else { return };
+    let Some(fleet) = fleet.and_then(|fleet| fleet.checked().ok()) else { return };
     let mut room = Room::default();
     for host in &fleet.hosts {
         assert!(room.host(host).is_ok() || form == "k" || form == "h", "a pattern makes more than is allowed");

@@ -1,25 +1,25 @@
 //! Names of many hosts in one text, as Slurm writes them: `node[01-16,20],login`.
 
+use super::error::HostListError;
+
 /// Most hosts that a text, and a fleet, may name.
 pub(super) const MOST_HOSTS: usize = 65_536;
 /// Most characters of a host's name: those of a name in DNS (RFC 1035, 2.3.4).
-const MOST_CHARACTERS: usize = 253;
+pub(super) const MOST_CHARACTERS: usize = 253;
 /// Most brackets of a name.
-const MOST_BRACKETS: usize = 8;
-/// Characters of a wrong text that its error shows.
-const SHOWN: usize = 60;
+pub(super) const MOST_BRACKETS: usize = 8;
 
 /// The names in a list with commas. Brackets hold numbers and ranges of numbers; leading zeros are kept, and a name may have several
 /// brackets: `rack[1-2]n[01-04]`.
 ///
 /// # Errors
 /// What is wrong with the text.
-pub(super) fn expand(text: &str) -> Result<Vec<String>, String> {
+pub(super) fn expand(text: &str) -> Result<Vec<String>, HostListError> {
     let mut names = Vec::new();
     for part in split(text)? {
         let more = one(part)?;
         if names.len() + more.len() > MOST_HOSTS {
-            return Err(too_many(text));
+            return Err(HostListError::ManyHosts { text: text.to_owned() });
         }
         names.extend(more);
     }
@@ -30,10 +30,10 @@ pub(super) fn expand(text: &str) -> Result<Vec<String>, String> {
 ///
 /// # Errors
 /// It is one.
-pub(super) fn no_option(text: &str) -> Result<(), String> {
+pub(super) fn no_option(text: &str) -> Result<(), HostListError> {
     let parts = text.strip_prefix("ssh://").unwrap_or(text).split('@');
     if parts.map(str::trim_start).any(|part| part.starts_with('-')) {
-        return Err(format!("{} begins with '-', as an option does: give the host another name", shown(text)));
+        return Err(HostListError::Dash { text: text.to_owned() });
     }
     Ok(())
 }
@@ -42,13 +42,13 @@ pub(super) fn no_option(text: &str) -> Result<(), String> {
 ///
 /// # Errors
 /// A bracket without its partner.
-pub(super) fn split(text: &str) -> Result<Vec<&str>, String> {
+pub(super) fn split(text: &str) -> Result<Vec<&str>, HostListError> {
     let mut parts = Vec::new();
     let (mut begin, mut inside) = (0, false);
     for (at, byte) in text.bytes().enumerate() {
         match byte {
-            b'[' if inside => return Err(format!("{}: a bracket within a bracket", shown(text))),
-            b']' if !inside => return Err(format!("{}: ] without [", shown(text))),
+            b'[' if inside => return Err(HostListError::Nested { text: text.to_owned() }),
+            b']' if !inside => return Err(HostListError::NotOpened { text: text.to_owned() }),
             b'[' | b']' => inside = byte == b'[',
             b',' if !inside => {
                 parts.push(&text[begin..at]);
@@ -58,16 +58,16 @@ pub(super) fn split(text: &str) -> Result<Vec<&str>, String> {
         }
     }
     if inside {
-        return Err(format!("{}: [ without ]", shown(text)));
+        return Err(HostListError::NotClosed { text: text.to_owned() });
     }
     parts.push(&text[begin..]);
     Ok(parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect())
 }
 
 /// The names of one part.
-fn one(part: &str) -> Result<Vec<String>, String> {
+fn one(part: &str) -> Result<Vec<String>, HostListError> {
     if part.matches('[').count() > MOST_BRACKETS {
-        return Err(format!("{}: more than {MOST_BRACKETS} brackets", shown(part)));
+        return Err(HostListError::ManyBrackets { text: part.to_owned() });
     }
     let names = names(part)?;
     names.iter().try_for_each(|name| no_option(name))?;
@@ -75,19 +75,21 @@ fn one(part: &str) -> Result<Vec<String>, String> {
 }
 
 /// The names of a part with few brackets.
-fn names(part: &str) -> Result<Vec<String>, String> {
+fn names(part: &str) -> Result<Vec<String>, HostListError> {
+    let too_long = || HostListError::LongName { text: part.to_owned() };
     let (before, rest) = match part.split_once('[') {
         Some(bracket) => bracket,
-        None if part.chars().count() > MOST_CHARACTERS => return Err(too_long(part)),
+        None if part.chars().count() > MOST_CHARACTERS => return Err(too_long()),
         None => return Ok(vec![part.to_owned()]),
     };
-    let Some((ranges, behind)) = rest.split_once(']') else { return Err(format!("{}: [ without ]", shown(part))) };
+    let Some((ranges, behind)) = rest.split_once(']') else {
+        return Err(HostListError::NotClosed { text: part.to_owned() });
+    };
     let ends = names(behind)?;
     let mut names = Vec::new();
     for range in ranges.split(',') {
         let (first, last) = range.trim().split_once('-').unwrap_or((range.trim(), range.trim()));
-        let wrong =
-            || format!("{}: {} is not a number or a range of numbers, such as 01-16", shown(part), shown(range));
+        let wrong = || HostListError::Range { text: part.to_owned(), range: range.to_owned() };
         let number = |text: &str| {
             Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?.parse::<usize>().ok()
         };
@@ -95,34 +97,18 @@ fn names(part: &str) -> Result<Vec<String>, String> {
         let width = first.len();
         // Lengths and counts come before the names.
         if before.len().max(width) > MOST_CHARACTERS {
-            return Err(too_long(part));
+            return Err(too_long());
         }
         if (to - from).saturating_add(1).saturating_mul(ends.len()).saturating_add(names.len()) > MOST_HOSTS {
-            return Err(too_many(part));
+            return Err(HostListError::ManyHosts { text: part.to_owned() });
         }
         for number in from..=to {
             names.extend(ends.iter().map(|end| format!("{before}{number:0width$}{end}")));
         }
     }
     match names.iter().any(|name| name.chars().count() > MOST_CHARACTERS) {
-        true => Err(too_long(part)),
+        true => Err(too_long()),
         false => Ok(names),
-    }
-}
-
-fn too_many(text: &str) -> String {
-    format!("{} names more than {MOST_HOSTS} hosts", shown(text))
-}
-
-fn too_long(text: &str) -> String {
-    format!("{}: a name has at most {MOST_CHARACTERS} characters", shown(text))
-}
-
-/// A text in quotes, shortened if it is long.
-fn shown(text: &str) -> String {
-    match text.char_indices().nth(SHOWN) {
-        Some((at, _)) => format!("'{}...'", &text[..at]),
-        None => format!("'{text}'"),
     }
 }
 
@@ -160,7 +146,7 @@ mod tests {
             ("a,me@-V", "'me@-V' begins with '-'"),
             ("-n[1-2]", "begins with '-'"),
         ] {
-            let error = expand(text).unwrap_err();
+            let error = expand(text).unwrap_err().to_string();
             assert!(error.contains(said), "{text}: {error}");
         }
     }
@@ -179,7 +165,7 @@ mod tests {
             (format!("n{}", "[1]".repeat(100_000)), "more than 8 brackets"),
             (["n[0-65535]"; 2].join(","), "more than 65536 hosts"),
         ] {
-            let error = expand(&text).unwrap_err();
+            let error = expand(&text).unwrap_err().to_string();
             assert!(error.contains(said) && error.len() < 300, "{error}");
         }
         // Zeros in front are a width, also if the number is small.

@@ -9,13 +9,16 @@ use control::coordinator::identity;
 use control::proto::fingerprint::Fingerprint;
 use control::{Access, Answers, ControlError, KeyError, KnownKeys, Recognized};
 
+use super::error::{FleetTooLarge, HostListError, SelectionError};
 use super::hostlist::{self, MOST_HOSTS};
 use crate::agent_keys::KnownAgents;
 use crate::failure::Failure;
 use crate::{setup, values};
 
 /// Most bytes of the texts of a fleet: a short pattern repeats what is long.
-const MOST_BYTES: usize = 64 << 20;
+const MOST_BYTES: usize = MOST_MIB << 20;
+/// The same in MiB.
+pub(super) const MOST_MIB: usize = 64;
 
 /// Counts the hosts and the texts of a fleet while it is read.
 #[derive(Debug, Default)]
@@ -29,7 +32,7 @@ impl Room {
     ///
     /// # Errors
     /// It is one too many.
-    pub(super) fn host(&mut self, host: &FleetHost) -> Result<(), String> {
+    pub(super) fn host(&mut self, host: &FleetHost) -> Result<(), FleetTooLarge> {
         self.hosts += 1;
         let labels = host.labels.iter().flat_map(|(label, value)| [label, value]);
         let texts = [&host.name, &host.control].into_iter().chain(&host.data).chain(&host.ssh).chain(labels);
@@ -41,12 +44,9 @@ impl Room {
     ///
     /// # Errors
     /// It is one too many.
-    pub(super) fn text(&mut self, bytes: usize) -> Result<(), String> {
+    pub(super) fn text(&mut self, bytes: usize) -> Result<(), FleetTooLarge> {
         self.bytes += bytes;
-        if self.hosts <= MOST_HOSTS && self.bytes <= MOST_BYTES {
-            return Ok(());
-        }
-        Err(format!("more than {MOST_HOSTS} hosts, or more than {} MiB of their names and variables", MOST_BYTES >> 20))
+        if self.hosts <= MOST_HOSTS && self.bytes <= MOST_BYTES { Ok(()) } else { Err(FleetTooLarge) }
     }
 }
 
@@ -93,7 +93,7 @@ impl FleetHost {
     ///
     /// # Errors
     /// Which.
-    pub(super) fn no_option(&self) -> Result<(), String> {
+    pub(super) fn no_option(&self) -> Result<(), HostListError> {
         let more = [&self.data, &self.ssh].into_iter().flatten();
         [&self.name, &self.control].into_iter().chain(more).try_for_each(|text| hostlist::no_option(text))
     }
@@ -194,7 +194,7 @@ impl Fleet {
     ///
     /// # Errors
     /// A name, a group or a label that the fleet does not have; nothing is left.
-    pub fn select(&self, selection: &str) -> Result<Vec<&FleetHost>, String> {
+    pub fn select(&self, selection: &str) -> Result<Vec<&FleetHost>, SelectionError> {
         let mut chosen: BTreeSet<&str> = BTreeSet::new();
         let mut begun = false;
         for term in hostlist::split(selection)? {
@@ -211,11 +211,14 @@ impl Fleet {
             }
         }
         let hosts: Vec<&FleetHost> = self.hosts.iter().filter(|host| chosen.contains(host.name.as_str())).collect();
-        if hosts.is_empty() { Err(format!("'{selection}' selects no host of {}", self.source)) } else { Ok(hosts) }
+        if hosts.is_empty() {
+            return Err(SelectionError::Nothing { selection: selection.to_owned(), fleet: self.source.clone() });
+        }
+        Ok(hosts)
     }
 
     /// The names of one term.
-    fn term<'a>(&'a self, term: &str) -> Result<Vec<&'a str>, String> {
+    fn term<'a>(&'a self, term: &str) -> Result<Vec<&'a str>, SelectionError> {
         let names = |wanted: &dyn Fn(&FleetHost) -> bool| -> Vec<&'a str> {
             self.hosts.iter().filter(|host| wanted(host)).map(|host| host.name.as_str()).collect()
         };
@@ -241,16 +244,9 @@ impl Fleet {
         Ok(names(&|host| wanted.contains(&host.name)))
     }
 
-    fn unknown<'a>(&self, what: &str, name: &str, known: impl IntoIterator<Item = &'a String>) -> String {
-        const MOST: usize = 8;
-        let known: Vec<&str> = known.into_iter().map(String::as_str).collect();
-        let more = if known.len() > MOST { format!(" and {} more", known.len() - MOST) } else { String::new() };
-        let listed = if known.is_empty() {
-            "it has none".to_owned()
-        } else {
-            format!("it has {}{more}", known[..known.len().min(MOST)].join(", "))
-        };
-        format!("{} has no {what} '{name}': {listed}", self.source)
+    fn unknown<'a>(&self, what: &str, name: &str, known: impl IntoIterator<Item = &'a String>) -> SelectionError {
+        let (fleet, what, name) = (self.source.clone(), what.to_owned(), name.to_owned());
+        SelectionError::Unknown { fleet, what, name, known: known.into_iter().cloned().collect() }
     }
 
     /// Refuses two hosts of one name, or of one address, names that are options, and groups of unknown hosts.
@@ -322,7 +318,7 @@ mod tests {
             ("rack=r3", "f.toml has no rack 'r3': it has r1, r2"),
             ("n1,!n1", "selects no host of f.toml"),
         ] {
-            let error = fleet().select(selection).unwrap_err();
+            let error = fleet().select(selection).unwrap_err().to_string();
             assert!(error.contains(said), "{selection}: {error}");
         }
     }
@@ -345,7 +341,7 @@ mod tests {
     fn a_fleet_has_room_for_so_many_hosts_and_texts() {
         let (mut room, host) = (Room::default(), FleetHost::named("a"));
         assert!((0..MOST_HOSTS).all(|_| room.host(&host).is_ok()));
-        assert!(room.host(&host).unwrap_err().starts_with("more than 65536 hosts"));
+        assert!(room.host(&host).unwrap_err().to_string().starts_with("more than 65536 hosts"));
         let mut room = Room::default();
         assert!(room.text(MOST_BYTES).is_ok() && room.text(1).is_err());
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use thiserror::Error;
 
 use super::hosts::{Fleet, FleetHost};
 use super::source::{Source, is_file, output_of, text_of};
@@ -22,9 +23,19 @@ const LABELS: [(&str, &str); 4] = [
     ("node.kubernetes.io/instance-type", "type"),
 ];
 
+/// Why no pods are found in what `kubectl` prints.
+#[derive(Debug, Error)]
+pub(super) enum PodsError {
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    #[error("no pod of it runs")]
+    NoneRuns,
+}
+
 fn read(named: &str) -> Result<Fleet, Failure> {
+    let wrong = |error: PodsError| Failure::usage(format!("kubernetes:{named}: {error}"));
     if is_file(named) {
-        return parse(&[text_of(named)?]).map_err(|what| Failure::usage(format!("kubernetes:{named}: {what}")));
+        return parse(&[text_of(named)?]).map_err(wrong);
     }
     if !named.contains('=') {
         return Err(Failure::usage(format!(
@@ -33,17 +44,17 @@ fn read(named: &str) -> Result<Fleet, Failure> {
     }
     let pods = output_of("kubectl", &["get", "pods", "--selector", named, "--output", "json"])?;
     let nodes = output_of("kubectl", &["get", "nodes", "--output", "json"])?;
-    parse(&[pods, nodes]).map_err(|what| Failure::usage(format!("kubernetes:{named}: {what}")))
+    parse(&[pods, nodes]).map_err(wrong)
 }
 
 /// The fleet of running pods, each by the name of its node.
 ///
 /// # Errors
 /// It is no JSON, or no pod runs.
-pub(super) fn parse(texts: &[String]) -> Result<Fleet, String> {
+pub(super) fn parse(texts: &[String]) -> Result<Fleet, PodsError> {
     let mut items: Vec<Value> = Vec::new();
     for text in texts {
-        let mut value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let mut value: Value = serde_json::from_str(text)?;
         match value.get_mut("items").map(Value::take) {
             Some(Value::Array(list)) => items.extend(list),
             _ => items.push(value),
@@ -67,7 +78,7 @@ pub(super) fn parse(texts: &[String]) -> Result<Fleet, String> {
         Some(FleetHost { control, labels, ..FleetHost::named(&node) })
     };
     let hosts: Vec<FleetHost> = of("Pod").filter_map(pod).collect();
-    if hosts.is_empty() { Err("no pod of it runs".into()) } else { Ok(Fleet { hosts, ..Fleet::default() }) }
+    if hosts.is_empty() { Err(PodsError::NoneRuns) } else { Ok(Fleet { hosts, ..Fleet::default() }) }
 }
 
 #[cfg(test)]
@@ -85,7 +96,7 @@ mod tests {
         let shown: Vec<(&str, &str)> = fleet.hosts.iter().map(|host| (&*host.name, &*host.control)).collect();
         assert_eq!(shown, [("n1", "10.1.0.1"), ("n2", "fd00::2")]);
         assert_eq!(fleet.hosts[0].labels, BTreeMap::from([("zone".to_owned(), "z1".to_owned())]));
-        assert_eq!(parse(&[r#"{"items": []}"#.to_owned()]).unwrap_err(), "no pod of it runs");
+        assert_eq!(parse(&[r#"{"items": []}"#.to_owned()]).unwrap_err().to_string(), "no pod of it runs");
         assert!(read("app").unwrap_err().to_string().contains("write kubernetes:app=throughline"));
     }
 }

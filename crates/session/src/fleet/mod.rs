@@ -4,6 +4,7 @@ mod alert;
 mod ansible;
 mod bus;
 mod check;
+mod error;
 mod file;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
@@ -22,6 +23,7 @@ mod webhook;
 
 pub use self::alert::condition;
 pub use self::check::check;
+pub use self::error::{HostListError, SelectionError};
 pub use self::file::to_toml;
 pub use self::hosts::{Fleet, FleetHost};
 pub use self::launch::{HostResult, LAUNCHERS, Launcher, UpRequest, down, up};

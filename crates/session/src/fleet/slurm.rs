@@ -1,5 +1,6 @@
 //! The hosts of Slurm: a node list, the nodes of a job, or those of a partition.
 
+use super::error::HostListError;
 use super::hostlist;
 use super::hosts::{Fleet, FleetHost};
 use super::source::{Source, output_of};
@@ -25,7 +26,7 @@ fn read(named: &str) -> Result<Fleet, Failure> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub(super) fn parse(list: &str) -> Result<Fleet, String> {
+pub(super) fn parse(list: &str) -> Result<Fleet, HostListError> {
     let names = hostlist::expand(list.trim())?;
     Ok(Fleet { hosts: names.iter().map(|name| FleetHost::named(name)).collect(), ..Fleet::default() })
 }

@@ -3,6 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use text::{Said, say};
+use thiserror::Error;
+
+use super::error::HostListError;
 use super::hostlist::no_option;
 use super::hosts::{Fleet, FleetHost};
 use super::source::{Source, text_of};
@@ -15,11 +19,27 @@ const DEPTH: usize = 16;
 /// Most files that are read: a file may include others several times.
 const MOST_FILES: usize = 1_000;
 
+/// What is wrong in a configuration, and where.
+#[derive(Debug, Error, Said)]
+#[error("{file}:{line}: {fault}", file = file.display())]
+pub(super) struct SshConfigError {
+    file: PathBuf,
+    line: u32,
+    fault: SshConfigFault,
+}
+
+#[derive(Debug, Error, Said)]
+enum SshConfigFault {
+    #[error(transparent)]
+    Name(#[from] HostListError),
+    #[error("more than {MOST_FILES} files are included")]
+    ManyFiles,
+}
+
 fn read(named: &str) -> Result<Fleet, Failure> {
     let path = if named.is_empty() { home(".ssh/config")? } else { PathBuf::from(named) };
     let text = text_of(&path.display().to_string())?;
-    parse(&text, &path, &|file| std::fs::read_to_string(file).ok())
-        .map_err(|what| Failure::usage(format!("ssh:{what}")))
+    parse(&text, &path, &|file| std::fs::read_to_string(file).ok()).map_err(|error| Failure::usage(say!("ssh:{error}")))
 }
 
 fn home(path: &str) -> Result<PathBuf, Failure> {
@@ -32,7 +52,7 @@ fn home(path: &str) -> Result<PathBuf, Failure> {
 ///
 /// # Errors
 /// File and line of what is refused.
-pub(super) fn parse(text: &str, path: &Path, open: Open<'_>) -> Result<Fleet, String> {
+pub(super) fn parse(text: &str, path: &Path, open: Open<'_>) -> Result<Fleet, SshConfigError> {
     let mut found = Found::default();
     found.add(text, path, 0, open)?;
     Ok(Fleet { hosts: found.hosts, ..Fleet::default() })
@@ -52,20 +72,21 @@ struct Found {
 
 impl Found {
     /// Adds the hosts of a file. As in ssh, the first value of a host's keyword holds.
-    fn add(&mut self, text: &str, path: &Path, depth: usize, open: Open<'_>) -> Result<(), String> {
+    fn add(&mut self, text: &str, path: &Path, depth: usize, open: Open<'_>) -> Result<(), SshConfigError> {
         let mut current: Vec<usize> = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
             let Some((keyword, value)) = words(line) else { continue };
-            let at = |what: String| format!("{}:{number}: {what}", path.display());
+            let at = |fault: SshConfigFault| SshConfigError { file: path.to_owned(), line: number, fault };
             match keyword.to_ascii_lowercase().as_str() {
                 "host" => {
                     let names = value.split_whitespace().map(|name| name.trim_matches('"'));
                     let names = names.filter(|name| !name.contains(['*', '?', '!']));
-                    current = names.map(|name| self.place(name)).collect::<Result<_, _>>().map_err(at)?;
+                    let places: Result<_, _> = names.map(|name| self.place(name)).collect();
+                    current = places.map_err(|error| at(error.into()))?;
                 }
                 "match" => current.clear(),
                 "hostname" => {
-                    no_option(value).map_err(at)?;
+                    no_option(value).map_err(|error| at(error.into()))?;
                     for host in &current {
                         let host = &mut self.hosts[*host];
                         if host.control == host.name {
@@ -77,7 +98,7 @@ impl Found {
                     for file in value.split_whitespace().filter_map(|file| included(file, path)) {
                         self.files += 1;
                         if self.files > MOST_FILES {
-                            return Err(at(format!("more than {MOST_FILES} files are included")));
+                            return Err(at(SshConfigFault::ManyFiles));
                         }
                         if let Some(text) = open(&file) {
                             self.add(&text, &file, depth + 1, open)?;
@@ -91,7 +112,7 @@ impl Found {
     }
 
     /// The place of a host in the list, to which it is added.
-    fn place(&mut self, name: &str) -> Result<usize, String> {
+    fn place(&mut self, name: &str) -> Result<usize, HostListError> {
         no_option(name)?;
         Ok(*self.places.entry(name.to_owned()).or_insert_with(|| {
             self.hosts.push(FleetHost { ssh: Some(name.to_owned()), ..FleetHost::named(name) });
@@ -136,7 +157,8 @@ mod tests {
 
     #[test]
     fn options_and_endless_includes_are_refused_with_their_line() {
-        let refused = |text: &str| parse(text, Path::new("config"), &|_| Some(text.to_owned())).unwrap_err();
+        let refused =
+            |text: &str| parse(text, Path::new("config"), &|_| Some(text.to_owned())).unwrap_err().to_string();
         assert!(
             refused("Host a\nHost b -oProxyCommand=x\n").starts_with("config:2: '-oProxyCommand=x' begins with '-'")
         );

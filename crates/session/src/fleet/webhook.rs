@@ -1,6 +1,7 @@
 //! Posts alerts to a URL, from a thread of its own: the measuring never waits for it.
 
 use std::collections::VecDeque;
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
@@ -12,8 +13,9 @@ use hyper::header::{CONTENT_TYPE, HOST, USER_AGENT};
 use hyper::{Request, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use model::AlertEvent;
-use rustls::pki_types::ServerName;
+use rustls::pki_types::{InvalidDnsNameError, ServerName};
 use rustls::{ClientConfig, RootCertStore};
+use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -39,25 +41,53 @@ pub struct Endpoint {
     tls: bool,
 }
 
+/// A text that is no URL of a webhook.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("'{text}' {fault}: write http://HOST/PATH or https://HOST/PATH")]
+pub struct UrlError {
+    /// What was given.
+    pub text: String,
+    /// What is wrong with it.
+    pub fault: UrlFault,
+}
+
+/// What is wrong with the URL of a webhook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum UrlFault {
+    /// It has not the form of a URL.
+    #[error("is no URL")]
+    Form,
+    /// Another protocol.
+    #[error("is neither http nor https")]
+    Scheme,
+    /// No host.
+    #[error("has no host")]
+    NoHost,
+    /// A user or a password.
+    #[error("has a user and a password, which are not supported")]
+    User,
+}
+
 /// Reads a URL with http or https.
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn endpoint(text: &str) -> Result<Endpoint, String> {
-    let wrong = |what: &str| format!("'{text}' {what}: write http://HOST/PATH or https://HOST/PATH");
-    let uri: Uri = text.parse().map_err(|_| wrong("is no URL"))?;
+pub fn endpoint(text: &str) -> Result<Endpoint, UrlError> {
+    let wrong = |fault| UrlError { text: text.to_owned(), fault };
+    let uri: Uri = text.parse().map_err(|_| wrong(UrlFault::Form))?;
     let tls = match uri.scheme_str() {
         Some("https") => true,
         Some("http") => false,
-        _ => return Err(wrong("is neither http nor https")),
+        _ => return Err(wrong(UrlFault::Scheme)),
     };
-    let authority = uri.authority().ok_or_else(|| wrong("has no host"))?;
+    let authority = uri.authority().ok_or_else(|| wrong(UrlFault::NoHost))?;
     if authority.as_str().contains('@') {
-        return Err(wrong("has a user and a password, which are not supported"));
+        return Err(wrong(UrlFault::User));
     }
     let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
     let port = authority.port_u16().unwrap_or(if tls { 443 } else { 80 });
-    if host.is_empty() { Err(wrong("has no host")) } else { Ok(Endpoint { uri, host, port, tls }) }
+    if host.is_empty() { Err(wrong(UrlFault::NoHost)) } else { Ok(Endpoint { uri, host, port, tls }) }
 }
 
 /// The thread that posts.
@@ -78,8 +108,8 @@ impl Webhook {
             let _ended = ended;
             while let Some(waiting) = waiting(&received, note) {
                 for event in waiting {
-                    if let Err(reason) = runtime.block_on(deliver(&endpoint, tls.as_ref(), &event)) {
-                        note(&format!("the webhook {} did not take an alert: {reason}", endpoint.uri));
+                    if let Err(error) = runtime.block_on(deliver(&endpoint, tls.as_ref(), &event)) {
+                        note(&format!("the webhook {} did not take an alert: {error}", endpoint.uri));
                     }
                 }
             }
@@ -116,51 +146,74 @@ fn waiting(received: &Receiver<AlertEvent>, note: fn(&str)) -> Option<VecDeque<A
     Some(waiting)
 }
 
-/// Why a post failed, and whether another attempt may succeed.
-struct Failed {
-    reason: String,
-    again: bool,
+/// Why a post failed.
+#[derive(Debug, Error)]
+enum DeliveryError {
+    #[error(transparent)]
+    Event(#[from] serde_json::Error),
+    #[error("no answer within {} s", LIMIT.as_secs())]
+    Silent,
+    #[error("cannot connect: {0}")]
+    Connect(io::Error),
+    #[error(transparent)]
+    Name(#[from] InvalidDnsNameError),
+    #[error("TLS: {0}")]
+    Tls(io::Error),
+    #[error(transparent)]
+    Request(#[from] hyper::http::Error),
+    #[error(transparent)]
+    Exchange(#[from] hyper::Error),
+    #[error("it answers {0}")]
+    Refused(StatusCode),
 }
 
-async fn deliver(endpoint: &Endpoint, tls: Option<&TlsConnector>, event: &AlertEvent) -> Result<(), String> {
-    let body = serde_json::to_vec(event).map_err(|error| error.to_string())?;
+impl DeliveryError {
+    /// Whether another attempt may succeed.
+    fn may_pass(&self) -> bool {
+        match self {
+            Self::Event(_) | Self::Name(_) | Self::Request(_) => false,
+            Self::Silent | Self::Connect(_) | Self::Tls(_) | Self::Exchange(_) => true,
+            // A server in trouble may take it later; what it refuses it refuses again.
+            Self::Refused(status) => {
+                let later = [StatusCode::TOO_MANY_REQUESTS, StatusCode::REQUEST_TIMEOUT];
+                status.is_server_error() || later.contains(status)
+            }
+        }
+    }
+}
+
+async fn deliver(endpoint: &Endpoint, tls: Option<&TlsConnector>, event: &AlertEvent) -> Result<(), DeliveryError> {
+    let body = serde_json::to_vec(event)?;
     let mut pauses = PAUSES.into_iter();
     loop {
         let attempt = tokio::time::timeout(LIMIT, post(endpoint, tls, Bytes::from(body.clone()))).await;
-        let failed = match attempt {
-            Ok(Ok(())) => return Ok(()),
-            Ok(Err(failed)) => failed,
-            Err(_) => Failed { reason: format!("no answer within {} s", LIMIT.as_secs()), again: true },
-        };
-        match pauses.next().filter(|_| failed.again) {
+        let Err(error) = attempt.unwrap_or(Err(DeliveryError::Silent)) else { return Ok(()) };
+        match pauses.next().filter(|_| error.may_pass()) {
             Some(pause) => tokio::time::sleep(pause).await,
-            None => return Err(failed.reason),
+            None => return Err(error),
         }
     }
 }
 
 /// One attempt.
-async fn post(endpoint: &Endpoint, tls: Option<&TlsConnector>, body: Bytes) -> Result<(), Failed> {
-    let failed = |reason: String| Failed { reason, again: true };
+async fn post(endpoint: &Endpoint, tls: Option<&TlsConnector>, body: Bytes) -> Result<(), DeliveryError> {
     let stream = TcpStream::connect((endpoint.host.as_str(), endpoint.port)).await;
-    let stream = stream.map_err(|error| failed(format!("cannot connect: {error}")))?;
+    let stream = stream.map_err(DeliveryError::Connect)?;
     match tls {
         None => exchange(endpoint, stream, body).await,
         Some(tls) => {
-            let name = ServerName::try_from(endpoint.host.clone());
-            let name = name.map_err(|error| Failed { reason: error.to_string(), again: false })?;
+            let name = ServerName::try_from(endpoint.host.clone())?;
             let stream = tls.connect(name, stream).await;
-            exchange(endpoint, stream.map_err(|error| failed(format!("TLS: {error}")))?, body).await
+            exchange(endpoint, stream.map_err(DeliveryError::Tls)?, body).await
         }
     }
 }
 
-async fn exchange<S>(endpoint: &Endpoint, stream: S, body: Bytes) -> Result<(), Failed>
+async fn exchange<S>(endpoint: &Endpoint, stream: S, body: Bytes) -> Result<(), DeliveryError>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let failed = |error: hyper::Error| Failed { reason: error.to_string(), again: true };
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(failed)?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     tokio::spawn(connection);
     let path = endpoint.uri.path_and_query().map_or("/", |path| path.as_str());
     let host = endpoint.uri.authority().map_or("", |authority| authority.as_str());
@@ -168,13 +221,9 @@ where
         .header(HOST, host)
         .header(CONTENT_TYPE, "application/json")
         .header(USER_AGENT, concat!("thru/", env!("CARGO_PKG_VERSION")))
-        .body(Full::new(body))
-        .map_err(|error| Failed { reason: error.to_string(), again: false })?;
-    let status = sender.send_request(request).await.map_err(failed)?.status();
-    // A server in trouble may take it later; what it refuses it refuses again.
-    let again =
-        status.is_server_error() || [StatusCode::TOO_MANY_REQUESTS, StatusCode::REQUEST_TIMEOUT].contains(&status);
-    if status.is_success() { Ok(()) } else { Err(Failed { reason: format!("it answers {status}"), again }) }
+        .body(Full::new(body))?;
+    let status = sender.send_request(request).await?.status();
+    if status.is_success() { Ok(()) } else { Err(DeliveryError::Refused(status)) }
 }
 
 /// TLS with the certificate authorities of this host.
@@ -234,7 +283,7 @@ mod tests {
         let runtime = runtime().unwrap_or_else(|failure| panic!("{failure}"));
         runtime.block_on(deliver(&endpoint, None, &event)).unwrap();
         let refused = runtime.block_on(deliver(&endpoint, None, &event)).unwrap_err();
-        assert_eq!(refused, "it answers 404 Not Found");
+        assert_eq!(refused.to_string(), "it answers 404 Not Found");
         let requests = server.join().unwrap();
         assert!(requests[0].starts_with("POST /hook HTTP/1.1\r\n"), "{}", requests[0]);
         let body = requests[1].split("\r\n\r\n").nth(1).unwrap();
