@@ -15,6 +15,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use text::{Said, say};
+use thiserror::Error;
 use toml::{Table, Value};
 
 use crate::Failure;
@@ -37,6 +39,19 @@ pub struct Extended {
     pub file: Option<PathBuf>,
 }
 
+/// What is wrong in the file.
+#[derive(Debug, Error, Said)]
+enum ConfigError {
+    #[error("{}", error.to_string().trim_end())]
+    Toml { error: toml::de::Error },
+    #[error("[{table}] is no command: tables have names of commands, such as [stream]")]
+    Command { table: String },
+    #[error("{key} is no table: write [{key}]")]
+    NoTable { key: String },
+    #[error("{table}.{option}: an option is a text, a number, true or a list of them")]
+    Value { table: String, option: String },
+}
+
 /// The command line of this process, with the options of the file behind the name of its command, so that those of the user come
 /// later. `commands` are the names of all commands; `own` is a process that this program started itself, with all its options.
 ///
@@ -48,7 +63,9 @@ pub fn extended(commands: &[&str], own: bool) -> Result<Extended, Failure> {
     let at = words.iter().position(|word| word.to_str().is_some_and(|word| commands.contains(&word)));
     let file = if own || at.is_none() { None } else { file()? };
     let extended = match (at, file) {
-        (Some(at), Some((path, text))) => extend(words, at, &path, &text, commands)?,
+        (Some(at), Some((path, text))) => {
+            extend(words, at, &path, &text, commands).map_err(|error| Failure::usage(say!("{path}: {error}")))?
+        }
         _ => Extended { words, file: None },
     };
     let _ = WORDS.set(extended.words.clone());
@@ -93,17 +110,16 @@ fn extend(
     path: &Path,
     text: &str,
     commands: &[&str],
-) -> Result<Extended, Failure> {
-    let wrong = |what: String| Failure::usage(format!("{}: {what}", path.display()));
-    let file: Table = toml::from_str(text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
+) -> Result<Extended, ConfigError> {
+    let file: Table = toml::from_str(text).map_err(|error| ConfigError::Toml { error })?;
     if let Some(other) = file.keys().find(|name| !commands.contains(&name.as_str())) {
-        return Err(wrong(format!("[{other}] is no command: tables have names of commands, such as [stream]")));
+        return Err(ConfigError::Command { table: other.clone() });
     }
     let name = words.get(at).and_then(|word| word.to_str()).unwrap_or_default().to_owned();
     let mut added = Vec::new();
     let mut behind = at + 1;
     if let Some(value) = file.get(&name) {
-        let mut table = value.as_table().ok_or_else(|| wrong(format!("{name} is no table: write [{name}]")))?;
+        let mut table = value.as_table().ok_or_else(|| ConfigError::NoTable { key: name.clone() })?;
         // `lab.run`: the table of a command's own command.
         let next = words.get(behind).and_then(|word| word.to_str());
         if let Some(inner) = next.and_then(|next| table.get(next)?.as_table()) {
@@ -111,7 +127,8 @@ fn extend(
             behind += 1;
         }
         for (option, value) in table.iter().filter(|(_, value)| !value.is_table()) {
-            added.extend(option_words(option, value).map_err(|what| wrong(format!("{name}.{option}: {what}")))?);
+            let wrong = || ConfigError::Value { table: name.clone(), option: option.clone() };
+            added.extend(option_words(option, value).ok_or_else(wrong)?);
         }
     }
     let file = (!added.is_empty()).then(|| path.to_owned());
@@ -119,20 +136,20 @@ fn extend(
     Ok(Extended { words, file })
 }
 
-/// An option as words of a command line.
-fn option_words(option: &str, value: &Value) -> Result<Vec<OsString>, &'static str> {
+/// An option as words of a command line; `None` for a value that no option has.
+fn option_words(option: &str, value: &Value) -> Option<Vec<OsString>> {
     let one = |text: String| vec![OsString::from(format!("--{option}={text}"))];
-    Ok(match value {
+    Some(match value {
         Value::String(text) => one(text.clone()),
         Value::Integer(number) => one(number.to_string()),
         Value::Float(number) => one(number.to_string()),
         Value::Boolean(true) => vec![format!("--{option}").into()],
         Value::Boolean(false) => Vec::new(),
         Value::Array(values) => {
-            let each: Result<Vec<_>, _> = values.iter().map(|value| option_words(option, value)).collect();
+            let each: Option<Vec<_>> = values.iter().map(|value| option_words(option, value)).collect();
             each?.concat()
         }
-        Value::Datetime(_) | Value::Table(_) => return Err("an option is a text, a number, true or a list of them"),
+        Value::Datetime(_) | Value::Table(_) => return None,
     })
 }
 
@@ -161,14 +178,11 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_named_with_the_file() {
+    fn a_mistake_is_named_with_its_table() {
         let wrong = |text: &str| with(text, "thru stream HOST").unwrap_err();
-        assert_eq!(
-            wrong("[straem]\n"),
-            "c.toml: [straem] is no command: tables have names of commands, such as [stream]"
-        );
-        assert!(wrong("[stream]\ntime = 2026-01-01\n").starts_with("c.toml: stream.time: an option is a text"));
+        assert_eq!(wrong("[straem]\n"), "[straem] is no command: tables have names of commands, such as [stream]");
+        assert!(wrong("[stream]\ntime = 2026-01-01\n").starts_with("stream.time: an option is a text"));
         assert!(wrong("stream = 1\n").contains("write [stream]"));
-        assert!(wrong("[stream\n").starts_with("c.toml: TOML parse error at line 1"));
+        assert!(wrong("[stream\n").starts_with("TOML parse error at line 1"));
     }
 }

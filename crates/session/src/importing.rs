@@ -1,6 +1,6 @@
 //! Results of other tools as runs in the store.
 
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
@@ -8,13 +8,16 @@ use import::{Format, Source};
 use model::Run;
 use ring::digest::{SHA256, digest};
 use store::StoreError;
+use thiserror::Error;
 
 use crate::config;
 use crate::failure::Failure;
 use crate::setup::recorder;
 
-/// The largest file that is read, bytes.
-const MOST_BYTES: u64 = 256 << 20;
+/// The largest file that is read, MiB.
+const MOST_MIB: u64 = 256;
+/// The same in bytes.
+const MOST_BYTES: u64 = MOST_MIB << 20;
 
 /// Which files to import, and how.
 #[derive(Debug)]
@@ -56,8 +59,8 @@ pub fn import(request: &ImportRequest<'_>, mut tell: impl FnMut(ImportEvent<'_>)
     for file in request.files {
         let Contents { sha256, reading } = match read(file, request.format) {
             Ok(contents) => contents,
-            Err(reason) => {
-                tell(ImportEvent::Refused { file, line: None, reason: &reason });
+            Err(error) => {
+                tell(ImportEvent::Refused { file, line: None, reason: &error.to_string() });
                 refusals += 1;
                 continue;
             }
@@ -87,6 +90,23 @@ pub fn import(request: &ImportRequest<'_>, mut tell: impl FnMut(ImportEvent<'_>)
     }
 }
 
+/// Why a file is refused.
+#[derive(Debug, Error)]
+enum FileError {
+    #[error("cannot be read: {0}")]
+    Unreadable(#[from] io::Error),
+    #[error("is not a regular file")]
+    NotRegular,
+    #[error("has {bytes} bytes; the limit is {MOST_MIB} MiB: split it")]
+    Large { bytes: u64 },
+    #[error("has more than {MOST_MIB} MiB of data after decompression: decompress it and split it")]
+    LargeUnpacked,
+    #[error("is a damaged gzip file: {0}")]
+    Damaged(io::Error),
+    #[error(transparent)]
+    Refused(#[from] import::Refused),
+}
+
 /// A file that was read.
 struct Contents {
     /// The digest of the file as it is, in hexadecimal digits.
@@ -94,26 +114,26 @@ struct Contents {
     reading: import::Reading,
 }
 
-fn read(file: &Path, format: Option<&Format>) -> Result<Contents, String> {
+fn read(file: &Path, format: Option<&Format>) -> Result<Contents, FileError> {
     let bytes = bytes_of(file)?;
     let text = unpacked(&bytes)?;
-    let reading = import::read(text.as_deref().unwrap_or(&bytes), format).map_err(|refused| refused.to_string())?;
+    let reading = import::read(text.as_deref().unwrap_or(&bytes), format)?;
     Ok(Contents { sha256: hex::encode(digest(&SHA256, &bytes)), reading })
 }
 
-fn bytes_of(file: &Path) -> Result<Vec<u8>, String> {
-    let facts = std::fs::metadata(file).map_err(|error| format!("cannot be read: {error}"))?;
+fn bytes_of(file: &Path) -> Result<Vec<u8>, FileError> {
+    let facts = std::fs::metadata(file)?;
     if !facts.is_file() {
-        return Err("is not a regular file".into());
+        return Err(FileError::NotRegular);
     }
     if facts.len() > MOST_BYTES {
-        return Err(format!("has {} bytes; the limit is 256 MiB: split it", facts.len()));
+        return Err(FileError::Large { bytes: facts.len() });
     }
-    std::fs::read(file).map_err(|error| format!("cannot be read: {error}"))
+    Ok(std::fs::read(file)?)
 }
 
 /// The contents of a file that gzip compressed (RFC 1952), as flent's are; `None` for any other file.
-fn unpacked(bytes: &[u8]) -> Result<Option<Vec<u8>>, String> {
+fn unpacked(bytes: &[u8]) -> Result<Option<Vec<u8>>, FileError> {
     if !bytes.starts_with(&[0x1f, 0x8b]) {
         return Ok(None);
     }
@@ -121,8 +141,8 @@ fn unpacked(bytes: &[u8]) -> Result<Option<Vec<u8>>, String> {
     let read = MultiGzDecoder::new(bytes).take(MOST_BYTES + 1).read_to_end(&mut text);
     match read {
         Ok(_) if text.len() as u64 <= MOST_BYTES => Ok(Some(text)),
-        Ok(_) => Err("has more than 256 MiB of data after decompression: decompress it and split it".into()),
-        Err(error) => Err(format!("is a damaged gzip file: {error}")),
+        Ok(_) => Err(FileError::LargeUnpacked),
+        Err(error) => Err(FileError::Damaged(error)),
     }
 }
 

@@ -9,8 +9,9 @@ use std::ffi::OsString;
 use std::process::Command;
 use std::rc::Rc;
 
-use lab::{Holder, Network, NetworkCounts, NetworkHost, Topology};
+use lab::{Holder, LabError, Network, NetworkCounts, NetworkHost, Topology};
 use model::{LabReport, Setting};
+use thiserror::Error;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Notify;
@@ -97,8 +98,8 @@ impl RunningLab {
     /// # Errors
     /// Something of it is left behind.
     fn close(self, note: impl Fn(&str)) -> Result<LabReport, Failure> {
-        if let Some((link, why)) = self.network.failure() {
-            note(&format!("the emulated link {link} stopped forwarding: {why}"));
+        if let Some(stopped) = stopped(&self.network) {
+            note(&stopped.to_string());
         }
         let report = self.network.report(&self.network.counts(), &NetworkCounts::default());
         drop(self.agents);
@@ -118,7 +119,7 @@ async fn serve_client(network: &Network, stream: UnixStream) -> std::io::Result<
     let mut request = String::new();
     while stream.read_line(&mut request).await? > 0 {
         if let Some(settings) = request.strip_prefix(Holder::LINKS) {
-            let refused = set_links(network, settings).await.err();
+            let refused = set_links(network, settings).await.err().map(|error| error.to_string());
             stream.write_all((serde_json::to_string(&refused)? + "\n").as_bytes()).await?;
             request.clear();
             continue;
@@ -139,14 +140,38 @@ async fn serve_client(network: &Network, stream: UnixStream) -> std::io::Result<
     Ok(None)
 }
 
+/// Why links do not have their new properties.
+#[derive(Debug, Error)]
+enum LinksError {
+    #[error(transparent)]
+    Settings(#[from] serde_json::Error),
+    #[error(transparent)]
+    Lab(#[from] LabError),
+    #[error(transparent)]
+    Stopped(#[from] LinkStopped),
+}
+
+/// An emulated link that forwards nothing any more.
+#[derive(Debug, Error)]
+#[error("the emulated link {link} stopped forwarding: {why}")]
+struct LinkStopped {
+    link: String,
+    why: String,
+}
+
+/// The first link of a lab that stopped.
+fn stopped(network: &Network) -> Option<LinkStopped> {
+    network.failure().map(|(link, why)| LinkStopped { link, why })
+}
+
 /// Changes the links, and waits until that is done.
-async fn set_links(network: &Network, settings: &str) -> Result<(), String> {
-    let settings: Vec<Setting> = serde_json::from_str(settings).map_err(|error| error.to_string())?;
-    network.set_links(&settings).map_err(|error| error.to_string())?;
+async fn set_links(network: &Network, settings: &str) -> Result<(), LinksError> {
+    let settings: Vec<Setting> = serde_json::from_str(settings)?;
+    network.set_links(&settings)?;
     while network.alters() {
         tokio::time::sleep(ALTERS_STEP).await;
     }
-    network.failure().map_or(Ok(()), |(link, why)| Err(format!("the emulated link {link} stopped forwarding: {why}")))
+    stopped(network).map_or(Ok(()), |stopped| Err(stopped.into()))
 }
 
 /// Whether this process runs on a host of a lab.

@@ -6,21 +6,31 @@ use std::path::{Path, PathBuf};
 use analysis::advice::CLASSES;
 use engine::transport::Transport;
 use model::{Goal, Nanos, Spec, Stopping};
+use text::say;
+use thiserror::Error;
 
 use crate::failure::Failure;
 use crate::setup::clock_seed;
 use crate::specs;
 use options::TestOptions;
 
+/// Host settings that no class has.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("unknown host settings '{name}': use {} or all", CLASSES.join(", "))]
+pub struct UnknownClass {
+    /// The name that was given.
+    pub name: String,
+}
+
 /// The name of a class of host settings, or `all`.
 ///
 /// # Errors
 /// There is no such class; the message lists them.
-pub fn class(name: &str) -> Result<String, String> {
+pub fn class(name: &str) -> Result<String, UnknownClass> {
     if name == "all" || CLASSES.contains(&name) {
         return Ok(name.to_owned());
     }
-    Err(format!("unknown host settings '{name}': use {} or all", CLASSES.join(", ")))
+    Err(UnknownClass { name: name.to_owned() })
 }
 
 /// The classes of a list, each by its own name.
@@ -43,7 +53,7 @@ pub fn spec(options: &TestOptions, goal: Goal) -> Result<Spec, Failure> {
         return Err(Failure::usage(format!("advise does not search over {transport}: use {searched}")));
     }
     if goal == Goal::Latency && options.both {
-        return Err(Failure::usage("`goal latency` does not support `both`: omit it"));
+        return Err(Failure::usage(say!("`--goal latency` does not support `--both`: omit it")));
     }
     Ok(specs::one(options)?)
 }
@@ -59,7 +69,7 @@ fn is_searched(transport: &dyn Transport) -> bool {
 /// The gain is not below 100 %.
 pub fn rule(least: f64, budget: Nanos, seed: Option<u64>) -> Result<Stopping, Failure> {
     if !(0.0..1.0).contains(&least) {
-        return Err(Failure::usage("`least` is a percentage of the value: use 0% to 99%"));
+        return Err(Failure::usage(say!("`--least` is a percentage of the value: use 0% to 99%")));
     }
     Ok(Stopping {
         target: least,
