@@ -2,12 +2,15 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use control::ControlError;
 use futures_util::StreamExt;
 use futures_util::stream::iter;
 use openssh::{KnownHosts, Session, SessionBuilder, Stdio};
+use thiserror::Error;
 use tokio::io::AsyncWriteExt;
 
 use super::program::{self, Program};
@@ -94,6 +97,55 @@ thru-agent-*) for base in "${TMPDIR:-/tmp}" /var/tmp "$HOME"; do stop "$base/$1"
 *) exit 1 ;;
 esac"#;
 
+/// Why the agent of a host is not started, or not stopped.
+#[derive(Debug, Error)]
+enum SshError {
+    #[error("no answer within {} s", HOST_LIMIT.as_secs())]
+    Silent,
+    #[error(
+        "ssh does not reach {destination}: {}; try `ssh {}{destination} true`",
+        on_one_line(&causes(error)),
+        config.as_ref().map_or_else(String::new, |config| format!("-F {} ", config.display()))
+    )]
+    Unreachable { destination: String, config: Option<PathBuf>, error: openssh::Error },
+    #[error(transparent)]
+    Script(#[from] ScriptError),
+    #[error("its agent did not start: {0}")]
+    NotStarted(ScriptError),
+    #[error(
+        "the host is {host}, and the program is for {}: give a build for it: `thru fleet up --program FILE`",
+        .machines.iter().copied().collect::<Vec<_>>().join(", ")
+    )]
+    Machine { host: String, machines: BTreeSet<&'static str> },
+    #[error(
+        "no place for the program ({}): set TMPDIR there",
+        .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    )]
+    NoPlace(Vec<ScriptError>),
+    #[error("cannot draw a random number: {0}")]
+    Random(io::Error),
+    #[error("{0}")]
+    State(Failure),
+    #[error(transparent)]
+    Address(#[from] ControlError),
+}
+
+/// Why a script failed.
+#[derive(Debug, Error)]
+enum ScriptError {
+    #[error("{}", on_one_line(&causes(.0)))]
+    Lost(openssh::Error),
+    #[error("the login shell there runs no command: {}", if said.is_empty() { "it printed nothing" } else { said })]
+    NoShell { said: String },
+    #[error("{}", if said.is_empty() { status(*code) } else { said.clone() })]
+    Failed { code: Option<i32>, said: String },
+}
+
+/// How a script ended that says nothing.
+fn status(code: Option<i32>) -> String {
+    code.map_or_else(|| "a signal ended it".to_owned(), |code| format!("exit status {code}"))
+}
+
 /// Starts an agent on each host; what runs is in `state`. What an earlier agent of a host has left there is removed first.
 pub(super) async fn up(
     hosts: &[&FleetHost],
@@ -109,16 +161,13 @@ pub(super) async fn up(
     let state = &RefCell::new(state);
     let one = async |host: &FleetHost| {
         let work = start(host, config, programs, token, state);
-        let started = match tokio::time::timeout(HOST_LIMIT, work).await {
-            Ok(started) => started,
-            Err(_) => Err(format!("no answer within {} s", HOST_LIMIT.as_secs())),
-        };
-        (host.name.clone(), started)
+        let started = tokio::time::timeout(HOST_LIMIT, work).await;
+        (host.name.clone(), started.unwrap_or(Err(SshError::Silent)))
     };
     let mut works = iter(hosts.iter().copied().map(one)).buffer_unordered(AT_ONCE);
     let mut results = Vec::with_capacity(hosts.len());
     while let Some((name, started)) = works.next().await {
-        let error = started.err();
+        let error = started.err().map(|error| error.to_string());
         let what = if error.is_some() { "failed" } else { "runs" };
         tell(&format!("{name} {what}, {} of {}", results.len() + 1, hosts.len()));
         results.push(HostResult { name, error });
@@ -133,15 +182,15 @@ async fn start(
     programs: &[Program],
     token: &[u8],
     state: &RefCell<&mut State>,
-) -> Result<(), String> {
+) -> Result<(), SshError> {
     let destination = host.ssh.clone().unwrap_or_else(|| host.name.clone());
     let session = connect(&destination, config).await?;
     let before = state.borrow().hosts().iter().find(|started| started.name == host.name).cloned();
     if let Some(before) = before {
-        run(&session, STOP, &[&before.folder], &[]).await.map_err(|error| error.said)?;
+        run(&session, STOP, &[&before.folder], &[]).await?;
     }
-    let write = |started: Started| state.borrow_mut().add(started).map_err(|failure| failure.to_string());
-    let folder = folder_name().map_err(|error| format!("cannot draw a random number: {error}"))?;
+    let write = |started: Started| state.borrow_mut().add(started).map_err(SshError::State);
+    let folder = folder_name().map_err(SshError::Random)?;
     let started = Started { name: host.name.clone(), ssh: destination, folder, key: None };
     write(started.clone())?;
     let folder = match copy(&session, programs, &started.folder).await {
@@ -159,7 +208,7 @@ async fn start(
         Ok(printed) => printed,
         Err(error) => {
             let _ = run(&session, STOP, &[&folder], &[]).await;
-            return Err(format!("its agent did not start: {}", error.said));
+            return Err(SshError::NotStarted(error));
         }
     };
     let _ = session.close().await;
@@ -168,23 +217,20 @@ async fn start(
 }
 
 /// A name for the folder on a host. Another user there cannot guess it.
-fn folder_name() -> std::io::Result<String> {
+fn folder_name() -> io::Result<String> {
     let random = engine::random::<8>()?;
     Ok(format!("thru-agent-{}", hex::encode(random)))
 }
 
 /// Copies the first of the programs that runs on the host, into a new folder of that name, which it returns.
-async fn copy(session: &Session, programs: &[Program], name: &str) -> Result<String, String> {
-    let there = run(session, "uname -sm", &[], &[]).await.map_err(|error| error.said)?;
+async fn copy(session: &Session, programs: &[Program], name: &str) -> Result<String, SshError> {
+    let there = run(session, "uname -sm", &[], &[]).await?;
     let there = there.trim();
     let (fitting, others): (Vec<&Program>, Vec<&Program>) =
         programs.iter().partition(|program| there == format!("Linux {}", program.machine));
     if fitting.is_empty() {
-        let machines: BTreeSet<&str> = others.iter().map(|program| program.machine).collect();
-        return Err(format!(
-            "the host is {there}, and the program is for {}: give a build for it: `thru fleet up --program FILE`",
-            machines.into_iter().collect::<Vec<_>>().join(", ")
-        ));
+        let machines = others.iter().map(|program| program.machine).collect();
+        return Err(SshError::Machine { host: there.to_owned(), machines });
     }
     let (mut places, mut cannot_run) = (Vec::new(), None);
     for program in fitting {
@@ -192,36 +238,36 @@ async fn copy(session: &Session, programs: &[Program], name: &str) -> Result<Str
         for place in PLACES {
             match run(session, COPY, &[name, place], &program.bytes).await {
                 Ok(folder) => return Ok(folder.trim().to_owned()),
-                Err(error) if error.code == Some(CANNOT_RUN) => {
+                Err(error @ ScriptError::Failed { code: Some(CANNOT_RUN), .. }) => {
                     // What the first one lacks is the reason.
-                    cannot_run = cannot_run.or(Some(error.said));
+                    cannot_run = cannot_run.or(Some(error.into()));
                     break;
                 }
-                Err(error) => places.push(error.said),
+                Err(error) => places.push(error),
             }
         }
     }
-    Err(cannot_run.unwrap_or_else(|| format!("no place for the program ({}): set TMPDIR there", places.join("; "))))
+    Err(cannot_run.unwrap_or(SshError::NoPlace(places)))
 }
 
 /// The address that an agent listens on: any of its host, as data may come to another one, with the port of `control`.
-fn listen(control: &str) -> Result<String, String> {
-    let identity = control::coordinator::identity(control).map_err(|error| error.to_string())?;
+fn listen(control: &str) -> Result<String, ControlError> {
+    let identity = control::coordinator::identity(control)?;
     let port = identity.rsplit_once(':').map_or("6280", |(_, port)| port);
     let any = if identity.starts_with('[') { "[::]" } else { "0.0.0.0" };
     Ok(format!("{any}:{port}"))
 }
 
-async fn connect(destination: &str, config: Option<&Path>) -> Result<Session, String> {
+async fn connect(destination: &str, config: Option<&Path>) -> Result<Session, SshError> {
     let mut builder = SessionBuilder::default();
     builder.known_hosts_check(host_keys(destination, config).await).connect_timeout(CONNECT_LIMIT);
     if let Some(config) = config {
         builder.config_file(config);
     }
-    builder.connect(destination).await.map_err(|error| {
-        let said = on_one_line(&causes(&error));
-        let file = config.map_or_else(String::new, |config| format!("-F {} ", config.display()));
-        format!("ssh does not reach {destination}: {said}; try `ssh {file}{destination} true`")
+    builder.connect(destination).await.map_err(|error| SshError::Unreachable {
+        destination: destination.to_owned(),
+        config: config.map(Path::to_owned),
+        error,
     })
 }
 
@@ -265,44 +311,32 @@ fn on_one_line(text: &str) -> String {
     model::plain(&lines.join("; ")).into_owned()
 }
 
-/// Why a script failed.
-struct Failed {
-    /// Its exit code, if it ran.
-    code: Option<i32>,
-    said: String,
-}
-
 /// Runs a script of sh with these arguments and this input, and returns its output.
-async fn run(session: &Session, script: &str, args: &[&str], input: &[u8]) -> Result<String, Failed> {
+async fn run(session: &Session, script: &str, args: &[&str], input: &[u8]) -> Result<String, ScriptError> {
     let mut command = session.command("sh");
     command.arg("-c").arg(format!("{MARKED}{script}")).arg("sh").args(args);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let lost = |error: openssh::Error| Failed { code: None, said: on_one_line(&causes(&error)) };
-    let mut child = command.spawn().await.map_err(lost)?;
+    let mut child = command.spawn().await.map_err(ScriptError::Lost)?;
     if let Some(mut stdin) = child.stdin().take() {
         // A script that ends early says why.
         let _ = stdin.write_all(input).await;
         let _ = stdin.shutdown().await;
     }
-    let output = child.wait_with_output().await.map_err(lost)?;
+    let output = child.wait_with_output().await.map_err(ScriptError::Lost)?;
     of_output(output.status.code(), &output.stdout, &output.stderr)
 }
 
 /// The output of a script, or why it failed: without what the shell printed before it.
-fn of_output(code: Option<i32>, stdout: &[u8], stderr: &[u8]) -> Result<String, Failed> {
+fn of_output(code: Option<i32>, stdout: &[u8], stderr: &[u8]) -> Result<String, ScriptError> {
     let [stdout, stderr] = [stdout, stderr].map(String::from_utf8_lossy);
     let Some(printed) = behind_mark(&stdout) else {
         // What a shell that runs no command says is on either.
-        let said = on_one_line(&format!("{stdout}\n{stderr}"));
-        let said = if said.is_empty() { "it printed nothing".to_owned() } else { said };
-        return Err(Failed { code: None, said: format!("the login shell there runs no command: {said}") });
+        return Err(ScriptError::NoShell { said: on_one_line(&format!("{stdout}\n{stderr}")) });
     };
     if code == Some(0) {
         return Ok(printed.to_owned());
     }
-    let said = on_one_line(behind_mark(&stderr).unwrap_or(&stderr));
-    let status = || code.map_or_else(|| "a signal ended it".to_owned(), |code| format!("exit status {code}"));
-    Err(Failed { code, said: if said.is_empty() { status() } else { said } })
+    Err(ScriptError::Failed { code, said: on_one_line(behind_mark(&stderr).unwrap_or(&stderr)) })
 }
 
 /// What follows the line that a script prints first.
@@ -319,13 +353,10 @@ pub(super) async fn down(state: &State, hosts: &[&Started], tell: &impl Fn(&str)
             let session = connect(&host.ssh, config).await?;
             let stopped = run(&session, STOP, &[&host.folder], &[]).await;
             let _ = session.close().await;
-            stopped.map_err(|error| error.said)
+            stopped.map(drop).map_err(SshError::from)
         };
-        let stopped = match tokio::time::timeout(HOST_LIMIT, stopped).await {
-            Ok(stopped) => stopped.err(),
-            Err(_) => Some(format!("no answer within {} s", HOST_LIMIT.as_secs())),
-        };
-        HostResult { name: host.name.clone(), error: stopped }
+        let stopped = tokio::time::timeout(HOST_LIMIT, stopped).await.unwrap_or(Err(SshError::Silent));
+        HostResult { name: host.name.clone(), error: stopped.err().map(|error| error.to_string()) }
     };
     let mut works = iter(hosts.iter().copied().map(one)).buffer_unordered(AT_ONCE);
     let mut results = Vec::new();
@@ -340,17 +371,23 @@ pub(super) async fn down(state: &State, hosts: &[&Started], tell: &impl Fn(&str)
 mod tests {
     use super::*;
 
+    impl ScriptError {
+        fn code(&self) -> Option<i32> {
+            if let Self::Failed { code, .. } = self { *code } else { None }
+        }
+    }
+
     #[test]
     fn what_a_chatty_shell_prints_first_is_no_output_of_a_script() {
         let chatty = of_output(Some(0), b"Welcome\r\n--- thru ---\nLinux x86_64\n", b"");
         assert_eq!(chatty.ok().unwrap(), "Linux x86_64\n");
         let failed = |code, stdout: &[u8], stderr: &[u8]| of_output(code, stdout, stderr).err().unwrap();
         let full = failed(Some(1), b"Hi\n--- thru ---\n", b"motd\n--- thru ---\n/tmp: cat: write error\r\n");
-        assert_eq!((full.code, full.said.as_str()), (Some(1), "/tmp: cat: write error"));
+        assert_eq!((full.code(), full.to_string().as_str()), (Some(1), "/tmp: cat: write error"));
         let silent = failed(Some(7), b"--- thru ---\n", b"banner\n--- thru ---\n");
-        assert_eq!(silent.said, "exit status 7");
+        assert_eq!(silent.to_string(), "exit status 7");
         let none = failed(Some(1), b"This account is currently not available.\n", b"");
-        assert_eq!(none.said, "the login shell there runs no command: This account is currently not available.");
+        assert_eq!(none.to_string(), "the login shell there runs no command: This account is currently not available.");
     }
 
     #[test]
@@ -370,10 +407,11 @@ mod tests {
         let there = copied("$HERE", b"#!/bin/sh\necho 1\n").ok().unwrap();
         assert_eq!(there.trim(), folder.path().join("thru-agent-1").display().to_string());
         let again = copied("$HERE", b"").err().unwrap();
-        assert!(again.code == Some(1) && again.said.contains("thru-agent-1"), "{}", again.said);
+        assert!(again.code() == Some(1) && again.to_string().contains("thru-agent-1"), "{again}");
         let wrong = copied("$HERE/full", b"#!/bin/sh\necho why; exit 9\n").err().unwrap();
-        assert_eq!(wrong.code, Some(CANNOT_RUN));
-        assert!(wrong.said.starts_with("the program does not run there (why): give a static build"), "{}", wrong.said);
+        assert_eq!(wrong.code(), Some(CANNOT_RUN));
+        let said = wrong.to_string();
+        assert!(said.starts_with("the program does not run there (why): give a static build"), "{said}");
         assert!(std::fs::read_dir(&place).unwrap().next().is_none(), "what fails is removed");
     }
 
