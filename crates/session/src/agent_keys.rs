@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use control::proto::fingerprint::Fingerprint;
 use control::{AgentKey, KeyError, KnownKeys, Recognized};
 use store::Store;
+use text::{Spelling, say};
 
 use crate::failure::Failure;
 use crate::files::{private_folder, read_secret};
@@ -42,10 +43,7 @@ fn place(variable: &str, name: &str) -> Option<PathBuf> {
 /// It cannot be read or made, holds no key, or others may read it.
 pub fn load_or_make(file: &Path) -> Result<AgentKey, Failure> {
     let failed = |what: &str, error: io::Error| {
-        Failure::host(format!(
-            "cannot {what} the agent's key {}: {error}; name another file with `key-file`",
-            file.display()
-        ))
+        Failure::host(say!("cannot {what} the agent's key {file}: {error}; name another file with `--key-file`"))
     };
     match read(file) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -77,14 +75,15 @@ fn make(file: &Path) -> io::Result<()> {
 /// `path` names a file that cannot be used.
 pub fn of_agent(path: Option<&Path>, log: impl Fn(&str)) -> Result<AgentKey, Failure> {
     let fresh = |why: &str| {
-        log(&format!(
-            "{why}: this agent has a new key, which is not kept, and clients refuse the next one; use `key-file`"
-        ));
+        let told = say!(
+            "{why}: this agent has a new key, which is not kept, and clients refuse the next one; use `--key-file`"
+        );
+        log(&told.shown(Spelling::default()));
         AgentKey::fresh().map_err(|error| Failure::host(format!("cannot make a key: {error}")))
     };
     match key_file(path) {
         Some(file) => match load_or_make(&file) {
-            Err(failure) if path.is_none() => fresh(&failure.to_string()),
+            Err(failure) if path.is_none() => fresh(&failure.shown()),
             result => result,
         },
         None => fresh("neither XDG_DATA_HOME nor HOME names a folder for its key"),

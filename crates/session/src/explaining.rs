@@ -6,6 +6,7 @@ use analysis::limiter::{between_runs, changes, first_cause, regions};
 use model::{
     Cell, CellWhy, Factor, Outcome, Pattern, Run, RunKind, RunWhy, SharedLimit, Spec, Summary, WhyDocument, median,
 };
+use text::say;
 
 use crate::failure::Failure;
 
@@ -20,7 +21,7 @@ pub fn explain(runs: &[Run], cell: Option<u32>, line: fn(&Outcome) -> String) ->
     let outcomes = || runs.iter().flat_map(|run| &run.outcomes);
     if let Some(cell) = cell.filter(|cell| !outcomes().any(|outcome| outcome.cell == *cell)) {
         let cells: Vec<String> = outcomes().map(|one| one.cell.to_string()).collect();
-        return Err(Failure::usage(format!("`cell {cell}`: no such cell; the cells are {}", cells.join(", "))));
+        return Err(Failure::usage(say!("`--cell {cell}`: no such cell; the cells are {}", cells.join(", "))));
     }
     let of_kind = |curve| runs.iter().filter(move |run| (run.header.kind == RunKind::Curve) == curve);
     let curves: Vec<(String, &[Outcome])> = of_kind(true).map(|run| (label(run), run.outcomes.as_slice())).collect();

@@ -6,6 +6,7 @@ use analysis::outcome::Headline;
 use model::{Family, Nanos, Spec, Stopping};
 use options::{OptionError, TestOptions};
 use serde_json::{Map, Value};
+use text::say;
 
 use crate::failure::Failure;
 use crate::setup::clock_seed;
@@ -33,9 +34,9 @@ pub fn sides(mut specs: [Spec; 2], common: &Spec) -> Result<[Spec; 2], Failure> 
         spec.settings.far.splice(0..0, common.settings.far.iter().cloned());
     }
     if specs.iter().any(|spec| spec.delayed_reads) {
-        return Err(Failure::usage(
-            "`delayed-reads` cannot be compared: applications do not read this way; omit it, or use `thru stream --delayed-reads`",
-        ));
+        return Err(Failure::usage(say!(
+            "`--delayed-reads` cannot be compared: applications do not read this way; omit it, or use `thru stream --delayed-reads`"
+        )));
     }
     comparable(&specs[0], &specs[1])?;
     Ok(specs)
@@ -48,8 +49,8 @@ pub fn sides(mut specs: [Spec; 2], common: &Spec) -> Result<[Spec; 2], Failure> 
 pub fn rule(tolerance: f64, pairs: Option<u32>, budget: Option<Nanos>, seed: Option<u64>) -> Result<Stopping, Failure> {
     check_tolerance(tolerance)?;
     if let Some(pairs) = pairs.filter(|pairs| pairs % 2 == 1) {
-        return Err(Failure::usage(format!(
-            "`pairs {pairs}`: pairs come two to a round (ABBA) and an interval needs six rounds; use an even number of at least {LEAST_PAIRS}"
+        return Err(Failure::usage(say!(
+            "`--pairs {pairs}`: pairs come two to a round (ABBA) and an interval needs six rounds; use an even number of at least {LEAST_PAIRS}"
         )));
     }
     let (min_trials, max_trials) = pairs.map_or(PAIRS, |pairs| (pairs, pairs));
@@ -72,7 +73,7 @@ pub fn check_tolerance(tolerance: f64) -> Result<(), Failure> {
     if (0.0..1.0).contains(&tolerance) {
         return Ok(());
     }
-    Err(Failure::usage("`tolerance` is a percentage of A's value: use 0% to 99%"))
+    Err(Failure::usage(say!("`--tolerance` is a percentage of A's value: use 0% to 99%")))
 }
 
 /// The spec of a side in a file: TOML as in a plan, or JSON.

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::Instant;
-use text::Said;
+use text::{Said, say};
 use thiserror::Error;
 
 use control::agent::{Lines, Machine};
@@ -131,7 +131,9 @@ impl ServedOptions<'_> {
     /// The users who may log in.
     fn read_users(&self) -> Result<Option<Arc<Users>>, Failure> {
         if self.users.is_some() && !self.programs.iter().any(ServedProgram::logs_in) {
-            return Err(Failure::usage("`rsa-private-key-path` needs `speak iperf3`: only clients of iperf3 log in"));
+            return Err(Failure::usage(say!(
+                "`--rsa-private-key-path` needs `--speak iperf3`: only clients of iperf3 log in"
+            )));
         }
         Ok(self.users.as_ref().map(UserFiles::read).transpose()?.map(Arc::new))
     }
@@ -198,12 +200,12 @@ fn bounded(log: fn(&str)) -> Box<dyn Fn(&str) + Send + Sync> {
 /// Serves the client whose connection is standard input.
 pub fn serve_input(options: &ServedOptions<'_>) -> Result<u8, Failure> {
     let [peer] = options.programs else {
-        return Err(Failure::usage("`inetd` serves one program: give `speak` once"));
+        return Err(Failure::usage(say!("`--inetd` serves one program: give `--speak` once")));
     };
     let not_a_connection = |_| {
-        Failure::usage(
-            "`inetd`: standard input is not a TCP connection; start it from inetd (stream tcp nowait) or systemd (Accept=yes)",
-        )
+        Failure::usage(say!(
+            "`--inetd`: standard input is not a TCP connection; start it from inetd (stream tcp nowait) or systemd (Accept=yes)"
+        ))
     };
     let input = std::io::stdin().as_fd().try_clone_to_owned().map_err(not_a_connection)?;
     let socket = TcpStream::from(input);
@@ -211,8 +213,8 @@ pub fn serve_input(options: &ServedOptions<'_>) -> Result<u8, Failure> {
     let local = socket.local_addr().map_err(not_a_connection)?;
     if !local.ip().to_canonical().is_loopback() && !options.open {
         let name = peer.name();
-        return Err(Failure::usage(format!(
-            "`inetd` with `speak {name}` for {client}: clients of other programs have no token; add `speak-open` to accept any client"
+        return Err(Failure::usage(say!(
+            "`--inetd` with `--speak {name}` for {client}: clients of other programs have no token; add `--speak-open` to accept any client"
         )));
     }
     let users = options.read_users()?;
@@ -257,7 +259,7 @@ impl ProgramServers {
                     Ok(Ok(())) => {}
                     Ok(Err(error)) => {
                         started.stop();
-                        return Err(Failure::host(format!("{error}; use another port: `speak {name}=PORT`")));
+                        return Err(Failure::host(say!("{error}; use another port: `--speak {name}=PORT`")));
                     }
                     Err(_) => return Err(Failure::other(format!("the server for {name} ended"))),
                 }

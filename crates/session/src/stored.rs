@@ -5,6 +5,7 @@ use std::path::Path;
 
 use analysis::stats::Parts;
 use model::{Run, RunKind, Trial};
+use text::say;
 
 use crate::failure::Failure;
 use crate::run::{ParsedPlan, Resumed};
@@ -89,8 +90,8 @@ pub fn resume(reference: &str, store: Option<&Path>, parsed: &mut ParsedPlan) ->
         return Err(Failure::usage(format!("run {id} is a `thru {}`, not a run of a plan", run.header.kind)));
     };
     if plan.digest != parsed.plan.digest {
-        return Err(Failure::usage(format!(
-            "run {id} was made with another plan or other variables: use the same file and the same `var`, or start a new run"
+        return Err(Failure::usage(say!(
+            "run {id} was made with another plan or other variables: use the same file and the same `--var`, or start a new run"
         )));
     }
     if run.ending.as_ref().is_some_and(|ending| ending.how == "finished") {

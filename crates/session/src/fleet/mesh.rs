@@ -6,6 +6,7 @@ use std::path::Path;
 use analysis::plan::{LEAST_PARTNERS, MAX_CELLS, doubling, least_sample, sample};
 use model::{ByteSize, Nanos, Plan, Ratio, TrafficKind};
 use serde::{Serialize, Serializer};
+use text::say;
 
 use super::file::written;
 use super::hosts::{Fleet, FleetHost};
@@ -210,9 +211,9 @@ impl Mesh {
         }
         if let Pairing::Between { .. } = self.pairing {
             if !whole {
-                return Err(Failure::usage(
-                    "`sample` is for a mesh of all hosts: omit it with `clients` and `servers`",
-                ));
+                return Err(Failure::usage(say!(
+                    "`--sample` is for a mesh of all hosts: omit it with `--clients` and `--servers`"
+                )));
             }
             // The direction of a pair of client and server is from the client.
             return Ok(None);
@@ -260,10 +261,10 @@ impl Mesh {
             .map(|share| (share * 1e4).floor() / 1e4)
             .find(|share| sample(&clusters, *share, self.seed).len() <= most);
         let remedy = match fits.filter(|_| !matches!(self.pairing, Pairing::Between { .. })) {
-            Some(share) => format!("measure a part of the pairs with `sample {}`, or fewer hosts", Ratio(share)),
-            None => "measure fewer hosts or patterns at once".to_owned(),
+            Some(share) => say!("measure a part of the pairs with `--sample {}`, or fewer hosts", Ratio(share)),
+            None => say!("measure fewer hosts or patterns at once"),
         };
-        Err(Failure::usage(format!(
+        Err(Failure::usage(say!(
             "the mesh has {cells} pairs and patterns, and at most {MAX_CELLS} are possible: {remedy}"
         )))
     }
@@ -517,7 +518,7 @@ mod tests {
         std::fs::write(file.path(), super::super::file::to_toml(&fleet(6)).unwrap()).unwrap();
         let streams = Mesh { light: Some(3), patterns: vec!["stream".into()], ..mesh() };
         let refused = streams.plan(file.path().to_str().unwrap(), &fleet(6)).unwrap_err().to_string();
-        assert!(refused.contains("each needs a bounded rate: give `rate`"), "{refused}");
+        assert!(refused.contains("each needs a bounded rate: give `--rate`"), "{refused}");
     }
 
     #[test]
@@ -528,7 +529,7 @@ mod tests {
         let many = mesh().text("f", &fleet(400)).unwrap_err().to_string();
         let (what, remedy) = many.split_once(": ").unwrap();
         assert_eq!(what, "the mesh has 319200 pairs and patterns, and at most 100000 are possible");
-        let share = remedy.split_once("`sample ").and_then(|(_, rest)| rest.split_once('`')).unwrap().0;
+        let share = remedy.split_once("`--sample ").and_then(|(_, rest)| rest.split_once('`')).unwrap().0;
         let share: Ratio = share.parse().unwrap();
         assert!((0.1..0.33).contains(&share.0), "{share}");
         assert!(Mesh { share: share.0, ..mesh() }.text("f", &fleet(400)).is_ok());

@@ -17,6 +17,7 @@ use model::{
     RunKind, SinkError, Trial, Verdict,
 };
 use store::Loaded;
+use text::say;
 
 use super::alert::rules;
 use super::hosts::Fleet;
@@ -128,7 +129,7 @@ pub fn watch(
     tell: &mut dyn FnMut(Told<'_>),
 ) -> Result<u8, Failure> {
     if watch.metrics.is_some() && !HAS_METRICS {
-        return Err(Failure::usage("`metrics`: this thru was built without the feature `metrics`"));
+        return Err(Failure::usage(say!("`--metrics`: this thru was built without the feature `metrics`")));
     }
     let fleet = super::open_over(watch.named, watch.bus)?;
     let name = watch.name.clone().unwrap_or_else(|| series_name(watch.named));

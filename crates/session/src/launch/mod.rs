@@ -15,6 +15,7 @@ use control::agent::Workers;
 use control::proto::auth::Token;
 use control::proto::fingerprint::Fingerprint;
 use engine::transport::Launcher;
+use text::{Text, say};
 
 use crate::failure::Failure;
 
@@ -69,13 +70,13 @@ pub fn is_repeated(failure: &Failure) -> bool {
 }
 
 /// The error for a HOST in a measurement that a launcher starts.
-pub fn no_host(launcher: Launcher, host: &str) -> String {
+pub fn no_host(launcher: Launcher, host: &str) -> Text {
     match launcher {
         Launcher::Mpirun => {
-            format!("mpi measures between the two processes of `mpirun -n 2`, not with {host}: omit HOST and `from`")
+            say!("mpi measures between the two processes of `mpirun -n 2`, not with {host}: omit HOST and `--from`")
         }
         Launcher::PvmSpawn => {
-            format!("pvm starts its far end in the virtual machine, not on {host}: omit HOST and `from`")
+            say!("pvm starts its far end in the virtual machine, not on {host}: omit HOST and `--from`")
         }
     }
 }

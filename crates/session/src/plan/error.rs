@@ -28,7 +28,7 @@ pub(super) enum PlanError {
     NotOfGroup { key: String, remedy: &'static str },
     #[error("{}", unknown(key, known, "a group"))]
     UnknownKey { key: String, known: Vec<&'static str> },
-    #[error("'{text}' is not a name of 1 to {MAX_NAME} characters")]
+    #[error("name: '{text}' is not a name of 1 to {MAX_NAME} characters")]
     GroupName { text: String },
     #[error("direction: '{text}' is not one of send, reverse, both")]
     Direction { text: String },

@@ -16,26 +16,26 @@ const HOSTS: [&str; 2] = [Factor::FROM_FIELD, Factor::TO_FIELD];
 const SPEAK: &str = "speak";
 const AGENT: &str = "thru";
 
-/// Names that are not fields of a cell, each with the remedy: what a plan has elsewhere, and flags that no cell has.
-const ELSEWHERE: [(&str, &str); 14] = [
-    ("target", "write it as `until` in [repeat]"),
-    ("trials", "write `min` and `max` in [repeat]"),
-    ("budget", "write it in [repeat]"),
-    ("seed", "write it at the top"),
-    ("name", "write it at the top"),
-    ("token-file", "give it to thru run"),
-    ("no-path", "the path of a plan is not probed: omit it"),
-    ("set", "write it in [settings], or as a factor with `setting`"),
-    (
-        "adaptive",
-        "the cells of a plan are fixed before its first trial: give the sizes as `block`, or `first` and `to`",
-    ),
-    ("limit", "the cells of a plan are fixed before its first trial: exclude large sizes with `to`"),
-    ("order", "write it at the top"),
-    ("no-ceiling", "a plan has no memory-copy curve unless `transport` is memcpy"),
-    ("np", "give it to thru curve"),
-    ("wad", "it is now called cc-rules"),
-];
+/// What to do with a name that is not a field of a cell: a plan has it elsewhere, or it is a flag that no cell has. `None` for others.
+fn elsewhere(name: &str) -> Option<Text> {
+    Some(match name {
+        "target" => say!("write it as `until` in [repeat]"),
+        "trials" => say!("write `min` and `max` in [repeat]"),
+        "budget" => say!("write it in [repeat]"),
+        "seed" | "name" | "order" => say!("write it at the top"),
+        "token-file" => say!("give it to thru run"),
+        "no-path" => say!("the path of a plan is not probed: omit it"),
+        "set" => say!("write it in [settings], or as a factor with `setting`"),
+        "adaptive" => say!(
+            "the cells of a plan are fixed before its first trial: give the sizes as `--block`, or `--first` and `--to`"
+        ),
+        "limit" => say!("the cells of a plan are fixed before its first trial: exclude large sizes with `--to`"),
+        "no-ceiling" => say!("a plan has no memory-copy curve unless `--transport` is memcpy"),
+        "np" => say!("give it to thru curve"),
+        "wad" => say!("it is now called cc-rules"),
+        _ => return None,
+    })
+}
 
 /// The fields that the cells of some patterns may have.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl CellFields {
                 Some(_) => wrong(say!("'{name}' is a host of the cell: omit the prefix")),
             };
         }
-        if let Some((_, remedy)) = ELSEWHERE.iter().find(|(other, _)| *other == name) {
+        if let Some(remedy) = elsewhere(name) {
             return wrong(say!("'{name}' is not a field of a cell: {remedy}"));
         }
         let rows = self.patterns.iter().flat_map(|pattern| rows_of(*pattern));
@@ -116,7 +116,7 @@ impl CellFields {
 }
 
 fn is_elsewhere(row: &OptionRow) -> bool {
-    ELSEWHERE.iter().any(|(other, _)| *other == row.key)
+    elsewhere(row.key).is_some()
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ impl GroupTables {
             let mut given = Given::default();
             let keys = table.flat()?;
             let Some((_, at)) = keys.first().cloned() else {
-                return Err(table.wrong("a group needs a key, such as `flows` or `cc`"));
+                return Err(table.wrong(say!("a group needs a key, such as `--flows` or `--cc`")));
             };
             for (key, at) in &keys {
                 let is_setting = key.contains('.') && !["near.", "far."].iter().any(|end| key.starts_with(end));

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use lab::Topology;
+use text::say;
 
 use super::read::read;
 use crate::failure::Failure;
@@ -20,8 +21,8 @@ pub fn open(path: &Path, vars: &[(String, String)], in_lab: bool) -> Result<Pars
         .map_err(|error| Failure::usage(format!("cannot read the plan {name}: {error}")))?;
     let parsed = read(&name, text, &variables(vars)?, in_lab)?;
     if in_lab && parsed.plan.lab.is_none() {
-        return Err(Failure::usage(format!(
-            "{name} has no [lab]: add one with topology = \"NAME\", or omit `lab` to measure between real hosts"
+        return Err(Failure::usage(say!(
+            "{name} has no [lab]: add one with topology = \"NAME\", or omit `--lab` to measure between real hosts"
         )));
     }
     Ok(parsed)

@@ -249,7 +249,7 @@ fn with_specs(
         if !cell.settings.links.is_empty() && !in_lab {
             let key = &cell.settings.links[0].key;
             return Err(wrong(&say!(
-                "{key} is a property of a lab's links: use `--lab`, or write the factor as [[lab.factor]] to omit it elsewhere"
+                "{key} is a property of a lab's links: use --lab, or write the factor as [[lab.factor]] to omit it elsewhere"
             )));
         }
         let spec = specs.first();

@@ -33,7 +33,9 @@ pub(super) fn read(top: &Table<'_>, plan: &mut Plan) -> Result<(), Failure> {
         return Err(table.wrong("[traffic] needs design = \"factorial\""));
     }
     if plan.groups().is_some() {
-        return Err(table.wrong("[traffic] and [[group]] exclude each other: give the flows of a pair as `flows`"));
+        return Err(
+            table.wrong(say!("[traffic] and [[group]] exclude each other: give the flows of a pair as `--flows`"))
+        );
     }
     if plan.light.is_some() || !plan.pairs.is_empty() || !plan.one_per.is_empty() || !plan.one_per_uplink.is_empty() {
         return Err(

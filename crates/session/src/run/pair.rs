@@ -4,6 +4,7 @@ use control::ControlError;
 use control::agent::Agent;
 use control::coordinator::{self, Cancel, End, Pair, RunRequest, Schedule, Target};
 use model::{Cell, Family, Goal, RunHeader, Spec, Stopping};
+use text::say;
 use vec1::Vec1;
 
 use super::header::header;
@@ -93,7 +94,9 @@ async fn reach(request: &Request, spec: &Spec, here: &mut Here<'_>) -> Result<Pa
         None => End::connect(Target::Local(local_near)).await?,
     };
     if far.as_ref().is_some_and(|far| !far.instance.is_empty() && far.instance == near.instance) {
-        return Err(Failure::usage("HOST and `from` are the same agent, which cannot wait for itself: omit `from`"));
+        return Err(Failure::usage(say!(
+            "HOST and `--from` are the same agent, which cannot wait for itself: omit `--from`"
+        )));
     }
     let mut pair = Pair::new(near, far);
     pair.far.iter().chain([&pair.near]).filter_map(|end| end.note.as_deref()).for_each(|note| here.sinks.note(note));

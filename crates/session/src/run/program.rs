@@ -11,6 +11,7 @@ use model::{
     Cell, EndPass, Event, EventSink, HostSettings, Inventory, Live, Program, RunHeader, Spec, Stop, Stopping, Tool,
 };
 use peers::{Curve, Login, ProgramError, ProgramProtocol, Server, Sides, TrialObserver};
+use text::say;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 
@@ -55,8 +56,8 @@ pub(super) fn check(
         program.check_login()?;
     }
     if hosts.from.is_some() {
-        return Err(Failure::usage(format!(
-            "`from` with `speak {name}`: thru connects to {name} from this host; omit `from`"
+        return Err(Failure::usage(say!(
+            "`--from` with `--speak {name}`: thru connects to {name} from this host; omit `--from`"
         )));
     }
     Ok(())
@@ -72,8 +73,8 @@ pub(super) async fn measure(
 ) -> Result<Option<ControlError>, Failure> {
     let Some(host) = request.hosts.host.clone() else {
         let name = program.name();
-        return Err(Failure::usage(format!(
-            "`speak {name}` needs a far host: `thru {} HOST --speak {name}`",
+        return Err(Failure::usage(say!(
+            "`--speak {name}` needs a far host: `thru {} HOST --speak {name}`",
             request.kind
         )));
     };
@@ -262,7 +263,7 @@ impl FarProgram for Far {
             Err(error @ ProgramError::Unreachable { .. }) if self.tested && self.peer.program.may_serve_once() => {
                 let name = self.peer.program.name();
                 return Err(ControlError::Program(format!(
-                    "{error}; if {name} there ends after one test (-1), use `trials 1`"
+                    "{error}; if {name} there ends after one test (-1), use `--trials 1`"
                 )));
             }
             sides => into_control_error(sides)?,

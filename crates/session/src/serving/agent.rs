@@ -12,8 +12,9 @@ use control::agent::{
 use control::helper::{Packets, Powers, recover};
 use control::proto::DEFAULT_PORT;
 use engine::transport::{at_port, lacks_scope, scoped};
-use host::tune::{Allowance, Journal};
+use host::tune::{Allowance, AllowanceError, Journal};
 use rustix::system::uname;
+use text::say;
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::results::Folder;
@@ -92,7 +93,7 @@ pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
     let allowance = allowance(options.tuning)?;
     options.check_token()?;
     if options.metrics.is_some() && !HAS_METRICS {
-        return Err(Failure::usage("`metrics`: this thru was built without the feature `metrics`"));
+        return Err(Failure::usage(say!("`--metrics`: this thru was built without the feature `metrics`")));
     }
     let token = setup::token(options.token_file)?;
     let bus = options.bus.map(bus_options).transpose()?;
@@ -164,7 +165,7 @@ fn bus_options(url: &str) -> Result<BusOptions, Failure> {
         Some(_) => Ok(place),
         None => bus::place(&place.of(&host)).map_err(|_| {
             let bus = &place.bus;
-            Failure::usage(format!("`bus`: the name of this host, '{host}', is no name on a bus: write {bus}/NAME"))
+            Failure::usage(say!("`--bus`: the name of this host, '{host}', is no name on a bus: write {bus}/NAME"))
         }),
     };
     Ok(BusOptions { place: named?, access: setup::bus_access()? })
@@ -174,14 +175,14 @@ impl ServeOptions<'_> {
     /// Refuses what needs a token if there is none: any program on this host can reach the port.
     fn check_token(&self) -> Result<(), Failure> {
         let needing = [
-            (!self.tuning.is_empty(), "`allow-tuning`", "change settings of this host"),
-            (self.captures != Captures::Refused, "`allow-capture`", "record packets of this host"),
-            (self.allow_stacks, "`allow-stacks`", "load code into this host's kernel"),
-            (self.bus.is_some() && !self.open, "`bus`", "measure from wherever the bus is reached"),
+            (!self.tuning.is_empty(), say!("`--allow-tuning`"), "change settings of this host"),
+            (self.captures != Captures::Refused, say!("`--allow-capture`"), "record packets of this host"),
+            (self.allow_stacks, say!("`--allow-stacks`"), "load code into this host's kernel"),
+            (self.bus.is_some() && !self.open, say!("`--bus`"), "measure from wherever the bus is reached"),
         ];
         match (needing.into_iter().find(|(given, ..)| *given), self.token_file) {
-            (Some((_, option, what)), None) => Err(Failure::usage(format!(
-                "{option} lets clients {what} and needs a token, also on loopback: make one with `thru token new -o FILE` and give both sides `token-file FILE`"
+            (Some((_, option, what)), None) => Err(Failure::usage(say!(
+                "{option} lets clients {what} and needs a token, also on loopback: make one with `thru token new -o FILE` and give both sides `--token-file FILE`"
             ))),
             _ => Ok(()),
         }
@@ -192,13 +193,13 @@ impl ServeOptions<'_> {
     fn check_open(&self, own: &[SocketAddr], of_peers: &[SocketAddr]) -> Result<(), Failure> {
         let reached = own.iter().find(|address| !address.ip().is_loopback());
         if let (Some(address), None, false) = (reached, self.token_file, self.open) {
-            return Err(Failure::usage(format!(
-                "{address} can be reached from other hosts: add `token-file FILE` here and for clients, or `open` to accept any client"
+            return Err(Failure::usage(say!(
+                "{address} can be reached from other hosts: add `--token-file FILE` here and for clients, or `--open` to accept any client"
             )));
         }
         match (self.peers.programs.first(), of_peers.iter().map(SocketAddr::ip).find(|ip| !ip.is_loopback())) {
-            (Some(peer), Some(address)) if !self.peers.open => Err(Failure::usage(format!(
-                "`speak {}` on {address}: clients of other programs have no token; add `speak-open` to accept any client of theirs, or `speak-listen 127.0.0.1`",
+            (Some(peer), Some(address)) if !self.peers.open => Err(Failure::usage(say!(
+                "`--speak {}` on {address}: clients of other programs have no token; add `--speak-open` to accept any client of theirs, or `--speak-listen 127.0.0.1`",
                 peer.name()
             ))),
             _ => Ok(()),
@@ -255,7 +256,9 @@ fn is_low(port: u16) -> bool {
 
 /// The settings that clients may change: network settings, and those of the patterns.
 pub(super) fn allowance(patterns: &[String]) -> Result<Allowance, Failure> {
-    let pattern = |text: &String| text.parse().map_err(|why| Failure::usage(format!("`allow-tuning='{text}'`: {why}")));
+    let pattern = |text: &String| {
+        text.parse().map_err(|why: AllowanceError| Failure::usage(say!("`--allow-tuning='{text}'`: {why}")))
+    };
     patterns.iter().filter(|text| !text.is_empty()).map(pattern).collect::<Result<_, _>>().map(Allowance::Network)
 }
 
@@ -276,8 +279,8 @@ fn addresses(texts: &[String]) -> Result<Vec<SocketAddr>, Failure> {
                 })
                 .map(with_scope)
                 .map_err(|_| {
-                    Failure::usage(format!(
-                        "`listen {text}`: write an IP address of this host, such as 10.0.0.2:7000, or :: for all"
+                    Failure::usage(say!(
+                        "`--listen {text}`: write an IP address of this host, such as 10.0.0.2:7000, or :: for all"
                     ))
                 })
         })
@@ -352,6 +355,6 @@ mod tests {
         assert_eq!(read("[fe80::1%lo]:7000"), Ok(vec!["[fe80::1%1]:7000".parse().unwrap()]));
         assert_eq!(read("[fe80::1%lo]:0"), Ok(vec!["[fe80::1%1]:0".parse().unwrap()]));
         assert_eq!(read("[fe80::1%lo]"), Ok(vec![scoped([0xfe80, 0, 0, 0, 0, 0, 0, 1].into(), DEFAULT_PORT, 1)]));
-        assert!(read("b").unwrap_err().starts_with("`listen b`: write an IP address"));
+        assert!(read("b").unwrap_err().starts_with("`--listen b`: write an IP address"));
     }
 }

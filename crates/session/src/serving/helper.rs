@@ -12,6 +12,7 @@ use std::time::Duration;
 use control::helper::{HelperOptions, Lifeline, Listening, Packets, Powers, serve};
 use host::confine::{self, User};
 use rustix::thread::CapabilitySet;
+use text::say;
 
 use super::agent::allowance;
 use super::listening::{private_listener, refuse_shared};
@@ -89,7 +90,7 @@ fn user(name: &str, powers: &Powers) -> Result<User, Failure> {
     let failed = |error: io::Error| Failure::host(format!("cannot read the users: {error}"));
     let user = User::find(name)
         .map_err(failed)?
-        .ok_or_else(|| Failure::usage(format!("`user {name}`: this host has no such user; make it")))?;
+        .ok_or_else(|| Failure::usage(say!("`--user {name}`: this host has no such user; make it")))?;
     refuse_shared(&user, powers)?;
     Ok(user)
 }
@@ -162,7 +163,7 @@ fn inherited_listener() -> Option<UnixListener> {
 /// The connection to the agent that has started this process.
 fn inherited() -> Result<UnixStream, Failure> {
     let not_started =
-        |_| Failure::usage("`thru serve` starts its helper itself; for another agent use `listen SOCKET`");
+        |_| Failure::usage(say!("`thru serve` starts its helper itself; for another agent use `--listen SOCKET`"));
     let agent = UnixStream::from(io::stdin().as_fd().try_clone_to_owned().map_err(not_started)?);
     agent.local_addr().map_err(not_started)?;
     Ok(agent)

@@ -7,14 +7,15 @@ use std::path::Path;
 use control::helper::Powers;
 use host::confine::User;
 use rustix::fs::Mode;
+use text::say;
 
 use crate::failure::Failure;
 
 /// Refuses to let a user change the host that other services share: each of them could do it.
 pub(super) fn refuse_shared(user: &User, powers: &Powers) -> Result<(), Failure> {
     if user.is_shared() && powers.change_host() {
-        return Err(Failure::usage(format!(
-            "other services may run as user {0}, and could change settings, load TCP stacks or capture packets as the agent does: make a user for it (`useradd -r thru`), or name another one with `user`",
+        return Err(Failure::usage(say!(
+            "other services may run as user {}, and could change settings, load TCP stacks or capture packets as the agent does: make a user for it (`useradd -r thru`), or name another one with `--user`",
             user.name
         )));
     }
@@ -61,7 +62,7 @@ mod tests {
         ] {
             refuse_shared(&own, &powers).unwrap();
             let refused = refuse_shared(&nobody, &powers).unwrap_err().to_string();
-            assert!(refused.contains("useradd") && refused.contains("`user`"), "{refused}");
+            assert!(refused.contains("useradd") && refused.contains("`--user`"), "{refused}");
         }
     }
 }

@@ -17,6 +17,7 @@ use control::helper::{Helper, Lifeline, Packets, Powers};
 use host::confine::{self, Files, Restricted, User};
 use rustix::fs::{Access, access};
 use rustix::thread::{CapabilitySet, capabilities};
+use text::say;
 
 use super::listening::{private_listener, refuse_shared};
 use crate::failure::Failure;
@@ -222,14 +223,13 @@ pub(super) fn lower_for_client(log: impl Fn(&str)) -> Result<(), Failure> {
 fn user(named: Option<&str>) -> Result<User, Failure> {
     let find = |name: &str| User::find(name).map_err(|error| Failure::host(format!("cannot read the users: {error}")));
     match named {
-        Some(name) => find(name)?.ok_or_else(|| {
-            Failure::usage(format!("`user {name}`: this host has no such user; make it, or use nobody"))
-        }),
+        Some(name) => find(name)?
+            .ok_or_else(|| Failure::usage(say!("`--user {name}`: this host has no such user; make it, or use nobody"))),
         None => {
             let found: Vec<User> = USERS.iter().filter_map(|name| find(name).transpose()).collect::<Result<_, _>>()?;
             found.into_iter().next().ok_or_else(|| {
-                Failure::host(format!(
-                    "an agent of root becomes another user, and this host has neither {}: make one, or name another with `user`",
+                Failure::host(say!(
+                    "an agent of root becomes another user, and this host has neither {}: make one, or name another with `--user`",
                     USERS.join(" nor ")
                 ))
             })
@@ -323,8 +323,8 @@ fn check_captures(captures: &Captures, user: Option<&User>) -> Result<(), Failur
 
 fn unwritable(folder: &Path, error: &io::Error, user: Option<&User>) -> Failure {
     let remedy = match user {
-        Some(user) => format!("use a writable folder, for user {}, or another `user`", user.name),
-        None => "use a writable folder".to_owned(),
+        Some(user) => say!("use a writable folder, for user {}, or another `--user`", user.name),
+        None => say!("use a writable folder"),
     };
-    Failure::usage(format!("`allow-capture={}`: {error}; {remedy}", folder.display()))
+    Failure::usage(say!("`--allow-capture={}`: {error}; {remedy}", folder.display()))
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use text::say;
 
 use crate::failure::Failure;
 use crate::setup;
@@ -37,7 +38,7 @@ pub(super) fn shared(named: &[PathBuf]) -> Result<PathBuf, Failure> {
     match named {
         [] => setup::own_program(),
         [file] => Ok(file.clone()),
-        _ => Err(Failure::usage("the hosts of this launcher share one file: give `program` once")),
+        _ => Err(Failure::usage(say!("the hosts of this launcher share one file: give `--program` once"))),
     }
 }
 
