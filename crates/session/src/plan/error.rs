@@ -7,8 +7,6 @@ use peers::ProgramError;
 use text::Said;
 use thiserror::Error;
 
-use super::groups::MAX_NAME;
-
 /// A mistake in a group, a factor or a cell, with the remedy.
 #[derive(Debug, Error, Said)]
 pub(super) enum PlanError {
@@ -28,8 +26,8 @@ pub(super) enum PlanError {
     NotOfGroup { key: String, remedy: &'static str },
     #[error("{}", unknown(key, known, "a group"))]
     UnknownKey { key: String, known: Vec<&'static str> },
-    #[error("name: '{text}' is not a name of 1 to {MAX_NAME} characters")]
-    GroupName { text: String },
+    #[error("name: '{text}' is not a name of 1 to {most} characters")]
+    GroupName { text: String, most: usize },
     #[error("direction: '{text}' is not one of send, reverse, both")]
     Direction { text: String },
     #[error("two groups have the name '{name}': give one another `name`")]

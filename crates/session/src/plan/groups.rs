@@ -15,7 +15,7 @@ use crate::{Failure, safe_rate, specs};
 /// Most groups: each is a measuring process at both ends, and an agent has at most so many.
 pub const MAX_GROUPS: usize = 64;
 /// Most characters of a name.
-pub(super) const MAX_NAME: usize = 32;
+const MAX_NAME: usize = 32;
 /// The keys of a group that are no options of a measurement.
 const OWN: [&str; 4] = ["name", "direction", "start", "stop"];
 /// TestOptions that all groups share, or that simultaneous tests cannot have, each with the reason or the remedy.
@@ -210,7 +210,7 @@ fn unknown_key(key: &str) -> PlanError {
 
 fn name(text: &str) -> Result<String, PlanError> {
     let fits = !text.is_empty() && text.chars().count() <= MAX_NAME && !text.chars().any(char::is_control);
-    if fits { Ok(text.to_owned()) } else { Err(PlanError::GroupName { text: text.to_owned() }) }
+    if fits { Ok(text.to_owned()) } else { Err(PlanError::GroupName { text: text.to_owned(), most: MAX_NAME }) }
 }
 
 /// The spec of a group.

@@ -263,7 +263,7 @@ impl FarProgram for Far {
             Err(error @ ProgramError::Unreachable { .. }) if self.tested && self.peer.program.may_serve_once() => {
                 let name = self.peer.program.name();
                 return Err(ControlError::Program(format!(
-                    "{error}; if {name} there ends after one test (-1), use `--trials 1`"
+                    "{error}; if {name} there ends after one test (-1), use --trials 1"
                 )));
             }
             sides => into_control_error(sides)?,

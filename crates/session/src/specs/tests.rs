@@ -76,9 +76,9 @@ fn what_cannot_be_combined_is_refused_by_its_key() {
     assert!(rows.len() > 25, "{}", rows.len());
     for row in rows {
         let [line, key, what] = ["line", "key", "what"].map(|name| row[name].as_str().unwrap());
-        for found in [by_keys(line), by_json(line)] {
-            let wrong = found.unwrap_err();
-            assert_eq!((wrong.key(), wrong.what().plain().as_str()), (key, what), "{line}");
+        for refused in [by_keys(line), by_json(line)] {
+            let error = refused.unwrap_err();
+            assert_eq!((error.key(), error.what().plain().as_str()), (key, what), "{line}");
         }
     }
 }
