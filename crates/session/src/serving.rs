@@ -25,7 +25,7 @@ use control::agent::{Lines, Machine};
 use engine::transport::at_port;
 use model::Program;
 use peers::{Padding, ProgramError, ProgramProtocol, Service, Users};
-use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::mpsc::Sender;
 
 pub use self::agent::{ServeOptions, captures, serve};
 pub use self::helper::{HelperServer, help};
@@ -142,13 +142,13 @@ impl ServedOptions<'_> {
 /// A place on the machine, and who is told when it is free again.
 struct Told {
     _place: Box<dyn Any + Send>,
-    measured: UnboundedSender<()>,
+    measured: Sender<()>,
 }
 
 impl Drop for Told {
     fn drop(&mut self) {
-        // Nobody listens if the agent ends.
-        let _ = self.measured.send(());
+        // Nobody listens if the agent ends; if one end waits to be seen, another tells nothing new.
+        let _ = self.measured.try_send(());
     }
 }
 
@@ -159,7 +159,7 @@ fn service(
     peer: &ServedProgram,
     users: Option<Arc<Users>>,
     machine: Machine,
-    measured: Option<UnboundedSender<()>>,
+    measured: Option<Sender<()>>,
     addresses: Vec<SocketAddr>,
     listening: impl Fn(SocketAddr) + Send + Sync + 'static,
 ) -> Service {
@@ -234,7 +234,7 @@ impl ProgramServers {
         users: Option<&Arc<Users>>,
         addresses: &[SocketAddr],
         machine: &Machine,
-        measured: Option<&UnboundedSender<()>>,
+        measured: Option<&Sender<()>>,
     ) -> Result<Self, Failure> {
         let mut started = Self(Vec::new());
         for peer in options.programs {

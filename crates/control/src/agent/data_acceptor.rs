@@ -27,8 +27,8 @@ pub(crate) struct WorkerLinks {
     probe: Option<u32>,
     /// Links whose connection has arrived.
     taken: HashSet<u32>,
-    /// Connections that the worker has not received yet: at most one a link.
-    queue: mpsc::UnboundedSender<(FlowHello, OwnedFd)>,
+    /// Connections that the worker has not received yet: there is room for one of each link.
+    queue: mpsc::Sender<(FlowHello, OwnedFd)>,
     forwarder: JoinHandle<()>,
 }
 
@@ -38,7 +38,7 @@ impl WorkerLinks {
         // Only the forwarder waits for room in the socket, never the agent.
         worker.set_nonblocking(true)?;
         let worker = tokio::net::UnixDatagram::from_std(worker)?;
-        let (queue, arrivals) = mpsc::unbounded_channel();
+        let (queue, arrivals) = mpsc::channel(links.len() + usize::from(probe.is_some()));
         let forwarder = tokio::spawn(forward(worker, arrivals));
         Ok(Self { trial, links, probe, taken: HashSet::new(), queue, forwarder })
     }
@@ -56,7 +56,7 @@ impl Drop for WorkerLinks {
 }
 
 /// Passes connections to a worker as fast as it receives them.
-async fn forward(worker: tokio::net::UnixDatagram, mut arrivals: mpsc::UnboundedReceiver<(FlowHello, OwnedFd)>) {
+async fn forward(worker: tokio::net::UnixDatagram, mut arrivals: mpsc::Receiver<(FlowHello, OwnedFd)>) {
     while let Some((hello, socket)) = arrivals.recv().await {
         let pass = || local::send_fd(&worker, socket.as_fd(), &hello.encode());
         if worker.async_io(Interest::WRITABLE, pass).await.is_err() {
@@ -91,7 +91,7 @@ impl DataAcceptor {
         let worker = workers.iter_mut().find(|worker| worker.accepts(hello)).ok_or(io::ErrorKind::NotFound)?;
         let socket = socket()?;
         worker.taken.insert(hello.link);
-        worker.queue.send((*hello, socket)).map_err(|_| io::ErrorKind::BrokenPipe.into())
+        worker.queue.try_send((*hello, socket)).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
     /// Registers the cookie of a reachability token: its holder gets the proof that this agent knows it, and nothing else.

@@ -72,7 +72,7 @@ impl Ends for Fleet {
         sink: &mut dyn EventSink,
         cancel: &mut Cancel,
     ) -> Result<Vec<TestEnded>, ControlError> {
-        let (relay, mut readings) = mpsc::unbounded_channel();
+        let (relay, mut readings) = mpsc::channel(READINGS_OF_TEST * tests.len().max(1));
         let mut running = FuturesUnordered::new();
         let hosts: Vec<[usize; 2]> = tests.iter().map(|test| test.between.hosts).collect();
         self.begin_step(first).await;
@@ -188,15 +188,18 @@ async fn run_test(
     (at, lent, result.map(|pass| (pass, Vec::new())))
 }
 
+/// Live readings of each test that may wait for the sink: several seconds of them.
+const READINGS_OF_TEST: usize = 16;
+
 /// Passes live readings of simultaneous tests to the one sink.
-struct Relay(Option<mpsc::UnboundedSender<Event>>);
+struct Relay(Option<mpsc::Sender<Event>>);
 
 impl EventSink for Relay {
     fn event(&mut self, event: &Event) -> Result<(), SinkError> {
         // The phases of a search belong to a trial and are not the plan's progress.
         if let Some(sink) = self.0.as_ref().filter(|_| !matches!(event, Event::Phase(_))) {
-            // After the step the receiver is gone.
-            let _ = sink.send(event.clone());
+            // A sink that is this far behind shows fewer readings; after the step the receiver is gone.
+            let _ = sink.try_send(event.clone());
         }
         Ok(())
     }

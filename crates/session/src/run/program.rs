@@ -12,7 +12,7 @@ use model::{
 };
 use peers::{Curve, Login, ProgramError, ProgramProtocol, Server, Sides, TrialObserver};
 use text::say;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinHandle;
 
 use super::Here;
@@ -183,12 +183,15 @@ impl Far {
 /// Work in a blocking thread.
 struct Underway<T> {
     task: JoinHandle<(Result<T, ProgramError>, EndPass)>,
-    reports: UnboundedReceiver<Progress>,
+    reports: Receiver<Progress>,
     /// Set to end it.
     stop: Arc<AtomicBool>,
 }
 
-/// What the thread tells of its work.
+/// Reports of a trial that may wait to be shown.
+const MOST_REPORTS: usize = 64;
+
+/// What the thread reports of its work.
 enum Progress {
     Started,
     Live(Live),
@@ -199,7 +202,7 @@ impl<T: Send + 'static> Underway<T> {
         spec: &Spec,
         work: impl FnOnce(&mut dyn TrialObserver, &AtomicBool) -> Result<T, ProgramError> + Send + 'static,
     ) -> Self {
-        let (sender, reports) = unbounded_channel();
+        let (sender, reports) = channel(MOST_REPORTS);
         let stop = Arc::new(AtomicBool::new(false));
         let (spec, flag) = (spec.clone(), stop.clone());
         let task = tokio::task::spawn_blocking(move || {
@@ -304,14 +307,14 @@ fn into_control_error<T>(result: Result<T, ProgramError>) -> Result<T, ControlEr
 /// Forwards the progress of a trial from the thread that runs it.
 struct LiveProgress<'a> {
     spec: &'a Spec,
-    sender: UnboundedSender<Progress>,
+    sender: Sender<Progress>,
     watch: Option<Watch>,
     host: EndPass,
 }
 
 impl TrialObserver for LiveProgress<'_> {
     fn starting(&mut self, setup_ns: u64) {
-        let _ = self.sender.send(Progress::Started);
+        let _ = self.sender.try_send(Progress::Started);
         self.host.setup_ns = setup_ns;
         self.watch = Some(Watch::start(
             Arc::new(RealSys),
@@ -325,8 +328,8 @@ impl TrialObserver for LiveProgress<'_> {
     }
 
     fn live(&mut self, report: Live) {
-        // The receiver is gone if the run has failed.
-        let _ = self.sender.send(Progress::Live(report));
+        // A screen that is this far behind shows fewer readings; the receiver is gone if the run has failed.
+        let _ = self.sender.try_send(Progress::Live(report));
     }
 
     fn stopped(&mut self) {

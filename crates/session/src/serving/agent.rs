@@ -15,7 +15,7 @@ use engine::transport::{at_port, lacks_scope, scoped};
 use host::tune::{Allowance, AllowanceError, Journal};
 use rustix::system::uname;
 use text::say;
-use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::mpsc::channel;
 
 use super::results::Folder;
 use super::rights::{self, Wanted};
@@ -114,7 +114,7 @@ pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
     let results = results.map_or(Ok(None), |folder| folder.open(options.peers.log))?;
     let mut signals = Signals::catch()?;
     let machine = Machine::new(options.concurrent);
-    let (told, mut measured) = unbounded_channel();
+    let (told, mut measured) = channel(1);
     let told = options.once.then_some(told);
     let peer_servers = ProgramServers::start(&options.peers, users.as_ref(), &peer_addresses, &machine, told.as_ref())?;
     let options = AgentOptions {
