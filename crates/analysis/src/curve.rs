@@ -149,6 +149,7 @@ pub(crate) fn groups(points: &[CurvePoint]) -> Vec<Group> {
 /// size + 3).
 #[must_use]
 pub fn neighbours(sizes: &[u64]) -> Vec<u64> {
+    debug_assert!(sizes.is_sorted(), "the sizes ascend");
     let mut found = Vec::new();
     let mut rest = sizes;
     while let [low, middle, high, ..] = *rest {

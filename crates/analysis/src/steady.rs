@@ -217,6 +217,7 @@ fn falls(flow: &[TcpSample], from_ns: u64, length_ns: u64, kept: f64) -> bool {
 
 /// From the first to the last of ascending points.
 fn span(points: &[(f64, f64)]) -> f64 {
+    debug_assert!(points.is_sorted_by_key(|point| point.0), "the points ascend");
     points.last().map_or(0.0, |last| last.0 - points[0].0)
 }
 

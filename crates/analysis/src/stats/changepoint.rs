@@ -49,6 +49,7 @@ const MIN_POINTS: usize = 3;
 /// without points.
 #[must_use]
 pub fn pieces(points: &[MeasuredPoint], slopes: &RangeInclusive<f64>) -> Vec<Piece> {
+    debug_assert!(points.is_sorted_by_key(|point| point.x), "the points ascend");
     let n = points.len();
     if n == 0 {
         return Vec::new();

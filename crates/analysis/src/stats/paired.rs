@@ -53,6 +53,7 @@ impl Paired {
         let last = (rule.max_trials as usize / 2).max(1);
         let first = (rule.min_trials as usize / 2).max(MIN_ROUNDS);
         let analyses = schedule(first, last, DISTANCE);
+        debug_assert!(!analyses.is_empty() && analyses.is_sorted(), "there is a last analysis");
         Self { tolerance: rule.target, error: 1.0 - rule.confidence, analyses, seed: rule.seed ^ SUBSETS }
     }
 

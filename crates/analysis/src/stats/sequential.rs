@@ -48,6 +48,7 @@ impl Sequential {
         let last = (rule.max_trials as usize).max(1);
         let first = (rule.min_trials as usize).max(FIRST_ANALYSIS);
         let analyses = schedule(first, last, DISTANCE);
+        debug_assert!(!analyses.is_empty() && analyses.is_sorted(), "there is a last analysis");
         Self { target: rule.target, confidence: rule.confidence, analyses }
     }
 

@@ -28,6 +28,7 @@ pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
 
 /// As [`quantile`], for sorted values.
 pub(crate) fn quantile_of_sorted(sorted: &[f64], q: f64) -> Option<f64> {
+    debug_assert!(sorted.is_sorted_by(|a, b| a.total_cmp(b).is_le()), "the values are sorted");
     if sorted.is_empty() || !(0.0..=1.0).contains(&q) {
         return None;
     }

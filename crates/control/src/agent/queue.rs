@@ -54,6 +54,7 @@ impl Machine {
     /// A machine for `slots` measurements at the same time, at least one.
     #[must_use]
     pub fn new(slots: usize) -> Self {
+        debug_assert!(slots > 0, "a machine has a place");
         Self(Queue::new(slots))
     }
 

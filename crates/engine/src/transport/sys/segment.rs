@@ -35,6 +35,7 @@ impl Segment {
     /// Makes a segment, all zeros, and maps it. `capacity` must be a power of two. Its size is sealed (memfd_create(2)): a file that
     /// shrinks under a mapping would end this process by SIGBUS.
     pub(super) fn create(capacity: usize) -> io::Result<Self> {
+        debug_assert!(capacity.is_power_of_two(), "positions wrap by a mask");
         let fd = memfd_create("thru-ring", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&fd, Self::bytes(capacity) as u64)?;
         fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
