@@ -6,8 +6,8 @@ use std::str::FromStr;
 use text::{Said, Text, say};
 use thiserror::Error;
 
+use crate::Engine;
 use crate::mix::MixError;
-use crate::{Engine, TestKind};
 
 /// A value that cannot be as it is, with the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, Error, Said)]
@@ -194,16 +194,20 @@ pub enum ValueError {
         text: String,
     },
     /// An unknown kind of test.
-    #[error("unknown pattern '{name}': use one of {}", TestKind::ALL.map(TestKind::name).join(", "))]
+    #[error("unknown pattern '{name}': use one of {}", known.join(", "))]
     TestKind {
         /// What the user wrote.
         name: String,
+        /// The names that there are.
+        known: Vec<&'static str>,
     },
     /// An unknown program.
-    #[error("unknown program '{name}'; known programs: {}", crate::Program::ALL.map(crate::Program::name).join(", "))]
+    #[error("unknown program '{name}'; known programs: {}", known.join(", "))]
     Program {
         /// What the user wrote.
         name: String,
+        /// The names that there are.
+        known: Vec<&'static str>,
     },
     /// JSON that is no value of an option.
     #[error("write a string, a number, true or false")]

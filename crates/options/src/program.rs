@@ -56,7 +56,7 @@ impl Program {
         Self::ALL
             .into_iter()
             .find(|program| program.name() == name)
-            .ok_or_else(|| ValueError::Program { name: name.to_owned() })
+            .ok_or_else(|| ValueError::Program { name: name.to_owned(), known: Self::ALL.map(Self::name).into() })
     }
 }
 

@@ -41,6 +41,6 @@ impl TestKind {
         Self::ALL
             .into_iter()
             .find(|kind| kind.name() == name)
-            .ok_or_else(|| ValueError::TestKind { name: name.to_owned() })
+            .ok_or_else(|| ValueError::TestKind { name: name.to_owned(), known: Self::ALL.map(Self::name).into() })
     }
 }

@@ -1,7 +1,5 @@
 //! Conditions of alerts with the hosts that they are for: `goodput<500Mbit rack=r1`.
 
-use std::str::FromStr;
-
 use analysis::history::{Condition, ConditionError, Rule};
 
 use super::hosts::Fleet;
@@ -11,7 +9,7 @@ use crate::failure::Failure;
 ///
 /// # Errors
 /// It is no condition.
-pub fn condition(text: &str) -> Result<(Condition, Option<String>), <Condition as FromStr>::Err> {
+pub fn condition(text: &str) -> Result<(Condition, Option<String>), ConditionError> {
     let limit = text.find(['<', '>']).map_or(text.len(), |at| at + 1);
     let (figure, rest) = text.split_at(limit);
     let rest = rest.trim_start();
@@ -19,7 +17,7 @@ pub fn condition(text: &str) -> Result<(Condition, Option<String>), <Condition a
         Some((limit, hosts)) => (limit, Some(hosts.trim())),
         None => (rest, None),
     };
-    let condition = format!("{figure}{limit}").parse().map_err(|error: ConditionError| error.to_string())?;
+    let condition = format!("{figure}{limit}").parse()?;
     Ok((condition, hosts.filter(|hosts| !hosts.is_empty()).map(str::to_owned)))
 }
 

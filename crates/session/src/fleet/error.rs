@@ -3,8 +3,7 @@
 use text::Said;
 use thiserror::Error;
 
-use super::hostlist::{MOST_BRACKETS, MOST_CHARACTERS, MOST_HOSTS};
-use super::hosts::MOST_MIB;
+use super::bounds::{MOST_BRACKETS, MOST_CHARACTERS, MOST_HOSTS, MOST_MIB};
 
 /// Characters of a wrong text that its error shows.
 const SHOWN: usize = 60;

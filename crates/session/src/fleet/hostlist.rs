@@ -1,13 +1,8 @@
 //! Names of many hosts in one text, as Slurm writes them: `node[01-16,20],login`.
 
+use super::bounds::{MOST_BRACKETS, MOST_CHARACTERS, MOST_HOSTS};
 use super::error::HostListError;
 
-/// Most hosts that a text, and a fleet, may name.
-pub(super) const MOST_HOSTS: usize = 65_536;
-/// Most characters of a host's name: those of a name in DNS (RFC 1035, 2.3.4).
-pub(super) const MOST_CHARACTERS: usize = 253;
-/// Most brackets of a name.
-pub(super) const MOST_BRACKETS: usize = 8;
 
 /// The names in a list with commas. Brackets hold numbers and ranges of numbers; leading zeros are kept, and a name may have several
 /// brackets: `rack[1-2]n[01-04]`.

@@ -10,15 +10,14 @@ use control::proto::fingerprint::Fingerprint;
 use control::{Access, Answers, ControlError, KeyError, KnownKeys, Recognized};
 
 use super::error::{FleetTooLarge, HostListError, SelectionError};
-use super::hostlist::{self, MOST_HOSTS};
+use super::bounds::{MOST_HOSTS, MOST_MIB};
+use super::hostlist;
 use crate::agent_keys::KnownAgents;
 use crate::failure::Failure;
 use crate::{setup, values};
 
-/// Most bytes of the texts of a fleet: a short pattern repeats what is long.
+/// Most of the texts of a fleet, bytes.
 const MOST_BYTES: usize = MOST_MIB << 20;
-/// The same in MiB.
-pub(super) const MOST_MIB: usize = 64;
 
 /// Counts the hosts and the texts of a fleet while it is read.
 #[derive(Debug, Default)]

@@ -2,6 +2,7 @@
 
 mod alert;
 mod ansible;
+mod bounds;
 mod bus;
 mod check;
 mod error;

@@ -1,5 +1,6 @@
 //! `thru fleet watch` and `thru fleet history`: a mesh as a service.
 
+use analysis::history::ConditionError;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -108,7 +109,7 @@ pub struct HistoryArgs {
     output: Option<PathBuf>,
 }
 
-fn condition(text: &str) -> Result<String, String> {
+fn condition(text: &str) -> Result<String, ConditionError> {
     fleet::condition(text).map(|_| text.to_owned())
 }
 
