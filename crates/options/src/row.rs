@@ -243,12 +243,12 @@ impl OptionRow {
     pub(crate) fn uncarried(&self, spec: &Spec, program: Program) -> Option<String> {
         match (self.with_programs, self.place) {
             (WithPrograms::FarEnd { asks, carried_by }, _) if !carried_by.contains(&program) && asks(spec) => {
-                Some(format!("`{}`", self.key))
+                Some(format!("`--{}`", self.key))
             }
             (WithPrograms::AtFarEnd(carried_by), ValuePlace::End { is_set, .. })
                 if !carried_by.contains(&program) && is_set(&spec.far) =>
             {
-                Some(format!("`{}` at the far end", self.key))
+                Some(format!("`--{}` at the far end", self.key))
             }
             _ => None,
         }

@@ -50,7 +50,7 @@ pub enum ReportError {
         available: String,
     },
     /// An option of figures is for other formats.
-    #[error("`{option}` is for {}, not for {format}", users.join(", "))]
+    #[error("`--{option}` is for {}, not for {format}", users.join(", "))]
     Option {
         /// The option.
         option: &'static str,
@@ -60,7 +60,7 @@ pub enum ReportError {
         format: &'static str,
     },
     /// A range is not for the axis of any figure.
-    #[error("`{option} {range}`: {reason} (figure {})", figures.join(", "))]
+    #[error("`--{option} {range}`: {reason} (figure {})", figures.join(", "))]
     Range {
         /// The option.
         option: &'static str,

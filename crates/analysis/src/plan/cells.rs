@@ -42,7 +42,7 @@ pub enum ExpandError {
         cells: [usize; 2],
     },
     /// A level that names a host of traffic.
-    #[error("{} has the hosts of `from` and `to`: omit the fields `from` and `host`", kind.name())]
+    #[error("{} has the hosts of `--from` and `--to`: omit the fields `from` and `host`", kind.name())]
     HostOfTraffic {
         /// The traffic.
         kind: TrafficKind,
@@ -51,10 +51,10 @@ pub enum ExpandError {
     #[error(transparent)]
     Traffic(#[from] TrafficError),
     /// The near and the far hosts are one and the same host.
-    #[error("`from` and `to` contain no pair of different hosts")]
+    #[error("`--from` and `--to` contain no pair of different hosts")]
     NoPair,
     /// A pair of hosts that the plan does not name.
-    #[error("the pair {near} and {far}: its first host must be in `from`, the second in `to`")]
+    #[error("the pair {near} and {far}: its first host must be in `--from`, the second in `--to`")]
     UnknownPair {
         /// Its near host.
         near: String,

@@ -44,7 +44,7 @@ pub enum TrafficError {
         most: usize,
     },
     /// Near and far hosts differ, and each host is to send and to receive.
-    #[error("{} is between the same hosts: give `from` and `to` the same ones", kind.name())]
+    #[error("{} is between the same hosts: give `--from` and `--to` the same ones", kind.name())]
     Apart {
         /// The traffic.
         kind: TrafficKind,
@@ -285,7 +285,7 @@ mod tests {
         let many = refused(&plan(TrafficKind::Incast, 5, 1, &[2, 5]));
         assert_eq!(many, "senders: 5 are too many: incast of n0 has at most 4");
         let apart = Plan { to: vec!["x".into()], ..plan(TrafficKind::Ring, 5, 1, &[]) };
-        assert_eq!(refused(&apart), "ring is between the same hosts: give `from` and `to` the same ones");
+        assert_eq!(refused(&apart), "ring is between the same hosts: give `--from` and `--to` the same ones");
         assert_eq!(refused(&plan(TrafficKind::Permutation, 2, 1, &[1])), "permutation needs 3 hosts or more");
         assert_eq!(refused(&plan(TrafficKind::Incast, 3, 1, &[0])), "senders: '0' is not a whole number from 1 on");
     }

@@ -305,7 +305,7 @@ fn listen(address: SocketAddr, only_v6: bool) -> Result<TcpListener, ControlErro
     let failed = |source: std::io::Error| ControlError::Io {
         hint: match source.kind() {
             std::io::ErrorKind::AddrInUse => {
-                "; the port is in use, perhaps by another agent: stop it, or use `listen` with another port"
+                "; the port is in use, perhaps by another agent: stop it, or use `--listen` with another port"
             }
             std::io::ErrorKind::AddrNotAvailable => "; this host does not have that address: see `thru host`",
             std::io::ErrorKind::PermissionDenied => "; ports below 1024 need root",

@@ -60,7 +60,7 @@ pub(super) enum ReachError {
     #[error(
         "no agent of this measurement proved a reachability token at {ip}: for a client on another host this agent connects \
          only to agents that do, and to loopback and link-local addresses only if the client connected through one; run \
-         `thru serve` there, leave `--from` out, or, if this host reaches that one at another address, give it as `data` in \
+         `thru serve` there, leave `--from` out, or, if this host reaches that one at another address, give it as `--data` in \
          the fleet"
     )]
     NoProof { ip: IpAddr },

@@ -109,10 +109,10 @@ pub(super) async fn connect(address: SocketAddr, answers: &Answers) -> io::Resul
 pub(super) fn unreachable_at(address: &str, source: io::Error) -> ControlError {
     let remedy = match source.kind() {
         io::ErrorKind::ConnectionRefused => {
-            "start `thru serve` there with `listen` and `token-file` or `open` (by default it serves loopback only)"
+            "start `thru serve` there with `--listen` and `--token-file` or `--open` (by default it serves loopback only)"
         }
         io::ErrorKind::TimedOut => {
-            "perhaps the host is down, a firewall drops the port (open TCP and UDP 6280, or the port of `listen`), or the path loses \
+            "perhaps the host is down, a firewall drops the port (open TCP and UDP 6280, or the port of `--listen`), or the path loses \
              nearly everything"
         }
         _ => "check the address and the route to it",

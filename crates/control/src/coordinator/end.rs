@@ -417,13 +417,15 @@ fn refused(address: String, reason: &str, cause: RefusalCause) -> ControlError {
 fn distrust(theirs: &Hello, token: Option<&Token>, nonce: &str, binding: &Binding) -> Option<&'static str> {
     match (token, theirs.wants_token, &theirs.mac) {
         (None, false, _) => None,
-        (None, true, _) => Some("this agent requires a token: use `token-file` with the file that it was started with"),
+        (None, true, _) => {
+            Some("this agent requires a token: use `--token-file` with the file that it was started with")
+        }
         (Some(_), false, _) => Some(
-            "this agent requires no token, but you gave one: it may not be your agent; start it with `token-file`, or leave out `token-file` and THRU_TOKEN_FILE",
+            "this agent requires no token, but you gave one: it may not be your agent; start it with `--token-file`, or leave out `--token-file` and THRU_TOKEN_FILE",
         ),
         (Some(token), true, Some(mac)) if token.check(mac, "agent", [nonce, &theirs.nonce], binding) => None,
         (Some(_), true, _) => Some(
-            "this agent did not prove your token: the token is wrong, or it is not your agent; use the `token-file` that the agent was started with",
+            "this agent did not prove your token: the token is wrong, or it is not your agent; use the `--token-file` that the agent was started with",
         ),
     }
 }

@@ -21,7 +21,7 @@ impl Links {
             return Ok(());
         }
         let Some(holder) = lab::Holder::of_this_host() else {
-            return Err(ControlError::Links("this host is in no lab: run the plan with `lab`".into()));
+            return Err(ControlError::Links("this host is in no lab: run the plan with `--lab`".into()));
         };
         let settings = wanted.to_vec();
         // The holder waits until what is in flight has arrived.

@@ -155,7 +155,7 @@ impl Pair {
             armed = slower.within(SETUP_LIMIT, setup) => armed.unwrap_or_else(|waited| Err(ControlError::Setup {
                 address: "set-up".into(),
                 reason: format!(
-                    "the data connections were not established within {}: a firewall may allow only the control connection; see `data`",
+                    "the data connections were not established within {}: a firewall may allow only the control connection; see `--data`",
                     seconds(waited)
                 ),
             })),

@@ -120,7 +120,7 @@ impl Session {
     /// A refusal unless settings may be changed.
     fn not_allowed(&self) -> Option<Answer> {
         (!self.powers.tuning).then(|| Answer::Refused {
-            reason: "this helper changes no settings: start it with `allow-tuning`".into(),
+            reason: "this helper changes no settings: start it with `--allow-tuning`".into(),
             obstacle: Obstacle::Refused,
         })
     }
@@ -166,7 +166,7 @@ impl Session {
 
     fn load(&mut self, stack: &str, rules: &[StackRule]) -> Answer {
         if !self.powers.stacks {
-            return Answer::host("this helper loads no TCP stacks: start it with `allow-stacks`");
+            return Answer::host("this helper loads no TCP stacks: start it with `--allow-stacks`");
         }
         // A name of the program's own stacks only: no file of the agent's choice goes into the kernel.
         let name = stacks::Request::parse(stack)

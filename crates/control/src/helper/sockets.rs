@@ -88,7 +88,8 @@ impl Powers {
             SocketOption::ReceiveBuffer { bytes } => (self.buffers, PrivilegedOption::Buffer(Buffer::Receive, *bytes)),
         };
         if !allowed {
-            let reason = "this helper does not set such options: start it with `allow-cc`, or `allow-buffers`".into();
+            let reason =
+                "this helper does not set such options: start it with `--allow-cc`, or `--allow-buffers`".into();
             return Answer::Refused { reason, obstacle: Obstacle::Refused };
         }
         set_privileged(socket, &option).map_or_else(|error| Answer::host(error.to_string()), |()| Answer::Set)

@@ -117,7 +117,7 @@ async fn tell(end: &mut End, data: Option<IpAddr>, check: &mut HostCheck) -> Res
         check.speed_mbps = interface.speed_mbps;
     } else if let Some(data) = data {
         return Err(Failure::host(format!(
-            "no interface there has the data address {data}: correct `data`, or its addresses"
+            "no interface there has the data address {data}: correct `--data`, or its addresses"
         )));
     }
     if let Some(clock) = end.clock_offset().await? {

@@ -390,7 +390,7 @@ fn fits_traffic(traffic: &MeshTraffic, patterns: usize, from: &[&FleetHost], to:
     }
     let numbers = traffic.kind.factor().unwrap_or_default();
     Err(Failure::usage(format!(
-        "this mesh has {flows} flows, and at most {MAX_CELLS} are possible: select fewer hosts with `{flag}`, or fewer numbers of `{numbers}`"
+        "this mesh has {flows} flows, and at most {MAX_CELLS} are possible: select fewer hosts with `--{flag}`, or fewer numbers of `--{numbers}`"
     )))
 }
 
@@ -535,7 +535,10 @@ mod tests {
         assert!(Mesh { share: share.0, ..mesh() }.text("f", &fleet(400)).is_ok());
         let incast = Mesh { traffic: Some(traffic(TrafficKind::Incast)), ..mesh() };
         let flows = incast.text("f", &fleet(800)).unwrap_err().to_string();
-        assert!(flows.starts_with("this mesh has 101600 flows") && flows.contains("fewer hosts with `to`"), "{flows}");
+        assert!(
+            flows.starts_with("this mesh has 101600 flows") && flows.contains("fewer hosts with `--to`"),
+            "{flows}"
+        );
         let more = mesh().text("f", &fleet(3_000)).unwrap_err().to_string();
         assert!(more.contains("measure fewer hosts or patterns at once"), "{more}");
         let alone = mesh().text("f", &fleet(1)).unwrap_err().to_string();

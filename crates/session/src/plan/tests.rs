@@ -13,7 +13,7 @@ fn wrong(text: &str) -> String {
         Ok(read) => panic!("{read:?}"),
         Err(failure) => {
             assert_eq!(failure.code(), 2);
-            failure.to_string()
+            failure.shown()
         }
     }
 }
@@ -122,7 +122,7 @@ fn errors_point_at_line_column_and_key() {
         ("to = \"a\"\n[base]\nflows = \"x\"\n", "plan.toml:3:1: base.flows: 'x' is not a whole number from 1 to 16384"),
         (
             "to = \"a\"\n[base]\nunpaced = true\n",
-            "plan.toml:3:1: base.unpaced: cell 1: `--unpaced` has no effect on tcp",
+            "plan.toml:3:1: base.unpaced: cell 1: `unpaced` has no effect on tcp",
         ),
         (
             "to = \"a\"\n[base]\npattern = \"curves\"\n",
@@ -140,24 +140,24 @@ fn errors_point_at_line_column_and_key() {
         ),
         (
             "to = \"a\"\n[base]\npattern = \"curve\"\nfirst = \"2\"\nto = \"1\"\n",
-            "plan.toml:5:1: base.to: cell 1: `--to` is smaller than `--first`",
+            "plan.toml:5:1: base.to: cell 1: `to` is smaller than `first`",
         ),
         ("to = \"a\"\n[base]\nfind-no-loss = true\n", "cell 1: "),
         (
             "to = \"a\"\n[base]\nreverse = true\n[[factor]]\nfield = \"both\"\nlevels = [\"true\"]\n",
-            "plan.toml:3:1: base.reverse: cell 1 (both true): `--reverse` and `--both` exclude each other",
+            "plan.toml:3:1: base.reverse: cell 1 (both true): `reverse` and `both` exclude each other",
         ),
         (
             "to = \"a\"\n[[factor]]\nfield = \"unpaced\"\nlevels = [\"false\", \"true\"]\n",
-            "plan.toml:3:9: factor[1].field: cell 2 (unpaced true): `--unpaced` has no effect on tcp",
+            "plan.toml:3:9: factor[1].field: cell 2 (unpaced true): `unpaced` has no effect on tcp",
         ),
         (
             "to = \"a\"\ndesign = \"list\"\n[[cell]]\nunpaced = false\n[[cell]]\nunpaced = true\n",
-            "plan.toml:6:1: cell[2].unpaced: cell 2 (unpaced true): `--unpaced` has no effect on tcp",
+            "plan.toml:6:1: cell[2].unpaced: cell 2 (unpaced true): `unpaced` has no effect on tcp",
         ),
         (
             "to = \"a\"\n[base]\ntransport = \"udp\"\nnear.nodelay = true\n",
-            "plan.toml:4:6: base.near.nodelay: cell 1: `--nodelay` has no effect on udp",
+            "plan.toml:4:6: base.near.nodelay: cell 1: `nodelay` has no effect on udp",
         ),
         (
             "to = \"a\"\n[[factor]]\nfield = \"near.sndbuf\"\nlevels = [\"x\"]\n",
@@ -165,7 +165,7 @@ fn errors_point_at_line_column_and_key() {
         ),
         (
             "to = \"a\"\n[base]\npattern = \"transfer\"\n",
-            "plan.toml:1:1: cell 1: a transfer needs its amount: add `--count` or `--bytes`",
+            "plan.toml:1:1: cell 1: a transfer needs its amount: add `count` or `bytes`",
         ),
         (
             "to = \"a\"\n[base]\nno-path = true\n",
@@ -380,13 +380,13 @@ fn a_cell_may_have_another_programs_server_as_its_far_end() {
 fn what_another_program_cannot_do_is_refused() {
     for (old, new, part) in [
         ("speak = \"iperf3\"", "speak = \"iperf3\"\npattern = \"rr\"", "iperf3"),
-        ("speak = \"iperf3\"", "speak = \"iperf3\"\nprobe = 10", "`probe`"),
+        ("speak = \"iperf3\"", "speak = \"iperf3\"\nprobe = 10", "`--probe` with iperf3"),
         ("speak = \"iperf3\"", "speak = \"iperf9\"", "iperf9"),
-        ("speak = \"iperf3\"", "speak = \"iperf3\"\nfrom = \"d\"", "`from` with `--speak iperf3`"),
+        ("speak = \"iperf3\"", "speak = \"iperf3\"\nfrom = \"d\"", "`from` with `speak = iperf3`"),
         (
             "[base]",
             "[settings.far]\n\"dev.eth0.mtu\" = 9000\n[base]",
-            "dev.eth0.mtu at the far end with `--speak iperf3`",
+            "dev.eth0.mtu at the far end with `speak = iperf3`",
         ),
         ("to = [\"b\"]", "to = [\"b\", \"d\"]", "several hosts already"),
     ] {
@@ -512,10 +512,10 @@ fn traffic_is_a_factor_beside_others_and_its_mistakes_are_named() {
         ("[traffic]\nkind = \"incast\"\nsenders = 4\n", "4 senders are more than the 3 hosts"),
         ("[traffic]\nkind = \"incast\"\ncuts = 4\n", "`cuts` is of another kind than incast"),
         ("[traffic]\nkind = \"ring\"\n", "ring is between the same hosts"),
-        ("[traffic]\nkind = \"incast\"\n[base]\nboth = true\n", "omit `--reverse` and `--both`"),
+        ("[traffic]\nkind = \"incast\"\n[base]\nboth = true\n", "omit `reverse` and `both`"),
         ("[traffic]\nkind = \"incast\"\n[base]\npattern = \"curve\"\n", "a curve"),
         ("[traffic]\nkind = \"incast\"\n[[group]]\nflows = 2\n", "[traffic] and [[group]] exclude each other"),
-        ("light = 4\n", "each needs a bounded rate: give `--rate`"),
+        ("light = 4\n", "each needs a bounded rate: give `rate`"),
         ("light = 4\n[traffic]\nkind = \"incast\"\n", "omit `light`"),
     ] {
         let found = with(rest);

@@ -36,9 +36,11 @@ impl Folder {
     pub(super) fn open(&self, log: impl Fn(&str)) -> Result<Option<Arc<dyn KeepResults>>, Failure> {
         match AgentResults::open(&self.path.join(FILE)) {
             Ok(results) => Ok(Some(Arc::new(OnDisk(results)))),
-            Err(error) if self.named => Err(Failure::usage(format!("`keep-results`: {error}; use a writable folder"))),
+            Err(error) if self.named => {
+                Err(Failure::usage(format!("`--keep-results`: {error}; use a writable folder")))
+            }
             Err(error) => {
-                log(&format!("results are not kept: {error}; name a writable folder with `keep-results`"));
+                log(&format!("results are not kept: {error}; name a writable folder with `--keep-results`"));
                 Ok(None)
             }
         }

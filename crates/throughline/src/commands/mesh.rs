@@ -215,7 +215,7 @@ impl What {
             (self.draws.is_some(), !incast && !fan_out && *kind != TrafficKind::Ring, "draws"),
         ] {
             if given && !fits {
-                return Err(Failure::usage(format!("`{flag}` does not apply to {name}: omit it")));
+                return Err(Failure::usage(format!("`--{flag}` does not apply to {name}: omit it")));
             }
         }
         Ok(Some(MeshTraffic {
