@@ -1,6 +1,6 @@
 //! The result of paired rounds: ahead, level or behind, and whether a goal is met.
 
-use analysis::stats::{Interval, order_interval};
+use analysis::stats::{ConfidenceInterval, order_interval};
 use serde::{Deserialize, Serialize};
 
 use crate::work::Better;
@@ -75,7 +75,7 @@ pub fn paired(ours: &[Option<f64>], theirs: &[Option<f64>], of: impl Fn(f64, f64
     ours.iter().zip(theirs).filter_map(|(ours, theirs)| Some(of((*ours)?, (*theirs)?))).collect()
 }
 
-fn standing(interval: &Interval, better: Better) -> Standing {
+fn standing(interval: &ConfidenceInterval, better: Better) -> Standing {
     let (above, below) = match better {
         Better::Higher => (Standing::Ahead, Standing::Behind),
         Better::Lower => (Standing::Behind, Standing::Ahead),

@@ -1,7 +1,7 @@
 //! Results of other tools: the first byte chooses the format, or lets it be detected.
 #![no_main]
 
-use import::{FORMATS, Source, assemble, read};
+use import::{FORMATS, ListingSource, assemble, read};
 use throughline_fuzz::memory::bounded;
 
 throughline_fuzz::structured!();
@@ -12,7 +12,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         let Ok(reading) = read(text, only) else { return };
         for imported in reading.imported {
             let rows = imported.run.is_none().then_some(imported.rows.len());
-            let run = assemble(imported, &Source::default(), &reading.refused);
+            let run = assemble(imported, &ListingSource::default(), &reading.refused);
             let trials: usize = run.outcomes.iter().map(|outcome| outcome.trials.len()).sum();
             assert!(rows.is_none_or(|rows| rows == trials), "every row is a trial");
         }

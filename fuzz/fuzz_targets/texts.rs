@@ -21,5 +21,5 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let _ = (values::name(text), values::address(text), values::data_address(text), values::variable(text));
     let _ = (text.parse::<values::Cores>(), text.parse::<values::RequestRate>());
     let _ = (text.parse::<values::SetFlag>(), text.parse::<values::EngineFlag>());
-    let _ = stacks::Request::parse(text);
+    let _ = stacks::StackRequest::parse(text);
 });

@@ -4,7 +4,7 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::print_stdout, reason = "a test's helpers, and its table")]
 
-use analysis::stats::{Decision, Interval, Sequential, mean, samples_interval, t_interval};
+use analysis::stats::{ConfidenceInterval, Decision, Sequential, mean, samples_interval, t_interval};
 use model::SplitMix64;
 use model::Stopping;
 
@@ -25,7 +25,7 @@ struct Coverage {
 
 /// One run of the rule as the coordinator does it: a decision after each value, until it says stop or `budget` values are taken. Returns
 /// the reported interval, whether the target was reached, and the number of values.
-fn run(sequential: &Sequential, budget: usize, mut next: impl FnMut() -> f64) -> (Interval, bool, usize) {
+fn run(sequential: &Sequential, budget: usize, mut next: impl FnMut() -> f64) -> (ConfidenceInterval, bool, usize) {
     let mut values = Vec::new();
     loop {
         if values.len() >= budget {

@@ -32,7 +32,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 const OPEN_METRICS: &str = "application/openmetrics-text";
 
 /// Makes the OpenMetrics text.
-pub type Source = Arc<dyn Fn() -> String + Send + Sync>;
+pub type MetricsSource = Arc<dyn Fn() -> String + Send + Sync>;
 
 /// Gauges of one name, each with its labels.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -97,7 +97,7 @@ impl prometheus_client::collector::Collector for All {
 ///
 /// # Errors
 /// The address cannot be listened on.
-pub fn spawn(address: SocketAddr, source: Source) -> Result<SocketAddr, ControlError> {
+pub fn spawn(address: SocketAddr, source: MetricsSource) -> Result<SocketAddr, ControlError> {
     let failed = |source| ControlError::io(format!("listen for metrics on {address}"), source);
     let listener = StdListener::bind(address).map_err(failed)?;
     listener.set_nonblocking(true).map_err(failed)?;
@@ -113,7 +113,7 @@ pub fn spawn(address: SocketAddr, source: Source) -> Result<SocketAddr, ControlE
 }
 
 /// Answers requests until the caller drops the future.
-pub(crate) async fn serve(source: Source, listener: TcpListener) {
+pub(crate) async fn serve(source: MetricsSource, listener: TcpListener) {
     let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -132,7 +132,7 @@ pub(crate) async fn serve(source: Source, listener: TcpListener) {
 }
 
 /// Answers one request.
-async fn answer(source: &Source, stream: TcpStream) {
+async fn answer(source: &MetricsSource, stream: TcpStream) {
     let service = service_fn(async |request| Ok::<_, Infallible>(response(&request, || source())));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(LIMIT).max_buf_size(MOST_REQUEST).keep_alive(false);

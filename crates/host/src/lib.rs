@@ -28,7 +28,7 @@ pub use capture::Capturing;
 pub use clock::clock_read_cost_ns;
 pub use conditions::conditions;
 pub use inventory::{TrafficSample, inventory, note_traffic};
-pub use observe::{Live, Options as WatchOptions, Watch};
+pub use observe::{HostReader, Watch, WatchOptions};
 pub use own::own_directory;
 pub use path::probe_path;
 pub use sys::{KeptFile, ProcessorEvents, Qdisc, RealSys, Sys};

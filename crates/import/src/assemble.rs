@@ -13,7 +13,7 @@ use crate::listing::{CARRIED, Imported, Refused, Row};
 
 /// The file of a listing, and the id and name of its run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Source {
+pub struct ListingSource {
     /// Identifier of the run.
     pub id: String,
     /// Its name, or none.
@@ -40,7 +40,7 @@ struct Stated {
 /// one row per cell, which then has a value without an interval, and a verdict for it. A document of this program is kept as it is,
 /// with the id and the name of `source`.
 #[must_use]
-pub fn assemble(imported: Imported, source: &Source, refused: &[Refused]) -> Run {
+pub fn assemble(imported: Imported, source: &ListingSource, refused: &[Refused]) -> Run {
     let Imported {
         tool,
         version,
@@ -194,7 +194,7 @@ fn is_one_curve(cells: &[Cell]) -> bool {
 }
 
 /// A run of this program with the id and the name of the import. A note has those of the document.
-fn kept(mut run: Run, source: &Source, refused: &[Refused]) -> Run {
+fn kept(mut run: Run, source: &ListingSource, refused: &[Refused]) -> Run {
     let name = run.header.name.take().map_or(String::new(), |name| format!(" named {name}"));
     let imported = format!("imported from {} (run {}{name})", source.file, run.header.id);
     let refusals = refused.iter().map(|part| format!("line {} was refused: {part}", part.line));

@@ -12,7 +12,7 @@ pub use document::DocumentError;
 pub use host::HostError;
 pub use iperf::IperfError;
 pub use path::PathError;
-pub use stream::{NetperfError, NetpipeError, QperfError, QperfFault, StreamError};
+pub use stream::{NetperfResultError, NetpipeLineError, QperfError, QperfFault, StreamError};
 
 /// Why a text or a part of it is not imported.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -99,10 +99,10 @@ pub enum ImportError {
     Iperf(#[from] IperfError),
     /// Of netperf.
     #[error(transparent)]
-    Netperf(#[from] NetperfError),
+    Netperf(#[from] NetperfResultError),
     /// Of NetPIPE.
     #[error(transparent)]
-    Netpipe(#[from] NetpipeError),
+    Netpipe(#[from] NetpipeLineError),
     /// Of a test of qperf.
     #[error(transparent)]
     Qperf(#[from] Box<QperfError>),

@@ -14,13 +14,13 @@ mod repeats;
 mod sketch;
 mod text;
 
-pub use assemble::{Source, assemble};
+pub use assemble::{ListingSource, assemble};
 pub use error::{
-    Contradiction, DocumentError, HostError, ImportError, IperfError, NetperfError, NetpipeError, PathError,
+    Contradiction, DocumentError, HostError, ImportError, IperfError, NetperfResultError, NetpipeLineError, PathError,
     QperfError, QperfFault, StreamError,
 };
-pub use formats::{FORMATS, Format, format};
-pub use listing::{Confidence, Imported, Reading, Refused, Row};
+pub use formats::{FORMATS, ImportFormat, format};
+pub use listing::{Certainty, Imported, Refused, Row, TextReading};
 
 /// The most listings of one text; each becomes a run.
 const MAX_LISTINGS: usize = 1_000;
@@ -30,21 +30,21 @@ const MAX_LISTINGS: usize = 1_000;
 ///
 /// # Errors
 /// [`Refused`] with line 0 if no format is detected, with the names of all formats.
-pub fn read(bytes: &[u8], only: Option<&Format>) -> Result<Reading, Refused> {
+pub fn read(bytes: &[u8], only: Option<&ImportFormat>) -> Result<TextReading, Refused> {
     let text = text::without_interrupts(text::decoded(bytes));
-    let chosen: Vec<&Format> = match only {
+    let chosen: Vec<&ImportFormat> = match only {
         Some(format) => vec![format],
         None => {
             let sketch = sketch::sketch(&text);
             let detected: Vec<_> = FORMATS.iter().map(|format| (format, (format.detect)(&sketch))).collect();
             let with = |confidence| {
                 let matching = detected.iter().filter(move |(_, own)| *own == confidence);
-                matching.map(|(format, _)| *format).collect::<Vec<&Format>>()
+                matching.map(|(format, _)| *format).collect::<Vec<&ImportFormat>>()
             };
             let by_confidence = [
-                with(Confidence::WholeText),
-                with(Confidence::Certain),
-                with(Confidence::Possible).into_iter().take(1).collect(),
+                with(Certainty::WholeText),
+                with(Certainty::Certain),
+                with(Certainty::Possible).into_iter().take(1).collect(),
             ];
             by_confidence.into_iter().find(|formats| !formats.is_empty()).unwrap_or_default()
         }
@@ -57,7 +57,7 @@ pub fn read(bytes: &[u8], only: Option<&Format>) -> Result<Reading, Refused> {
         let names = FORMATS.iter().map(|format| format.name).collect();
         return Err(Refused::new(0, ImportError::UnknownFormat(names)));
     }
-    let mut all = Reading::default();
+    let mut all = TextReading::default();
     for format in chosen {
         let reading = (format.read)(&text);
         all.imported.extend(reading.imported);

@@ -10,7 +10,7 @@ use crate::text::COARSE;
 
 /// How certain it is that a text is in a format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Confidence {
+pub enum Certainty {
     /// It is not.
     No,
     /// It has the shape, but nothing that only this program writes.
@@ -42,14 +42,14 @@ impl Refused {
 
 /// The result of a format: a part that cannot be read is refused, and the rest is kept.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Reading {
+pub struct TextReading {
     /// The listings; each becomes a run.
     pub imported: Vec<Imported>,
     /// The refused parts.
     pub refused: Vec<Refused>,
 }
 
-impl Reading {
+impl TextReading {
     /// Adds a refused line.
     pub(crate) fn refuse(&mut self, line: u32, reason: impl Into<ImportError>) {
         self.refused.push(Refused::new(line, reason));

@@ -1,16 +1,16 @@
 //! Listings of a host's activity, as sysstat 12.6 and iproute2 6.1 printed them.
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
-use import::{Imported, Reading, Source, assemble, read};
+use import::{Imported, ListingSource, TextReading, assemble, read};
 use model::{Observed, RunKind, SeriesLine};
 
-fn reading(name: &str) -> Reading {
+fn reading(name: &str) -> TextReading {
     let path = format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"));
     read(&std::fs::read(path).unwrap(), None).unwrap()
 }
 
 fn only(name: &str) -> Imported {
-    let Reading { imported, refused } = reading(name);
+    let TextReading { imported, refused } = reading(name);
     assert_eq!(refused, [], "{name}");
     let [one] = <[Imported; 1]>::try_from(imported).unwrap();
     assert_eq!(one.kind, RunKind::Environment, "{name}");
@@ -251,7 +251,7 @@ fn connections_of_ss_with_and_without_memory_in_one_line_and_in_two() {
         let memory = name == "ss_tmi.txt";
         assert_eq!(socket.sndbuf, memory.then_some(3_939_840), "{name}");
         assert_eq!(row.trial.value, None, "nothing was measured");
-        let run = assemble(listing, &Source::default(), &[]);
+        let run = assemble(listing, &ListingSource::default(), &[]);
         assert_eq!((run.outcomes.len(), run.outcomes[0].summary.goodput_bps), (4, None));
     }
 }

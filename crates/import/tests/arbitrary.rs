@@ -1,7 +1,7 @@
 //! Any bytes end in an import or in an error.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
-use import::{FORMATS, Source, assemble, read};
+use import::{FORMATS, ListingSource, assemble, read};
 use proptest::prelude::*;
 
 /// Pieces that readers look for, so that arbitrary text gets past their first line.
@@ -59,7 +59,7 @@ fn try_all(bytes: &[u8]) {
         if let Ok(reading) = read(bytes, only) {
             for imported in reading.imported {
                 let rows = imported.run.is_none().then_some(imported.rows.len());
-                let run = assemble(imported, &Source::default(), &reading.refused);
+                let run = assemble(imported, &ListingSource::default(), &reading.refused);
                 let trials: usize = run.outcomes.iter().map(|outcome| outcome.trials.len()).sum();
                 assert!(rows.is_none_or(|rows| rows == trials), "every row is a trial");
             }

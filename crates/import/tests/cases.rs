@@ -1,14 +1,15 @@
 //! Files of users that the records have no like of: other systems, other formats, and large numbers and tables.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
-use import::{Source, assemble, read};
+use import::{ListingSource, assemble, read};
 use model::{Direction, Run, Verdict};
 
 fn only(name: &str) -> Run {
     let path = format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"));
     let reading = read(&std::fs::read(path).unwrap(), None).unwrap();
     assert_eq!((reading.refused.len(), reading.imported.len()), (0, 1), "{name}: {:?}", reading.refused);
-    let source = Source { id: "20261121-203758-4f1a".into(), file: "listing.txt".into(), ..Source::default() };
+    let source =
+        ListingSource { id: "20261121-203758-4f1a".into(), file: "listing.txt".into(), ..ListingSource::default() };
     assemble(reading.imported[0].clone(), &source, &[])
 }
 

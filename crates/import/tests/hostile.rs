@@ -1,16 +1,16 @@
 //! Outputs that contradict themselves, lack what a value needs, or have a measurement twice: nothing of them becomes a wrong value.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
-use import::{Imported, Reading, read};
+use import::{Imported, TextReading, read};
 use model::{Direction, Pattern, RunKind, Verdict};
 use serde_json::{Value, json};
 
-fn of(text: &str) -> Reading {
+fn of(text: &str) -> TextReading {
     read(text.as_bytes(), None).unwrap_or_else(|refused| panic!("{refused:?}: {text}"))
 }
 
 fn only(text: &str) -> Imported {
-    let Reading { imported, refused } = of(text);
+    let TextReading { imported, refused } = of(text);
     assert_eq!(refused, [], "{text}");
     let [one] = <[Imported; 1]>::try_from(imported).unwrap();
     one
@@ -19,7 +19,7 @@ fn only(text: &str) -> Imported {
 /// The only reason, of a text from which nothing is imported.
 #[track_caller]
 fn refused(text: &str) -> String {
-    let Reading { imported, mut refused } = of(text);
+    let TextReading { imported, mut refused } = of(text);
     assert!(imported.is_empty() && !refused.is_empty(), "{imported:?} {refused:?}: {text}");
     refused.remove(0).to_string()
 }

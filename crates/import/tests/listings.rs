@@ -1,14 +1,14 @@
 //! Listings of interfaces, recorded and as their programs print them.
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
-use import::{Reading, format, read};
+use import::{TextReading, format, read};
 use model::{Device, Interface, RunKind};
 
 const OF_2005: &str = include_str!("data/2005-ifconfig.txt");
 const OF_2012: &str = include_str!("data/2012-listings.txt");
 
 fn listing(text: &str, name: &str) -> Vec<Interface> {
-    let reading: Reading = (format(name).unwrap().read)(text);
+    let reading: TextReading = (format(name).unwrap().read)(text);
     assert!(reading.refused.is_empty(), "{:?}", reading.refused);
     assert_eq!(reading.imported.len(), 1, "{name}");
     let imported = reading.imported.into_iter().next().unwrap();

@@ -1,10 +1,10 @@
 //! Several tests in one text: trials of one measurement, copies, directions, and what only looks like them.
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
-use import::{Imported, Reading, Source, assemble, read};
+use import::{Imported, ListingSource, TextReading, assemble, read};
 use model::{Direction, Run};
 
-fn of(text: &str) -> Reading {
+fn of(text: &str) -> TextReading {
     read(text.as_bytes(), None).unwrap()
 }
 
@@ -14,14 +14,15 @@ fn recorded(name: &str) -> String {
 
 #[track_caller]
 fn only(text: &str) -> Imported {
-    let Reading { imported, refused } = of(text);
+    let TextReading { imported, refused } = of(text);
     assert_eq!(refused, []);
     let [one] = <[Imported; 1]>::try_from(imported).unwrap();
     one
 }
 
 fn run(imported: Imported) -> Run {
-    let source = Source { id: "20261121-203758-4f1a".into(), file: "listing.txt".into(), ..Source::default() };
+    let source =
+        ListingSource { id: "20261121-203758-4f1a".into(), file: "listing.txt".into(), ..ListingSource::default() };
     assemble(imported, &source, &[])
 }
 

@@ -1,16 +1,17 @@
 //! Recorded outputs of the tools and the listings of five published records, read and assembled.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
-use import::{Imported, Reading, Source, assemble, read};
+use import::{Imported, ListingSource, TextReading, assemble, read};
 use model::{Count, Direction, FindingKind, Pattern, Run, RunKind, Stop, Trust, Verdict};
 
-fn reading(name: &str) -> Reading {
+fn reading(name: &str) -> TextReading {
     let path = format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"));
     read(&std::fs::read(path).unwrap(), None).unwrap()
 }
 
 fn run(imported: &Imported) -> Run {
-    let source = Source { id: "20261121-203758-4f1a".into(), file: "listing.txt".into(), ..Source::default() };
+    let source =
+        ListingSource { id: "20261121-203758-4f1a".into(), file: "listing.txt".into(), ..ListingSource::default() };
     assemble(imported.clone(), &source, &[])
 }
 

@@ -1,15 +1,15 @@
 //! Forms of the programs' outputs that differ by an option or a version, as short texts.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
-use import::{Imported, Reading, read};
+use import::{Imported, TextReading, read};
 use model::{Direction, RunKind, Verdict};
 
-fn of(text: &str) -> Reading {
+fn of(text: &str) -> TextReading {
     read(text.as_bytes(), None).unwrap_or_else(|refused| panic!("{refused:?}: {text}"))
 }
 
 fn only(text: &str) -> Imported {
-    let Reading { imported, refused } = of(text);
+    let TextReading { imported, refused } = of(text);
     assert_eq!(refused, [], "{text}");
     let [one] = <[Imported; 1]>::try_from(imported).unwrap();
     one

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use import::{Reading, read};
+use import::{TextReading, read};
 use model::Direction;
 
 /// All recorded outputs, by name.
@@ -17,7 +17,7 @@ fn files() -> Vec<(String, String)> {
 }
 
 /// A reading; nothing for a text that is in no format.
-fn reading(text: &[u8]) -> Reading {
+fn reading(text: &[u8]) -> TextReading {
     read(text, None).unwrap_or_default()
 }
 
@@ -25,7 +25,7 @@ fn reading(text: &[u8]) -> Reading {
 type Value = (String, Direction, f64);
 
 /// The values of a reading, without those whose remark says that they are the sender's.
-fn values(reading: &Reading) -> Vec<Value> {
+fn values(reading: &TextReading) -> Vec<Value> {
     let rows = reading.imported.iter().flat_map(|imported| &imported.rows);
     let rows = rows.filter(|row| !row.remarks.iter().any(|remark| remark.contains("a sender's rate")));
     rows.filter_map(|row| Some((row.spec.pattern.to_string(), row.spec.direction, row.trial.value?))).collect()
@@ -44,13 +44,13 @@ fn new_values(whole: &[Value], changed: &str) -> Vec<Value> {
 }
 
 /// What the reasons of a reading say, without their lines.
-fn reasons(reading: &Reading) -> Vec<String> {
+fn reasons(reading: &TextReading) -> Vec<String> {
     reading.refused.iter().map(ToString::to_string).collect()
 }
 
 /// What differs between two readings, by the values, the reasons and the number of runs.
-fn difference(name: &str, read: &Reading, whole: &Reading) -> Option<String> {
-    let of = |reading: &Reading| {
+fn difference(name: &str, read: &TextReading, whole: &TextReading) -> Option<String> {
+    let of = |reading: &TextReading| {
         format!("{} runs, {:?}, refused {:?}", reading.imported.len(), values(reading), reasons(reading))
     };
     let (own, expected) = (of(read), of(whole));

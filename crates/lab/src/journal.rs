@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::topology::Block;
+use crate::topology::AddressBlock;
 use crate::{LabError, Subnets};
 
 /// The journal's directory. There is no fallback: if /run cannot be written, `ip netns` does not work either.
@@ -30,7 +30,7 @@ pub(crate) struct Record {
     pub(crate) subnets: Option<Subnets>,
     /// The address block of its networks, if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) block: Option<Block>,
+    pub(crate) block: Option<AddressBlock>,
     /// What was built, for labs of `thru lab`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) built: Option<Built>,
@@ -56,7 +56,7 @@ impl Record {
     /// The destinations of its networks, as a routing table writes them.
     pub(crate) fn destinations(&self) -> Vec<String> {
         let subnets = self.subnets.iter().flat_map(Subnets::destinations);
-        subnets.chain(self.block.into_iter().flat_map(Block::destinations)).collect()
+        subnets.chain(self.block.into_iter().flat_map(AddressBlock::destinations)).collect()
     }
 }
 

@@ -39,7 +39,7 @@ pub mod topology;
 pub use available::available;
 pub use crossover::{CrossoverSpec, Lab, LabHost};
 pub use emulator::{
-    Bursts, Change, Codel, DirectionSpec, Discipline, Distribution, Emulator, Jitter, Lateness, PathCounts, Red,
+    Bursts, Codel, DirectionSpec, Discipline, Distribution, Emulator, Jitter, Lateness, LinkChange, PathCounts, Red,
     Reorder,
 };
 pub use error::LabError;

@@ -19,7 +19,7 @@ use crate::plug::{self, Plug};
 use crate::scope::{Scope, reap_stale};
 use crate::shaped::{self, BucketCounts};
 use crate::subnets::random;
-use crate::topology::{Address, Block, Carrier, Layout, Link, NodeKind, NodeLayout, Topology};
+use crate::topology::{Address, AddressBlock, Carrier, LabLink, Layout, NodeKind, NodeLayout, Topology};
 
 /// The bridge of a switch.
 const BRIDGE: &str = "br0";
@@ -37,7 +37,7 @@ pub struct Network {
     /// By link index. Before the namespaces, because their devices keep them alive.
     emulators: Vec<(usize, Emulator)>,
     /// The links as they are now, and how often they were changed.
-    now: Mutex<(Vec<Link>, u64)>,
+    now: Mutex<(Vec<LabLink>, u64)>,
     journal: Journal,
     scope: Scope,
 }
@@ -79,7 +79,7 @@ impl Network {
         let ip = privileged_ip()?;
         let _ = reap_stale(); // another lab's remains are no reason to refuse this one
         let journal = Journal::open()?;
-        let block = Block::choose(&taken(&ip, &journal)?)?;
+        let block = AddressBlock::choose(&taken(&ip, &journal)?)?;
         let layout = Layout::of(topology, block)?;
         let name = match name {
             Some(name) => chosen(name, &journal)?,
@@ -221,7 +221,7 @@ impl Network {
         self.emulators.iter().any(|(_, emulator)| emulator.alters())
     }
 
-    fn set_mtu(&self, index: usize, link: &Link) -> Result<(), LabError> {
+    fn set_mtu(&self, index: usize, link: &LabLink) -> Result<(), LabError> {
         let mtu = link.mtu.to_string();
         let ends = link.between.iter().zip(&self.interfaces[index]).zip(&link.directions);
         for ((node, interface), direction) in ends {

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use lab::{
-    Bursts, Change, Codel, CrossoverSpec, DirectionSpec, Discipline, Lab, LabError, LabHost, PathCounts, PathSpec,
+    Bursts, Codel, CrossoverSpec, DirectionSpec, Discipline, Lab, LabError, LabHost, LinkChange, PathCounts, PathSpec,
     Reorder, available,
 };
 
@@ -291,11 +291,11 @@ fn codel_marks_ecn_capable_segments_and_drops_none() {
 
 #[test]
 fn a_path_changes_when_it_should() {
-    let later = Change {
+    let later = LinkChange {
         at: Duration::from_millis(200),
         delay: Some(Duration::from_millis(40)),
         mtu: Some(1_000),
-        ..Change::default()
+        ..LinkChange::default()
     };
     let forward = DirectionSpec { delay: Duration::from_millis(5), changes: vec![later], ..DirectionSpec::default() };
     let spec = PathSpec { link: link(1_500), forward, reverse: DirectionSpec::default(), seed: 1 };

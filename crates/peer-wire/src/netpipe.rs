@@ -16,7 +16,7 @@ mod schedule;
 use std::collections::VecDeque;
 
 pub use error::NetpipeError;
-pub use schedule::{Exchange, Mode, Plan};
+pub use schedule::{Exchange, Mode, SizePlan};
 
 use crate::framing::Fixed;
 use crate::{Peer, Turn, WireError, WireProblem};
@@ -40,7 +40,7 @@ const LONGEST_S: f64 = 1.0;
 
 /// The role of an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum EndRole {
     /// The end with `-h`, which measures time and chooses counts.
     Transmitter,
     /// The one that listens.
@@ -86,8 +86,8 @@ enum Step {
 /// One end of a run.
 #[derive(Debug, Clone)]
 pub struct Netpipe {
-    role: Role,
-    plan: Plan,
+    role: EndRole,
+    plan: SizePlan,
     steps: VecDeque<Step>,
     next: usize,
     count: u32,
@@ -103,7 +103,7 @@ pub struct Netpipe {
 
 impl Netpipe {
     /// Opens a connection; `turn` receives the first message.
-    pub fn open(role: Role, plan: Plan, turn: &mut Turn<Action>) -> Self {
+    pub fn open(role: EndRole, plan: SizePlan, turn: &mut Turn<Action>) -> Self {
         let mut steps = VecDeque::from([Step::Sync, Step::WarmUp, Step::Sync]);
         if plan.resets() {
             steps.extend([Step::Quit, Step::Reconnect]);
@@ -156,7 +156,7 @@ impl Netpipe {
     pub fn is_at_limit(&self) -> bool {
         let between = self.steps.front() == Some(&Step::SyncOrQuit) && self.next > 1;
         let echoed = self.sync.so_far() == &MARK[..QUIT.len()];
-        self.role == Role::Transmitter && self.plan.mode == Mode::Both && between && echoed
+        self.role == EndRole::Transmitter && self.plan.mode == Mode::Both && between && echoed
     }
 
     /// Whether the exchange that is due belongs to a size, and not to the warm-up.
@@ -184,7 +184,7 @@ impl Netpipe {
     fn take(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), WireProblem> {
         match self.steps.front() {
             Some(Step::SyncOrQuit)
-                if self.role == Role::Receiver
+                if self.role == EndRole::Receiver
                     && self.sync.so_far().is_empty()
                     && (!self.quit.so_far().is_empty() || input.first() == QUIT.first()) =>
             {
@@ -220,7 +220,7 @@ impl Netpipe {
                 let Some(quit) = self.quit.take(input) else { return Ok(()) };
                 expect(&quit, QUIT)?;
                 self.quit = Fixed::new();
-                if self.role == Role::Receiver {
+                if self.role == EndRole::Receiver {
                     turn.send.extend_from_slice(QUIT);
                 }
                 self.leave(turn);
@@ -290,7 +290,7 @@ impl Netpipe {
                 }
                 continue;
             };
-            let transmits = self.role == Role::Transmitter;
+            let transmits = self.role == EndRole::Transmitter;
             match step {
                 Step::Sync | Step::SyncOrQuit => turn.send.extend_from_slice(MARK),
                 Step::WarmUp => turn.actions.push(Action::Exchange(self.plan.warm_up(WARM_UP))),
@@ -326,7 +326,7 @@ impl Netpipe {
     /// Schedules the next size; false if there is none. Only the transmitter stops for slowness, because the
     /// two ends may disagree.
     fn schedule(&mut self) -> bool {
-        let slow = self.role == Role::Transmitter && self.last_s >= LONGEST_S;
+        let slow = self.role == EndRole::Transmitter && self.last_s >= LONGEST_S;
         if self.quitting || slow || self.next == self.plan.sizes.len() {
             return false;
         }

@@ -95,7 +95,7 @@ impl ErrorEstimate {
 
 /// A sender's datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request {
+pub struct StampRequest {
     /// From 0, one more for each, modulo 2^32.
     pub sequence: u32,
     /// When it left.
@@ -120,7 +120,7 @@ pub struct Reply {
     /// When the request reached the reflector.
     pub received: Timestamp,
     /// The request, as the reflector saw it.
-    pub request: Request,
+    pub request: StampRequest,
     /// The request's time to live on arrival; 255 where the reflector cannot tell.
     pub ttl: u8,
 }
@@ -157,7 +157,7 @@ pub fn pad(request: &mut [u8]) {
     beyond[2..TLV_HEAD_BYTES].copy_from_slice(&length.to_be_bytes());
 }
 
-impl Request {
+impl StampRequest {
     /// Writes the datagram; bytes beyond [`BASE_BYTES`] stay as padding.
     ///
     /// # Errors
@@ -251,7 +251,7 @@ impl Reply {
         if datagram.len() < LEAST_REPLY_BYTES {
             return Err(PEER.error(step, StampError::Short { bytes: datagram.len(), least: LEAST_REPLY_BYTES }));
         }
-        let own = Request::at(datagram, 0);
+        let own = StampRequest::at(datagram, 0);
         if own.error.is_ptp() {
             return Err(PEER.error(step, StampError::Ptp));
         }
@@ -262,7 +262,7 @@ impl Reply {
             error: own.error,
             session,
             received: Timestamp(u64::from_be_bytes(array(datagram, 16))),
-            request: Request { session, ..Request::at(datagram, 24) },
+            request: StampRequest { session, ..StampRequest::at(datagram, 24) },
             ttl: datagram.get(40).copied().unwrap_or(TTL_UNKNOWN),
         })
     }

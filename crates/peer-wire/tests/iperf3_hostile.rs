@@ -4,8 +4,8 @@
 
 use peer_wire::iperf3::datagram::{HEADER_BYTES, Header};
 use peer_wire::iperf3::{
-    Client, ClientAction, Cookie, Fault, Omitted, Parameters, Protocol, Results, Server, ServerAction, StreamHello,
-    StreamResult, stream_ids,
+    Client, ClientAction, Omitted, Parameters, Protocol, Results, Server, ServerAction, ServerFault, StreamHello,
+    StreamResult, TestCookie, stream_ids,
 };
 use peer_wire::{Turn, WireError};
 use proptest::prelude::*;
@@ -86,7 +86,7 @@ fn serve<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Result<(), WireErro
 /// Our client likewise.
 fn ask(said: &[u8], parameters: &Parameters) -> (Result<(), WireError>, Turn<ClientAction>) {
     let mut turn = Turn::default();
-    let mut client = Client::open(&Cookie::of(&[7; 36]), parameters.clone(), &mut turn);
+    let mut client = Client::open(&TestCookie::of(&[7; 36]), parameters.clone(), &mut turn);
     for byte in said {
         let seen = turn.actions.len();
         if let Err(error) = client.receive(&[*byte], &mut turn) {
@@ -160,29 +160,29 @@ fn tokens_of_any_shape_are_carried_and_not_decoded_here() {
 #[test]
 fn values_outside_their_range_get_iperf3s_number() {
     let cases = [
-        (r#""tcp":true,"parallel":129"#, Fault::Streams),
-        (r#""tcp":true,"parallel":0"#, Fault::Streams),
-        (r#""tcp":true,"parallel":1e300"#, Fault::Streams),
-        (r#""tcp":true,"time":-1"#, Fault::Duration),
-        (r#""tcp":true,"time":86401"#, Fault::Duration),
-        (r#""tcp":true,"omit":601"#, Fault::Omit),
-        (r#""tcp":true,"len":0"#, Fault::BlockSize),
-        (r#""tcp":true,"len":1048577"#, Fault::BlockSize),
-        (r#""udp":true,"len":15"#, Fault::UdpBlockSize),
-        (r#""udp":true,"len":65508"#, Fault::UdpBlockSize),
-        (r#""tcp":true,"MSS":32768"#, Fault::Mss),
-        (r#""tcp":true,"window":536870913"#, Fault::Buffer),
-        (r#""tcp":true,"burst":1001"#, Fault::Burst),
-        (r#""tcp":true,"num":-1"#, Fault::Parameters),
-        (r#""tcp":true,"udp":true"#, Fault::Parameters),
-        (r#""sctp":true"#, Fault::Parameters),
-        (r#""time":1"#, Fault::Parameters),
+        (r#""tcp":true,"parallel":129"#, ServerFault::Streams),
+        (r#""tcp":true,"parallel":0"#, ServerFault::Streams),
+        (r#""tcp":true,"parallel":1e300"#, ServerFault::Streams),
+        (r#""tcp":true,"time":-1"#, ServerFault::Duration),
+        (r#""tcp":true,"time":86401"#, ServerFault::Duration),
+        (r#""tcp":true,"omit":601"#, ServerFault::Omit),
+        (r#""tcp":true,"len":0"#, ServerFault::BlockSize),
+        (r#""tcp":true,"len":1048577"#, ServerFault::BlockSize),
+        (r#""udp":true,"len":15"#, ServerFault::UdpBlockSize),
+        (r#""udp":true,"len":65508"#, ServerFault::UdpBlockSize),
+        (r#""tcp":true,"MSS":32768"#, ServerFault::Mss),
+        (r#""tcp":true,"window":536870913"#, ServerFault::Buffer),
+        (r#""tcp":true,"burst":1001"#, ServerFault::Burst),
+        (r#""tcp":true,"num":-1"#, ServerFault::Parameters),
+        (r#""tcp":true,"udp":true"#, ServerFault::Parameters),
+        (r#""sctp":true"#, ServerFault::Parameters),
+        (r#""time":1"#, ServerFault::Parameters),
     ];
     for (keys, fault) in cases {
         let (ended, turn) = serve([&framed(format!("{{{keys}}}").as_bytes())[..]]);
         assert!(ended.is_err(), "{keys}");
         let number = u32::from_be_bytes(turn.send[2..6].try_into().unwrap());
-        assert_eq!((turn.send[1], Fault::of(number)), (0xfe, Some(fault)), "{keys}");
+        assert_eq!((turn.send[1], ServerFault::of(number)), (0xfe, Some(fault)), "{keys}");
     }
 }
 
@@ -220,7 +220,7 @@ fn the_client_may_stop_at_any_step() {
     ended.unwrap();
     assert_eq!(turn.actions.last(), Some(&ServerAction::Terminated));
     let mut turn = Turn::default();
-    let mut client = Client::open(&Cookie::of(&[0; 36]), parameters, &mut turn);
+    let mut client = Client::open(&TestCookie::of(&[0; 36]), parameters, &mut turn);
     assert!(client.end(&mut turn).is_err(), "a test that does not run cannot end");
     client.terminate(&mut turn);
     assert_eq!(turn.send.last(), Some(&12));

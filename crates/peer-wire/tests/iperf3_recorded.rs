@@ -8,7 +8,7 @@ use common::recording;
 use peer_wire::Turn;
 use peer_wire::iperf3::datagram::{HEADER_BYTES, Header, REPLY, REQUEST, is_reply};
 use peer_wire::iperf3::{
-    COOKIE_BYTES, Client, ClientAction, Cookie, Parameters, Protocol, Results, Server, ServerAction, StreamHello,
+    COOKIE_BYTES, Client, ClientAction, Parameters, Protocol, Results, Server, ServerAction, StreamHello, TestCookie,
 };
 
 /// The control connection's two framed messages from one side: the first starts at `at`.
@@ -58,7 +58,7 @@ fn our_client_sends_what_the_real_client_sent() {
         let after = COOKIE_BYTES + 4 + parameters.to_json().len();
         assert_eq!(control.from_client[after], 4, "TEST_END");
         let results = frame(&control.from_client, after + 1);
-        let cookie = Cookie::from_wire(control.from_client[..COOKIE_BYTES].try_into().unwrap());
+        let cookie = TestCookie::from_wire(control.from_client[..COOKIE_BYTES].try_into().unwrap());
 
         let mut turn = Turn::default();
         let mut client = Client::open(&cookie, parameters.clone(), &mut turn);

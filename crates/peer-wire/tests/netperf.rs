@@ -7,18 +7,18 @@ mod common;
 use common::recording;
 use peer_wire::Turn;
 use peer_wire::netperf::{
-    BLOCK_BYTES, Block, Client, ClientAction, Counted, Cpu, Direction, Flags, NOT_SUPPORTED, Ready, Request, Served,
-    Server, ServerAction,
+    BLOCK_BYTES, Block, Client, ClientAction, Counted, Cpu, Flags, NOT_SUPPORTED, OmniRequest, Ready, SendingEnd,
+    Served, Server, ServerAction,
 };
 use proptest::prelude::*;
 
-const RECORDED: [(&str, Direction, bool); 6] = [
-    ("netperf27_TCP_STREAM", Direction::ServerReceives, false),
-    ("netperf27_TCP_MAERTS", Direction::ServerSends, false),
-    ("netperf27_TCP_RR", Direction::Both, false),
-    ("netperf27_UDP_STREAM", Direction::ServerReceives, true),
-    ("netperf27_UDP_RR", Direction::Both, true),
-    ("netperf27_omni_selectors", Direction::ServerReceives, false),
+const RECORDED: [(&str, SendingEnd, bool); 6] = [
+    ("netperf27_TCP_STREAM", SendingEnd::ServerReceives, false),
+    ("netperf27_TCP_MAERTS", SendingEnd::ServerSends, false),
+    ("netperf27_TCP_RR", SendingEnd::Both, false),
+    ("netperf27_UDP_STREAM", SendingEnd::ServerReceives, true),
+    ("netperf27_UDP_RR", SendingEnd::Both, true),
+    ("netperf27_omni_selectors", SendingEnd::ServerReceives, false),
 ];
 
 fn block(bytes: &[u8], number: usize) -> Block {
@@ -36,7 +36,7 @@ fn our_client_sends_what_netperf_sent() {
     for (name, direction, udp) in RECORDED {
         let recording = recording(name, 12_865);
         let control = &recording.connections[0];
-        let request = Request::from_block(&block(&control.from_client, 0)).unwrap();
+        let request = OmniRequest::from_block(&block(&control.from_client, 0)).unwrap();
         assert_eq!((request.direction, request.udp, request.length), (direction, udp, 1), "{name}");
         let mut turn = Turn::default();
         let mut client = Client::open(&request, &mut turn);
@@ -50,9 +50,9 @@ fn our_client_sends_what_netperf_sent() {
         };
         assert!(ready.data_port > 1024 && ready.send_buffer >= 16_384, "{name}: {ready:?}");
         assert!((0.9..1.1).contains(&counted.elapsed_s), "{name}: {counted:?}");
-        assert_eq!(counted.bytes_received > 0, direction != Direction::ServerSends, "{name}");
-        assert_eq!(counted.bytes_sent > 0, direction != Direction::ServerReceives, "{name}");
-        assert_eq!(counted.transactions > 0, direction == Direction::Both, "{name}");
+        assert_eq!(counted.bytes_received > 0, direction != SendingEnd::ServerSends, "{name}");
+        assert_eq!(counted.bytes_sent > 0, direction != SendingEnd::ServerReceives, "{name}");
+        assert_eq!(counted.transactions > 0, direction == SendingEnd::Both, "{name}");
         assert_eq!(counted.retransmits, (!udp).then_some(0), "{name}");
         assert_eq!(counted.cpu.is_some(), request.flags.has(Flags::CPU), "{name}");
         // Only routed requests get the congestion control's name.
@@ -123,7 +123,7 @@ fn tcp_sendfile_is_answered_in_its_own_blocks() {
     let [ServerAction::Requested(requested)] = &turn.actions[..] else { panic!("{:?}", turn.actions) };
     assert_eq!(
         (requested.served, requested.direction, requested.length),
-        (Served::Classic, Direction::ServerReceives, 1)
+        (Served::Classic, SendingEnd::ServerReceives, 1)
     );
     assert_eq!((requested.ip_version, requested.receive_size, requested.flags), (4, None, Flags::ROUTED));
     let word = |block: &Block, at: usize| u32::from_be_bytes(block.0[at..at + 4].try_into().unwrap());
@@ -215,7 +215,7 @@ fn a_connection_per_transaction_is_requested_and_answered_as_recorded() {
     }
     let [ServerAction::Requested(request)] = &turn.actions[..] else { panic!("{:?}", turn.actions) };
     let request = request.clone();
-    assert_eq!((request.direction, request.request_size, request.response_size), (Direction::Both, Some(1), Some(1)));
+    assert_eq!((request.direction, request.request_size, request.response_size), (SendingEnd::Both, Some(1), Some(1)));
     assert_eq!(request.flags, Flags(Flags::ROUTED.0 | Flags::CONNECT.0));
     let ready = Ready::from_block(&block(&control.from_server, 0)).unwrap();
     server.ready(&ready, &mut turn).unwrap();
@@ -232,8 +232,8 @@ fn a_connection_per_transaction_is_requested_and_answered_as_recorded() {
     assert_eq!(client.ended().unwrap_err().step, "while waiting for what the server counted");
 }
 
-fn request() -> Request {
-    Request {
+fn request() -> OmniRequest {
+    OmniRequest {
         served: Served::Omni,
         tos: Some(0x20),
         send_buffer: None,
@@ -249,7 +249,7 @@ fn request() -> Request {
         data_port: 5000,
         ip_version: 6,
         udp: false,
-        direction: Direction::Neither,
+        direction: SendingEnd::Neither,
         client_port: 0,
         congestion: "reno".into(),
     }
@@ -342,9 +342,9 @@ fn every_cut_is_an_error_that_names_its_step() {
 fn a_name_that_is_none_fits_where_it_came_from() {
     let mut block = Block(request().to_block().0);
     block.0[160..176].copy_from_slice(&[0xff; 16]);
-    let requested = Request::from_block(&block).unwrap();
+    let requested = OmniRequest::from_block(&block).unwrap();
     assert_eq!(requested.congestion, "?".repeat(15));
-    assert_eq!(Request::from_block(&requested.to_block()), Ok(requested));
+    assert_eq!(OmniRequest::from_block(&requested.to_block()), Ok(requested));
 }
 
 proptest! {
@@ -363,7 +363,7 @@ proptest! {
             prop_assert!(!error.what.to_string().is_empty());
         }
         if let Some(ServerAction::Requested(requested)) = turn.actions.first() {
-            prop_assert_eq!(Request::from_block(&requested.to_block()), Ok(requested.clone()));
+            prop_assert_eq!(OmniRequest::from_block(&requested.to_block()), Ok(requested.clone()));
         }
         let mut client = Client::open(&request(), &mut Turn::default());
         if let Err(error) = client.receive(&said, &mut Turn::default()) {

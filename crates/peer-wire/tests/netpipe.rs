@@ -5,13 +5,13 @@
 mod common;
 
 use common::recording;
-use peer_wire::netpipe::{Action, Exchange, Mode, Netpipe, Plan, Role};
+use peer_wire::netpipe::{Action, EndRole, Exchange, Mode, Netpipe, SizePlan};
 use peer_wire::{Turn, WireError};
 use proptest::prelude::*;
 
 /// A driver for one end: moves messages and takes the peer's bytes from a recording.
 struct Driver {
-    role: Role,
+    role: EndRole,
     machine: Netpipe,
     turn: Turn<Action>,
     acted: usize,
@@ -23,7 +23,7 @@ struct Driver {
 }
 
 impl Driver {
-    fn new(role: Role, plan: Plan) -> Self {
+    fn new(role: EndRole, plan: SizePlan) -> Self {
         let mut turn = Turn::default();
         let machine = Netpipe::open(role, plan, &mut turn);
         let said = std::mem::take(&mut turn.send);
@@ -64,14 +64,14 @@ impl Driver {
 
     fn exchange(&mut self, exchange: Exchange, rest: &mut &[u8]) {
         let bytes = exchange.bytes as usize * exchange.count as usize;
-        if exchange.mode != Mode::Stream || self.role == Role::Receiver {
+        if exchange.mode != Mode::Stream || self.role == EndRole::Receiver {
             let (heard, after) = rest.split_at(bytes.min(rest.len()));
             for message in heard.chunks_exact(exchange.bytes as usize) {
                 assert_eq!(exchange.first_wrong(message), None);
             }
             *rest = after;
         }
-        if exchange.mode != Mode::Stream || self.role == Role::Transmitter {
+        if exchange.mode != Mode::Stream || self.role == EndRole::Transmitter {
             let mut message = vec![b'a'; exchange.bytes as usize];
             exchange.fill(&mut message);
             for _ in 0..exchange.count {
@@ -89,7 +89,7 @@ impl Driver {
     }
 }
 
-fn plan(name: &str) -> Plan {
+fn plan(name: &str) -> SizePlan {
     let (mode, integrity) = match name {
         "netpipe372_both" => (Mode::Both, false),
         "netpipe372_integrity" => (Mode::PingPong, true),
@@ -100,7 +100,7 @@ fn plan(name: &str) -> Plan {
     } else {
         vec![1, 2, 3, 4, 6, 8, 12, 13, 16, 19, 21, 24, 27, 29, 32, 35, 45, 48, 51, 61, 64, 67]
     };
-    Plan { first: sizes[0], sizes, mode, reset: false, integrity, count: Some(3) }
+    SizePlan { first: sizes[0], sizes, mode, reset: false, integrity, count: Some(3) }
 }
 
 /// Message contents depend on NPtcp's buffers; neither end checks them.
@@ -115,8 +115,8 @@ fn both_ends_send_what_the_real_ones_sent() {
         let session = &recording.connections[0];
         for piece in [1, 7, usize::MAX] {
             for (role, peer, own) in [
-                (Role::Transmitter, &session.from_server, &session.from_client),
-                (Role::Receiver, &session.from_client, &session.from_server),
+                (EndRole::Transmitter, &session.from_server, &session.from_client),
+                (EndRole::Receiver, &session.from_client, &session.from_server),
             ] {
                 let mut driver = Driver::new(role, plan(name));
                 driver.receive(peer, piece).unwrap();
@@ -133,8 +133,8 @@ fn both_ends_send_what_the_real_ones_sent() {
 #[test]
 fn a_stream_resets_and_takes_its_time_from_the_receiver() {
     let plan =
-        Plan { first: 8, sizes: vec![8, 16], mode: Mode::Stream, reset: false, integrity: false, count: Some(2) };
-    let mut receiver = Driver::new(Role::Receiver, plan.clone());
+        SizePlan { first: 8, sizes: vec![8, 16], mode: Mode::Stream, reset: false, integrity: false, count: Some(2) };
+    let mut receiver = Driver::new(EndRole::Receiver, plan.clone());
     receiver.exchange_s = 3e-6;
     let mut peer = b"SyncMe".to_vec();
     peer.extend([b'a'; 800]);
@@ -155,7 +155,7 @@ fn a_stream_resets_and_takes_its_time_from_the_receiver() {
     let answers = receiver.said.clone();
     assert_eq!(answers[answers.len() - 9..], *b"\0\0\x01\x2cQUIT\0", "3 us are 300 units of 10 ns");
 
-    let mut transmitter = Driver::new(Role::Transmitter, plan);
+    let mut transmitter = Driver::new(EndRole::Transmitter, plan);
     transmitter.exchange_s = 1.0;
     transmitter.receive(&answers, 1).unwrap();
     assert!(transmitter.done);
@@ -173,9 +173,9 @@ fn both_ends_begin_a_stream_as_the_real_ones_did() {
     let recording = recording("netpipe372_stream", 5002);
     let [first, second] = &recording.connections[..] else { panic!("two connections") };
     let sizes = vec![1, 2, 3, 4, 6, 8, 12];
-    let plan = Plan { first: 1, sizes, mode: Mode::Stream, reset: false, integrity: false, count: Some(3) };
+    let plan = SizePlan { first: 1, sizes, mode: Mode::Stream, reset: false, integrity: false, count: Some(3) };
     for piece in [1, 7, usize::MAX] {
-        let mut driver = Driver::new(Role::Transmitter, plan.clone());
+        let mut driver = Driver::new(EndRole::Transmitter, plan.clone());
         let error = driver.receive(&first.from_server, piece).unwrap_err();
         assert_eq!(error.step, "while waiting for SyncMe", "nobody answers on the new connection");
         assert_eq!(driver.turn.actions.last(), Some(&Action::Reset));
@@ -184,7 +184,7 @@ fn both_ends_begin_a_stream_as_the_real_ones_did() {
             without_letters(&[&first.from_client[..], &second.from_client].concat())
         );
 
-        let mut driver = Driver::new(Role::Receiver, plan.clone());
+        let mut driver = Driver::new(EndRole::Receiver, plan.clone());
         let error = driver.receive(&[&first.from_client[..], &second.from_client].concat(), piece).unwrap_err();
         assert_eq!(error.step, "while reading the repeat count");
         // The recording lacks its SyncMe on the new connection.
@@ -195,10 +195,10 @@ fn both_ends_begin_a_stream_as_the_real_ones_did() {
 
 #[test]
 fn a_receivers_limit_in_both_mode_is_not_an_error() {
-    let plan = |mode| Plan { first: 1, sizes: vec![1, 2], mode, reset: false, integrity: false, count: Some(1) };
+    let plan = |mode| SizePlan { first: 1, sizes: vec![1, 2], mode, reset: false, integrity: false, count: Some(1) };
     let measured = [&b"SyncMe"[..], &[b'a'; 100], b"SyncMe", b"SyncMe", b"SyncMeaSyncMeaSyncMea"].concat();
     let at_limit = |mode, said: &[u8]| {
-        let mut driver = Driver::new(Role::Transmitter, plan(mode));
+        let mut driver = Driver::new(EndRole::Transmitter, plan(mode));
         assert!(driver.receive(said, usize::MAX).is_err(), "the connection ends within the run");
         driver.machine.is_at_limit()
     };
@@ -213,9 +213,15 @@ fn a_receivers_limit_in_both_mode_is_not_an_error() {
 #[test]
 fn counts_fill_a_tenth_of_a_second_and_slowness_ends_the_run() {
     let session = |exchange_s: f64| {
-        let plan =
-            Plan { first: 1, sizes: vec![1, 2, 4], mode: Mode::PingPong, reset: false, integrity: false, count: None };
-        let mut driver = Driver::new(Role::Transmitter, plan);
+        let plan = SizePlan {
+            first: 1,
+            sizes: vec![1, 2, 4],
+            mode: Mode::PingPong,
+            reset: false,
+            integrity: false,
+            count: None,
+        };
+        let mut driver = Driver::new(EndRole::Transmitter, plan);
         driver.exchange_s = exchange_s;
         // A receiver that always sends what is expected.
         let mut rest: &[u8] = &[];
@@ -254,7 +260,7 @@ fn numbers_that_are_not_as_sent_are_found() {
 fn every_cut_of_a_session_is_an_error_that_names_its_step() {
     let recording = recording("netpipe372_integrity", 5002);
     let session = &recording.connections[0];
-    for (role, peer) in [(Role::Transmitter, &session.from_server), (Role::Receiver, &session.from_client)] {
+    for (role, peer) in [(EndRole::Transmitter, &session.from_server), (EndRole::Receiver, &session.from_client)] {
         for cut in 0..peer.len() {
             let error = Driver::new(role, plan("netpipe372_integrity")).receive(&peer[..cut], usize::MAX).unwrap_err();
             assert_eq!(error.peer, "netpipe");
@@ -265,14 +271,14 @@ fn every_cut_of_a_session_is_an_error_that_names_its_step() {
 
 #[test]
 fn a_receiver_takes_the_end_where_a_size_was_due() {
-    let mut driver = Driver::new(Role::Receiver, plan("netpipe372_pingpong"));
+    let mut driver = Driver::new(EndRole::Receiver, plan("netpipe372_pingpong"));
     let peer = [&b"SyncMe"[..], &[b'a'; 100], b"SyncMe", b"QUIT\0"].concat();
     driver.receive(&peer, 1).unwrap();
     assert!(driver.done);
     assert!(driver.said.ends_with(b"QUIT\0"));
     assert!(driver.points().is_empty());
     // A transmitter does not: nothing but its own QUIT ends a run.
-    let mut driver = Driver::new(Role::Transmitter, plan("netpipe372_pingpong"));
+    let mut driver = Driver::new(EndRole::Transmitter, plan("netpipe372_pingpong"));
     let error = driver.receive(&[&b"SyncMe"[..], &[b'a'; 100], b"SyncMe", b"QUIT\0Q"].concat(), 1).unwrap_err();
     assert_eq!(error.to_string(), "netpipe, while waiting for SyncMe: expected \"SyncMe\", received \"QUIT\\x00Q\"");
 }
@@ -282,7 +288,7 @@ proptest! {
     fn any_bytes_end_or_name_their_step(
         transmits in any::<bool>(), marks in 0_usize..4, said in prop::collection::vec(any::<u8>(), 0..200),
     ) {
-        let role = if transmits { Role::Transmitter } else { Role::Receiver };
+        let role = if transmits { EndRole::Transmitter } else { EndRole::Receiver };
         let before: [&[u8]; 4] = [b"SyncMe", &[b'a'; 100], b"SyncMe", b"SyncMe"];
         let mut peer = before[..marks].concat();
         peer.extend(said);

@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 use peer_wire::nttcp::{
-    DEFAULT_FORMAT, Datagrams, Format, Local, LocalAction, Options, Pattern, Remote, RemoteAction, SEPARATED_FORMAT,
-    Seen, Statistics,
+    DEFAULT_FORMAT, Datagrams, Local, LocalAction, Options, PayloadPattern, Remote, RemoteAction, SEPARATED_FORMAT,
+    Seen, Statistics, StatisticsFormat,
 };
 use peer_wire::{Turn, WireError};
 use proptest::prelude::*;
@@ -86,7 +86,7 @@ fn either_side_may_transmit() {
 
 #[test]
 fn published_lines_are_read_and_written() {
-    let format = Format::new(DEFAULT_FORMAT).unwrap();
+    let format = StatisticsFormat::new(DEFAULT_FORMAT).unwrap();
     assert_eq!(format.titles(), "     Bytes  Real s   CPU s Real-MBit/s  CPU-MBit/s   Calls  Real-C/s   CPU-C/s\n");
     for line in [
         "l  8388608    0.08    0.05    865.7309   1342.1773    2177  28084.16   43540.0",
@@ -104,9 +104,9 @@ fn published_lines_are_read_and_written() {
 fn columns_that_touch_are_kept_apart_for_programs() {
     let fast =
         Statistics { bytes: 2_097_152, calls: 512, real_s: 0.000_457, cpu_s: 0.003_655, ..Statistics::default() };
-    let touching = Format::new(DEFAULT_FORMAT).unwrap().line('1', &fast);
+    let touching = StatisticsFormat::new(DEFAULT_FORMAT).unwrap().line('1', &fast);
     assert!(touching.contains("5121120350.11"), "{touching}");
-    let apart = Format::new(SEPARATED_FORMAT).unwrap().line('1', &fast);
+    let apart = StatisticsFormat::new(SEPARATED_FORMAT).unwrap().line('1', &fast);
     let (mark, read) = Statistics::from_line(&apart).unwrap();
     assert_eq!((mark, read.bytes, read.calls, read.cpu_s), ('1', 2_097_152, 512, 0.003_655), "{apart}");
     assert!((read.real_s / fast.real_s - 1.0).abs() < 1e-6, "{apart}");
@@ -160,14 +160,14 @@ fn marks_bound_the_datagrams_even_when_the_first_is_lost() {
 
 #[test]
 fn the_pattern_goes_on_from_buffer_to_buffer_and_shows_each_wrong_byte() {
-    let (mut one, mut two) = (Pattern::new("seed"), Pattern::new("seed"));
+    let (mut one, mut two) = (PayloadPattern::new("seed"), PayloadPattern::new("seed"));
     let mut whole = [0; 1000];
     one.fill(&mut whole);
     let (first, second) = whole.split_at(300);
     assert_eq!((two.mismatches(first), two.mismatches(second)), (0, 0));
     whole[17] ^= 1;
-    assert_eq!(Pattern::new("seed").mismatches(&whole), 1);
-    assert!(Pattern::new("other").mismatches(&whole) > 900);
+    assert_eq!(PayloadPattern::new("seed").mismatches(&whole), 1);
+    assert!(PayloadPattern::new("other").mismatches(&whole) > 900);
     let mut counts = [0_u32; 256];
     (0..256_000).for_each(|_| counts[usize::from(one.next_byte())] += 1);
     assert!(counts.iter().all(|count| (700..1300).contains(count)), "bytes are about evenly spread: {counts:?}");
@@ -219,7 +219,7 @@ proptest! {
     #[test]
     fn any_line_and_any_format_are_taken_or_refused(line in "\\PC{0,80}", format in "[%.0-9a-z ]{0,40}") {
         let _ = (Statistics::from_line(&line), Options::from_line(&line));
-        if let Ok(format) = Format::new(&format) {
+        if let Ok(format) = StatisticsFormat::new(&format) {
             prop_assert!(format.line('l', &counted()).len() < 40 * 40);
         }
     }

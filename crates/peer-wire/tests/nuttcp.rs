@@ -5,7 +5,7 @@
 mod common;
 
 use common::recording;
-use peer_wire::nuttcp::{Client, ClientAction, Mark, NO_RATE, Options, Report, Server, ServerAction, mark};
+use peer_wire::nuttcp::{Client, ClientAction, NO_RATE, Options, PathMark, Report, Server, ServerAction, mark};
 use peer_wire::{Turn, WireError};
 use proptest::prelude::*;
 
@@ -74,12 +74,12 @@ fn both_roles_send_what_the_real_ones_sent() {
 #[test]
 fn marks_stand_around_the_datagrams() {
     let session = recording("nuttcp612_udp", 5000);
-    let kinds: Vec<Option<Mark>> = session.datagrams.iter().map(|(_, datagram)| mark(datagram)).collect();
-    let begins: Vec<Option<Mark>> = (0..Mark::BEGINS).map(|number| Some(Mark::Begin(number))).collect();
+    let kinds: Vec<Option<PathMark>> = session.datagrams.iter().map(|(_, datagram)| mark(datagram)).collect();
+    let begins: Vec<Option<PathMark>> = (0..PathMark::BEGINS).map(|number| Some(PathMark::Begin(number))).collect();
     assert_eq!(kinds[..2], begins);
     assert_eq!(kinds[2..7], [None; 5]);
-    assert_eq!(kinds[7], Some(Mark::End(0)));
-    assert!(kinds[7..].iter().all(|kind| matches!(kind, Some(Mark::End(number)) if *number < Mark::ENDS)));
+    assert_eq!(kinds[7], Some(PathMark::End(0)));
+    assert!(kinds[7..].iter().all(|kind| matches!(kind, Some(PathMark::End(number)) if *number < PathMark::ENDS)));
     for (_, datagram) in &session.datagrams {
         if let Some(mark) = mark(datagram) {
             assert_eq!(datagram, &mark.bytes());

@@ -2,14 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
-use peer_wire::stamp::{BASE_BYTES, ErrorEstimate, Reply, Request, TTL_UNKNOWN, Timestamp, Trip, pad};
+use peer_wire::stamp::{BASE_BYTES, ErrorEstimate, Reply, StampRequest, TTL_UNKNOWN, Timestamp, Trip, pad};
 use proptest::prelude::*;
 
 /// 2026-01-01T00:00:00.5Z.
 const UNIX_NS: u64 = 1_767_225_600_500_000_000;
 
-fn request() -> Request {
-    Request {
+fn request() -> StampRequest {
+    StampRequest {
         sequence: 0x0102_0304,
         sent: Timestamp::of_unix_ns(UNIX_NS),
         error: ErrorEstimate::covering(1_000_000, true),
@@ -25,12 +25,12 @@ fn a_request_lies_as_the_rfc_has_it() {
     assert_eq!(bytes[..16], [1, 2, 3, 4, 0xed, 0, 0x37, 0x80, 0x80, 0, 0, 0, 0x8f, 0x84, 0xab, 0xcd][..]);
     assert_eq!(bytes[16..BASE_BYTES], [0; 28]);
     assert_eq!(bytes[BASE_BYTES..], [0xee; 4], "padding stays");
-    assert_eq!(Request::read(&bytes).unwrap(), request());
+    assert_eq!(StampRequest::read(&bytes).unwrap(), request());
     assert!(request().write(&mut [0; 43]).unwrap_err().what.to_string().contains("43 bytes"));
     // A TWAMP sender's padding is not a session number.
-    assert_eq!(Request::read(&bytes[..43]).unwrap(), Request { session: 0, ..request() });
+    assert_eq!(StampRequest::read(&bytes[..43]).unwrap(), StampRequest { session: 0, ..request() });
     bytes[30] = 1;
-    assert_eq!(Request::read(&bytes).unwrap(), Request { session: 0, ..request() });
+    assert_eq!(StampRequest::read(&bytes).unwrap(), StampRequest { session: 0, ..request() });
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn padding_is_an_extension_where_one_fits() {
         pad(&mut bytes);
         request().write(&mut bytes).unwrap();
         assert_eq!(bytes[BASE_BYTES..], *beyond);
-        assert_eq!(Request::read(&bytes).unwrap(), request());
+        assert_eq!(StampRequest::read(&bytes).unwrap(), request());
     }
 }
 
@@ -93,7 +93,7 @@ fn a_reply_carries_the_request_back_and_does_not_grow() {
 
 #[test]
 fn invalid_datagrams_are_refused_with_their_step() {
-    let error = Request::read(&[0; 13]).unwrap_err();
+    let error = StampRequest::read(&[0; 13]).unwrap_err();
     assert_eq!(error.to_string(), "stamp, while reading a request: 13 bytes; 14 are the least");
     let error = Reply::read(&[0; 37]).unwrap_err();
     assert_eq!(error.to_string(), "stamp, while reading a reply: 37 bytes; 38 are the least");
@@ -101,7 +101,7 @@ fn invalid_datagrams_are_refused_with_their_step() {
     ptp[12] = 0x40;
     assert!(Reply::read(&ptp).is_err(), "the offset of the clocks needs NTP's");
     // A sender's own time is only returned.
-    let request = Request::read(&ptp).unwrap();
+    let request = StampRequest::read(&ptp).unwrap();
     let (zero, error) = (Timestamp(0), ErrorEstimate::covering(1_000_000, false));
     let (sequence, session, ttl) = (0, 0, TTL_UNKNOWN);
     Reply { sequence, sent: zero, error, session, received: zero, request, ttl }.write(&mut ptp).unwrap();
@@ -111,7 +111,7 @@ fn invalid_datagrams_are_refused_with_their_step() {
 proptest! {
     #[test]
     fn any_bytes_are_parsed_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..120), arrived in any::<u64>()) {
-        if let Err(error) = Request::read(&bytes) {
+        if let Err(error) = StampRequest::read(&bytes) {
             prop_assert_eq!(error.peer, "stamp");
         }
         match Reply::read(&bytes) {

@@ -7,8 +7,8 @@ mod common;
 use std::collections::BTreeSet;
 
 use common::{Connection, recording};
-use peer_wire::iperf3::{COOKIE_BYTES, Cookie, Parameters, Results};
-use peer_wire::netperf::{BLOCK_BYTES, Block, Request};
+use peer_wire::iperf3::{COOKIE_BYTES, Parameters, Results, TestCookie};
+use peer_wire::netperf::{BLOCK_BYTES, Block, OmniRequest};
 use peer_wire::{Turn, iperf2, iperf3, netperf, nuttcp};
 
 /// The program, its version, and a session of it.
@@ -71,7 +71,7 @@ fn iperf3s_clients_and_servers_are_understood() {
         let own = Results::from_json(own, 1).unwrap();
 
         let mut turn = Turn::default();
-        let cookie = Cookie::from_wire(control.from_client[..COOKIE_BYTES].try_into().unwrap());
+        let cookie = TestCookie::from_wire(control.from_client[..COOKIE_BYTES].try_into().unwrap());
         let mut client = iperf3::Client::open(&cookie, requested.clone(), &mut turn);
         let mut reported = None;
         for byte in &control.from_server {
@@ -123,13 +123,13 @@ fn netperfs_clients_and_servers_are_understood() {
         let [netperf::ServerAction::Requested(requested)] = &turn.actions[..] else {
             panic!("{version}: {:?}", turn.actions)
         };
-        assert_eq!(requested.direction, netperf::Direction::ServerReceives, "{version}");
+        assert_eq!(requested.direction, netperf::SendingEnd::ServerReceives, "{version}");
         // 2.6 first asks for the system.
         let asks = if version == "2.6.0" { 1 } else { 0 };
         assert_eq!(turn.send.len() / BLOCK_BYTES, asks, "{version}");
         let block =
             |at: usize| Block(control.from_client[at * BLOCK_BYTES..(at + 1) * BLOCK_BYTES].try_into().unwrap());
-        let request = Request::from_block(&block(asks)).unwrap();
+        let request = OmniRequest::from_block(&block(asks)).unwrap();
         let mut turn = Turn::default();
         let mut client = netperf::Client::open(&request, &mut turn);
         client

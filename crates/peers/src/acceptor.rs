@@ -12,7 +12,7 @@ use peer_wire::WireError;
 
 use crate::line::{Input, Line, Wait};
 use crate::session_deadline::{SessionDeadline, SessionDeadlines};
-use crate::{Admission, ProgramError, Service, plain};
+use crate::{MachineUse, ProgramError, Service, plain};
 
 /// A connected client.
 pub(crate) struct ClientSession<'a> {
@@ -27,7 +27,7 @@ pub(crate) struct ClientSession<'a> {
 
 impl ClientSession<'_> {
     /// The machine for a measurement; `None` while others have it.
-    pub(crate) fn admit(&mut self) -> Option<Admission> {
+    pub(crate) fn admit(&mut self) -> Option<MachineUse> {
         // Those that wait are among the connections whose number is limited.
         let admission = self.service.admit_soon();
         self.mark_authenticated();

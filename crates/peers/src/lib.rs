@@ -30,7 +30,7 @@ use model::{EndTally, Live, Program, Spec, Stop, TransportName};
 
 pub use error::ProgramError;
 pub use iperf3::{Login, Padding, SKEW_S, Users};
-pub use service::{Admission, Limits, Service};
+pub use service::{MachineUse, Service, ServiceLimits};
 
 /// Length of the pilot trial, ns.
 const PILOT_NS: u64 = 50_000_000;
@@ -99,7 +99,7 @@ pub trait ProgramProtocol: Sync {
     fn measure(
         &self,
         spec: &Spec,
-        server: &Server<'_>,
+        server: &ProgramServer<'_>,
         observer: &mut dyn TrialObserver,
         cancel: &AtomicBool,
     ) -> Result<Sides, ProgramError> {
@@ -160,7 +160,7 @@ pub trait ProgramProtocol: Sync {
     fn curve(
         &self,
         points: &[Spec],
-        server: &Server<'_>,
+        server: &ProgramServer<'_>,
         observer: &mut dyn TrialObserver,
         cancel: &AtomicBool,
     ) -> Result<Curve, ProgramError> {
@@ -221,7 +221,7 @@ pub fn started_by_inetd() -> String {
 
 /// A server of another program.
 #[derive(Debug, Clone, Copy)]
-pub struct Server<'a> {
+pub struct ProgramServer<'a> {
     /// Its name or address, with or without a port.
     pub host: &'a str,
     /// The login, for programs with users.

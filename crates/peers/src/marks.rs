@@ -73,7 +73,7 @@ impl MarkedDatagrams<fn(&[u8]) -> DatagramKind> {
     }
 }
 
-impl<F: FnMut(&[u8]) -> DatagramKind + Send + 'static> programs::Header for MarkedDatagrams<F> {
+impl<F: FnMut(&[u8]) -> DatagramKind + Send + 'static> programs::DatagramHeader for MarkedDatagrams<F> {
     #[inline]
     fn write(&mut self, _: &mut [u8], _: u64) {}
 
@@ -99,7 +99,7 @@ impl<F: FnMut(&[u8]) -> DatagramKind + Send + 'static> programs::Header for Mark
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::transport::programs::Header as _;
+    use engine::transport::programs::DatagramHeader as _;
 
     #[test]
     fn what_stands_between_the_marks_is_data() {

@@ -96,7 +96,7 @@ impl Work {
     pub(crate) fn datagrams(
         self,
         socket: OwnedFd,
-        header: impl programs::Header,
+        header: impl programs::DatagramHeader,
         live: &mut dyn FnMut(Live),
         on_step: &mut dyn FnMut(&Signals, Duration),
     ) -> Result<Moved, ProgramError> {

@@ -15,7 +15,7 @@ const STEP: Duration = Duration::from_millis(5);
 
 /// What clients may do to this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct ServiceLimits {
     /// Connections that have not been admitted to a measurement, at a time.
     pub unauthenticated: usize,
     /// Nanoseconds that one measurement may take.
@@ -28,7 +28,7 @@ pub struct Limits {
     pub memory_bytes: u64,
 }
 
-impl Limits {
+impl ServiceLimits {
     /// Why these streams would exceed the memory limit, if they would: each has one buffer to send and one to
     /// receive.
     pub(crate) fn beyond_memory(&self, streams: u64, block: u64) -> Option<String> {
@@ -38,7 +38,7 @@ impl Limits {
 }
 
 /// Reserves the machine for a measurement until it is dropped.
-pub type Admission = Box<dyn Any + Send>;
+pub type MachineUse = Box<dyn Any + Send>;
 
 /// Settings of a server.
 pub struct Service {
@@ -50,9 +50,9 @@ pub struct Service {
     /// everyone.
     pub users: Option<Arc<Users>>,
     /// Limits on clients.
-    pub limits: Limits,
+    pub limits: ServiceLimits,
     /// Called for each client: `None` if no further measurement can run.
-    pub admit: Box<dyn Fn() -> Option<Admission> + Send + Sync>,
+    pub admit: Box<dyn Fn() -> Option<MachineUse> + Send + Sync>,
     /// Called with each log line.
     pub log: Box<dyn Fn(&str) + Send + Sync>,
     /// Called with each address once it listens.
@@ -72,7 +72,7 @@ impl Service {
     }
 
     /// The machine for a measurement, also if the client before has only just left; `None` while others have it.
-    pub(crate) fn admit_soon(&self) -> Option<Admission> {
+    pub(crate) fn admit_soon(&self) -> Option<MachineUse> {
         let deadline = Instant::now() + LEAVING;
         loop {
             let admission = (self.admit)();

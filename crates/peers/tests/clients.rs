@@ -6,7 +6,7 @@ use std::net::{TcpListener, UdpSocket};
 use std::sync::atomic::AtomicBool;
 
 use model::{Live, Pattern, Program, Spec, Stop};
-use peers::{ProgramError, Server, TrialObserver, protocol};
+use peers::{ProgramError, ProgramServer, TrialObserver, protocol};
 
 struct Ignored;
 
@@ -17,7 +17,7 @@ impl TrialObserver for Ignored {
 }
 
 fn measured(program: Program, spec: &Spec, host: &str) -> ProgramError {
-    let server = Server { host, login: None };
+    let server = ProgramServer { host, login: None };
     protocol(program).measure(spec, &server, &mut Ignored, &AtomicBool::new(false)).unwrap_err()
 }
 

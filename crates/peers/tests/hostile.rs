@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use common::{LIMITS, Served, one_by_one};
 use model::{Live, Pattern, Program, Spec, SplitMix64, Stop};
-use peers::{Server, TrialObserver, protocol};
+use peers::{ProgramServer, TrialObserver, protocol};
 
 impl Served {
     fn start() -> Self {
@@ -46,7 +46,7 @@ impl Served {
         for _ in 0..500 {
             match protocol(Program::Iperf3).measure(
                 &spec,
-                &Server { host: &host, login: None },
+                &ProgramServer { host: &host, login: None },
                 &mut Ignored,
                 &AtomicBool::new(false),
             ) {

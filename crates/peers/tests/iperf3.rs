@@ -11,7 +11,7 @@ use std::time::Duration;
 use common::{LIMITS, Served, everyone, one_by_one};
 use model::{Direction, Live, Pattern, Program, Spec, Stop};
 use peer_wire::iperf3::datagram::{Header, REPLY};
-use peers::{ProgramError, Server, TrialObserver, protocol};
+use peers::{ProgramError, ProgramServer, TrialObserver, protocol};
 
 /// A server's messages: open the streams, and start.
 const CREATE_STREAMS: [u8; 1] = [10];
@@ -196,7 +196,7 @@ fn measured(cancel: &AtomicBool, goes_on: impl FnOnce(&mut TcpStream, &UdpSocket
         let spec = Spec { stop, block: 1000, rate_bps: Some(1_000_000), ..Spec::new("udp", Pattern::Stream) };
         let host = address.to_string();
         protocol(Program::Iperf3)
-            .measure(&spec, &Server { host: &host, login: None }, &mut Ignored, cancel)
+            .measure(&spec, &ProgramServer { host: &host, login: None }, &mut Ignored, cancel)
             .unwrap_err()
     })
 }
@@ -265,7 +265,7 @@ fn a_connection_that_is_closed_before_any_byte_is_tried_again() {
         heard.write_all(&BUSY).unwrap();
     });
     let spec = Spec { stop: Stop::TimeNs(1_000_000_000), ..Spec::new("tcp", Pattern::Stream) };
-    let server_of = Server { host: &host, login: None };
+    let server_of = ProgramServer { host: &host, login: None };
     let error =
         protocol(Program::Iperf3).measure(&spec, &server_of, &mut Ignored, &AtomicBool::new(false)).unwrap_err();
     // A client that gives up leaves the server waiting.
@@ -326,7 +326,7 @@ fn both_directions_with_a_server_of_one_are_refused_with_the_reason() {
         });
         let stop = Stop::TimeNs(100_000_000);
         let spec = Spec { direction: Direction::Both, stop, ..Spec::new("tcp", Pattern::Stream) };
-        let server_of = Server { host: &host, login: None };
+        let server_of = ProgramServer { host: &host, login: None };
         let error =
             protocol(Program::Iperf3).measure(&spec, &server_of, &mut Ignored, &AtomicBool::new(false)).unwrap_err();
         assert!(
@@ -358,7 +358,7 @@ fn both_directions_of_datagrams_with_a_server_of_one_are_refused_with_the_reason
         block: 1_000,
         ..Spec::new("udp", Pattern::Stream)
     };
-    let server_of = Server { host: &host, login: None };
+    let server_of = ProgramServer { host: &host, login: None };
     let error =
         protocol(Program::Iperf3).measure(&spec, &server_of, &mut Ignored, &AtomicBool::new(false)).unwrap_err();
     assert!(matches!(error, ProgramError::Unsupported { .. }) && error.to_string().contains("before 3.7"), "{error}");
@@ -388,7 +388,7 @@ fn a_server_that_reports_nothing_is_a_failure() {
         reader.join().unwrap().unwrap();
     });
     let spec = Spec { stop: Stop::TimeNs(100_000_000), ..Spec::new("tcp", Pattern::Stream) };
-    let server_of = Server { host: &host, login: None };
+    let server_of = ProgramServer { host: &host, login: None };
     let sides = protocol(Program::Iperf3).measure(&spec, &server_of, &mut Ignored, &AtomicBool::new(false)).unwrap();
     server.join().unwrap();
     assert!(sides.failure.unwrap().contains("reports no received byte"));

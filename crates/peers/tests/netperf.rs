@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use common::{LIMITS, Served, everyone};
 use model::{Direction, EndOptions, Engine, Live, Pattern, Program, SendBy, Spec, Stop, TransportName};
-use peers::{ProgramError, Server, Sides, TrialObserver, protocol};
+use peers::{ProgramError, ProgramServer, Sides, TrialObserver, protocol};
 
 const BLOCK: usize = 656;
 /// Offsets of the server's data port, of an error number and of the length.
@@ -122,7 +122,7 @@ impl TrialObserver for Recorder {
 fn measure(spec: &Spec, address: SocketAddr) -> Result<Sides, ProgramError> {
     protocol(Program::Netperf).measure(
         spec,
-        &Server { host: &address.to_string(), login: None },
+        &ProgramServer { host: &address.to_string(), login: None },
         &mut Recorder,
         &AtomicBool::new(false),
     )

@@ -15,7 +15,7 @@ use std::time::Duration;
 use common::{LIMITS, Served, everyone};
 use model::tally::Count;
 use model::{Direction, Live, NetpipeSizes, Pattern, Program, Spec, Stop};
-use peers::{Curve, ProgramError, Server, TrialObserver, protocol};
+use peers::{Curve, ProgramError, ProgramServer, TrialObserver, protocol};
 
 const PORT: u16 = 5002;
 /// Those of the recorded runs, `-l 1 -u 64`.
@@ -96,7 +96,7 @@ impl TrialObserver for Ignored {
 
 fn measure(points: &[Spec], address: SocketAddr, cancel: &AtomicBool) -> Result<Curve, ProgramError> {
     let host = address.to_string();
-    protocol(Program::Netpipe).curve(points, &Server { host: &host, login: None }, &mut Ignored, cancel)
+    protocol(Program::Netpipe).curve(points, &ProgramServer { host: &host, login: None }, &mut Ignored, cancel)
 }
 
 /// A misbehaving receiver: `part` handles its connections.

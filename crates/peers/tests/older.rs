@@ -11,12 +11,12 @@ use std::time::Duration;
 use common::{LIMITS, Served, one_by_one};
 use model::Program;
 use peer_wire::iperf2::{Amount, DATAGRAM_BYTES, Datagram, Header, Report};
-use peer_wire::nttcp::{Options, Pattern, Statistics};
-use peers::Limits;
+use peer_wire::nttcp::{Options, PayloadPattern, Statistics};
+use peers::ServiceLimits;
 
 impl Served {
     fn start(program: Program) -> Self {
-        Self::of(program, "", Limits { flows: 4, ..LIMITS }, one_by_one())
+        Self::of(program, "", ServiceLimits { flows: 4, ..LIMITS }, one_by_one())
     }
 
     /// A client that has sent `line`.
@@ -59,7 +59,7 @@ fn nttcps_content_is_compared_in_both_directions() {
         let (verbose_line, port) = data_port(&mut client);
         let mut data = TcpStream::connect((served.address.ip(), port)).unwrap();
         let mut bytes = vec![0; 50_000];
-        Pattern::new(&requested.seed).fill(&mut bytes);
+        PayloadPattern::new(&requested.seed).fill(&mut bytes);
         bytes[..wrong].iter_mut().for_each(|byte| *byte ^= 1);
         data.write_all(&bytes).unwrap();
         drop(data);
@@ -85,7 +85,7 @@ fn nttcps_content_is_compared_in_both_directions() {
     let client = served.client(&said.concat());
     let (mut data, mut bytes) = (listener.accept().unwrap().0, Vec::new());
     data.read_to_end(&mut bytes).unwrap();
-    assert_eq!((bytes.len(), Pattern::new(&requested.seed).mismatches(&bytes)), (50_000, 0));
+    assert_eq!((bytes.len(), PayloadPattern::new(&requested.seed).mismatches(&bytes)), (50_000, 0));
     assert_eq!(statistics(&rest(client)).bytes, 50_000);
 }
 
@@ -100,11 +100,11 @@ fn nttcps_datagrams_are_compared_in_both_directions() {
         let data = UdpSocket::bind("127.0.0.1:0").unwrap();
         data.connect((served.address.ip(), data_port(&mut client).1)).unwrap();
         data.send(MARK).unwrap();
-        let mut pattern = Pattern::new(&requested.seed);
+        let mut pattern = PayloadPattern::new(&requested.seed);
         for number in 0..5 {
             let mut datagram = [0; 1000];
             pattern.fill(&mut datagram);
-            pattern = if stream { pattern } else { Pattern::new(&requested.seed) };
+            pattern = if stream { pattern } else { PayloadPattern::new(&requested.seed) };
             if !(lost && number == 1) {
                 data.send(&datagram).unwrap();
             }
@@ -127,7 +127,7 @@ fn nttcps_datagrams_are_compared_in_both_directions() {
     let sizes: Vec<usize> = (0..7)
         .map(|_| {
             let count = data.recv(&mut datagram).unwrap();
-            assert!(count <= 4 || Pattern::new(&requested.seed).mismatches(&datagram[..count]) == 0);
+            assert!(count <= 4 || PayloadPattern::new(&requested.seed).mismatches(&datagram[..count]) == 0);
             count
         })
         .collect();

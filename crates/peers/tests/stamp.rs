@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use common::{LIMITS, Served, everyone};
 use model::{Live, Pattern, Program, Spec, Stop};
-use peers::{Limits, Server, Sides, TrialObserver, protocol};
+use peers::{ProgramServer, ServiceLimits, Sides, TrialObserver, protocol};
 
 struct Recorder;
 
@@ -26,7 +26,12 @@ impl Served {
 
 fn measure(spec: &Spec, address: SocketAddr) -> Sides {
     protocol(Program::Stamp)
-        .measure(spec, &Server { host: &address.to_string(), login: None }, &mut Recorder, &AtomicBool::new(false))
+        .measure(
+            spec,
+            &ProgramServer { host: &address.to_string(), login: None },
+            &mut Recorder,
+            &AtomicBool::new(false),
+        )
         .unwrap()
 }
 
@@ -151,7 +156,12 @@ fn invalid_replies_are_reported() {
     });
     let stamp = protocol(Program::Stamp);
     let error = stamp
-        .measure(&brief(1), &Server { host: &address.to_string(), login: None }, &mut Recorder, &AtomicBool::new(false))
+        .measure(
+            &brief(1),
+            &ProgramServer { host: &address.to_string(), login: None },
+            &mut Recorder,
+            &AtomicBool::new(false),
+        )
         .unwrap_err();
     reflector.join().unwrap();
     assert!(error.to_string().contains("PTP timestamps are not supported"), "{error}");
@@ -159,7 +169,7 @@ fn invalid_replies_are_reported() {
 
 #[test]
 fn a_rate_bounds_what_is_reflected() {
-    let limits = Limits { rate_bps: Some(8_000), ..LIMITS };
+    let limits = ServiceLimits { rate_bps: Some(8_000), ..LIMITS };
     let served = Served::at("[::1]:0", Program::Stamp, "stateful", limits, everyone());
     let sides = measure(&Spec { rate_bps: Some(8_000_000), ..brief(200) }, served.address);
     // 1,000 bytes in a second, of which a tenth at once: 200 requests of 100 bytes in 20 ms are too many.

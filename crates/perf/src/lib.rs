@@ -11,7 +11,7 @@ use sys::{Descriptor, Whose};
 
 /// An event that the kernel can count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event {
+pub enum PerfEvent {
     /// Cycles of the processor.
     Cycles,
     /// Executed instructions.
@@ -21,7 +21,7 @@ pub enum Event {
     TaskClock,
 }
 
-impl Event {
+impl PerfEvent {
     /// Its type and number in linux/perf_event.h.
     fn kind_and_number(self) -> (u32, u64) {
         match self {
@@ -43,7 +43,7 @@ impl Counter {
     ///
     /// # Errors
     /// The kernel's error: this machine has no such counter, or the process no permission.
-    pub fn of_thread(event: Event) -> io::Result<Self> {
+    pub fn of_thread(event: PerfEvent) -> io::Result<Self> {
         Descriptor::open(event.kind_and_number(), Whose::ThisThread).map(Self)
     }
 
@@ -51,7 +51,7 @@ impl Counter {
     ///
     /// # Errors
     /// As [`of_thread`](Self::of_thread); a whole core needs more privileges.
-    pub fn of_core(event: Event, core: u32) -> io::Result<Self> {
+    pub fn of_core(event: PerfEvent, core: u32) -> io::Result<Self> {
         Descriptor::open(event.kind_and_number(), Whose::Core(core)).map(Self)
     }
 
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn threads_started_after_it_was_opened_are_counted_while_it_is_enabled() {
-        let counter = match Counter::of_thread(Event::TaskClock) {
+        let counter = match Counter::of_thread(PerfEvent::TaskClock) {
             Ok(counter) => counter,
             Err(error) => {
                 println!(

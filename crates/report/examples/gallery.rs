@@ -38,7 +38,7 @@ fn main() -> io::Result<()> {
             }
         }
     }
-    let rows: Vec<report::RunRow> =
-        sample::gallery().iter().flat_map(|(_, runs)| runs).map(report::RunRow::from).collect();
+    let rows: Vec<report::ListedRun> =
+        sample::gallery().iter().flat_map(|(_, runs)| runs).map(report::ListedRun::from).collect();
     fs::write(Path::new(&directory).join("runs.txt"), report::run_list(&rows))
 }

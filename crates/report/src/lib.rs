@@ -62,7 +62,7 @@ pub use figures::{figures, history_figures, host_figures, map_figure, topology};
 pub use fleet::fleet_check;
 pub use fleet_history::{mesh_alert, mesh_change, mesh_history, mesh_pass, mesh_watch};
 pub use formats::{
-    FORMATS, Fact, Format, Look, command_line, facts_of, format, page_data, page_look, page_shell, picture,
+    FORMATS, Fact, Format, PageLook, command_line, facts_of, format, page_data, page_look, page_shell, picture,
 };
 pub use host::{host, host_differences};
 pub use lab::lab_report;
@@ -70,7 +70,7 @@ pub use limiter::why_report;
 pub use live::{LiveLines, LivePoint, LivePoints};
 pub use outcome_line::outcome_line;
 pub use plan::{PlanPreview, plan_preview};
-pub use run_list::{RunRow, headline, listed, run_list};
+pub use run_list::{ListedRun, headline, listed, run_list};
 pub use selftest::{check_line, selftest_summary};
 pub use settings::{
     changed_settings, planned_settings, restored_settings, reverted_settings, settings, settings_journal,

@@ -7,7 +7,7 @@ use crate::{labels, outcome_line, spread};
 
 /// One line of the table.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct RunRow {
+pub struct ListedRun {
     /// The run's id.
     pub id: String,
     /// Wall-clock time of the start, ns since the Unix epoch.
@@ -26,7 +26,7 @@ pub struct RunRow {
     pub trust: Option<Trust>,
 }
 
-impl From<&Run> for RunRow {
+impl From<&Run> for ListedRun {
     fn from(run: &Run) -> Self {
         Self {
             id: run.header.id.clone(),
@@ -114,7 +114,7 @@ pub(crate) fn result(run: &Run) -> String {
 /// The table of `thru runs`: id, start (UTC), kind, target, transport, what differs, headline and trust. Each line ends in a line end;
 /// without rows there is only the head.
 #[must_use]
-pub fn run_list(rows: &[RunRow]) -> String {
+pub fn run_list(rows: &[ListedRun]) -> String {
     let mut table = Table::new();
     table.load_style(labels::TABLE).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(["id", "when (UTC)", "kind", "target", "transport", "differs in", "result", "trust"]);
@@ -150,8 +150,8 @@ mod tests {
 
     #[test]
     fn the_list_has_a_line_for_each_run() {
-        let rows: Vec<RunRow> =
-            [sample::curve(), sample::stream(), sample::rr(), sample::hostile()].iter().map(RunRow::from).collect();
+        let rows: Vec<ListedRun> =
+            [sample::curve(), sample::stream(), sample::rr(), sample::hostile()].iter().map(ListedRun::from).collect();
         let list = run_list(&rows);
         for row in &rows {
             let line = list.lines().find(|line| line.contains(&row.id)).unwrap();

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use analysis::plan::Slot;
 use clock::Clock;
 use model::{Cell, EndTally, Factor, FlowTally, Pattern, Plan, RunHeader, RunKind, Shared, Spec, SplitMix64, Stopping};
-use schedule::{Completed, End, EndResult, PassResult, PlanSchedule, Run, Step, TestRequest, TestResult};
+use schedule::{Completed, EndResult, PassResult, PlanSchedule, RunEnd, ScheduledRun, Step, TestRequest, TestResult};
 
 /// Length of a trial, and until the next can begin, ns.
 const TRIAL_NS: [u64; 2] = [5_000_000_000, 6_000_000_000];
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let start = Clock::now();
     let (mut now, mut random) = (0, SplitMix64::new(9));
-    let mut run = Run::plan(&header, schedule, Default::default(), 0);
+    let mut run = ScheduledRun::plan(&header, schedule, Default::default(), 0);
     start.report("its steps");
 
     let start = Clock::now();
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Step::End(end) => {
                 start.report(&format!("{tests} tests in {steps} steps, {:.1} h of the run", now as f64 / 3.6e12));
                 let start = Clock::now();
-                run.close(end != End::Finished);
+                run.close(end != RunEnd::Finished);
                 events += run.events().len();
                 start.report(&format!("its end; {events} events"));
                 return Ok(());

@@ -10,7 +10,7 @@ use model::{Cell, Event, Goal, Pattern, Phase, ReceiveBy, RunHeader, SendBy, Spe
 
 use crate::search_state::{PILOT, SearchState};
 use crate::state::RunState;
-use crate::{Completed, End, FailureKind, Machine, Step};
+use crate::{Completed, FailureKind, Machine, RunEnd, Step};
 
 /// The options of a search.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,7 +86,7 @@ enum At {
         round: PairRound,
         scores: Vec<Option<TrialScore>>,
     },
-    End(End),
+    End(RunEnd),
 }
 
 /// One trial of a combination.
@@ -116,7 +116,7 @@ impl Advise {
         let first = header.cells.first().cloned();
         let spec = first.as_ref().map_or_else(|| Spec::new("tcp", Pattern::Stream), |cell| Spec::clone(&cell.spec));
         let search = SearchState::new(plan.goal, spec);
-        let at = if first.is_some() { At::Pilot(0) } else { At::End(End::Finished) };
+        let at = if first.is_some() { At::Pilot(0) } else { At::End(RunEnd::Finished) };
         Self { plan, methods, first, search, at, trial: None }
     }
 
@@ -168,7 +168,7 @@ impl Advise {
                         self.report_confirmation(state);
                         At::Pairs { round, scores: Vec::new() }
                     }
-                    None => At::End(End::Finished),
+                    None => At::End(RunEnd::Finished),
                 };
             }
             At::Pairs { round, scores } => match round.trials.get(scores.len()).cloned() {
@@ -191,7 +191,7 @@ impl Advise {
         let first = matches!(self.at, At::Pilot(0));
         match (ended, failure) {
             // After an interrupt the results so far are kept.
-            (Some(End::Interrupted), _) => self.end(End::Interrupted),
+            (Some(RunEnd::Interrupted), _) => self.end(RunEnd::Interrupted),
             (Some(end), _) if first => self.end(end),
             (Some(_), Some(failure)) if failure.kind == FailureKind::Setup => {
                 trial.at = TryoutAt::Reset(failure.reason);
@@ -200,7 +200,7 @@ impl Advise {
             (Some(_), Some(failure)) if failure.kind == FailureKind::Trial => {
                 self.failed(state, trial.what, failure.reason);
             }
-            (Some(End::CutShort { what, reason }), _) => self.failed(state, trial.what, format!("{what}: {reason}")),
+            (Some(RunEnd::CutShort { what, reason }), _) => self.failed(state, trial.what, format!("{what}: {reason}")),
             (Some(end), _) => self.end(end),
             (None, _) if first => self.after_first_pilot(state, now - trial.begun),
             (None, _) => {
@@ -223,7 +223,7 @@ impl Advise {
             // The current combination has worked before, so a single failure is ignored. If the start itself fails, there is
             // nothing to compare with.
             None if self.search.scores == 0 => {
-                return self.end(End::CutShort { what: "pilot trial", reason: why });
+                return self.end(RunEnd::CutShort { what: "pilot trial", reason: why });
             }
             None => {}
         }
@@ -240,7 +240,7 @@ impl Advise {
         }
     }
 
-    fn end(&mut self, end: End) {
+    fn end(&mut self, end: RunEnd) {
         self.search.stop();
         self.trial = None;
         self.at = At::End(end);
@@ -394,7 +394,7 @@ impl Machine for Advise {
             TryoutAt::Reset(why) => {
                 let failed = Completed::Done != result;
                 if failed {
-                    self.end(state.pass(result, &[]).unwrap_or(End::Failed));
+                    self.end(state.pass(result, &[]).unwrap_or(RunEnd::Failed));
                 } else {
                     self.failed(state, trial.what, why);
                 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::Context;
 use analysis::outcome::point;
-use analysis::stats::{Parts, Sequential, passes_needed};
+use analysis::stats::{Sequential, SizeParts, passes_needed};
 use model::{
     Anatomy, Cell, EndTally, Finding, Histogram, Outcome, Pass, PeakCheck, Retest, RttTally, RunHeader, Shared, Spec,
     Stopping, TransportName, Trial, Verdict,
@@ -52,7 +52,7 @@ pub struct Cells {
     open: BTreeMap<u32, CellState>,
     done: Vec<Outcome>,
     /// Of a curve's cells: their legs without the effects of their passes, as of the last separation.
-    parts: BTreeMap<u32, Parts>,
+    parts: BTreeMap<u32, SizeParts>,
 }
 
 /// One cell that is being measured.

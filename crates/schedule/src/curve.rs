@@ -9,7 +9,7 @@ use crate::cells::CellState;
 use crate::curve_check::{CHECK_SHARE, Check};
 use crate::curve_leg::{Planned, TRIAL_NS, leg, leg_cost_ns, spec_of, warm_up};
 use crate::state::RunState;
-use crate::{Completed, End, FailureKind, Leg, Machine, Step};
+use crate::{Completed, FailureKind, Leg, Machine, RunEnd, Step};
 
 /// How a curve is measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,7 +108,7 @@ enum At {
     /// An end refused to stamp round trips, or a stream.
     Refused,
     Ceiling(Box<Ceiling>),
-    End(End),
+    End(RunEnd),
 }
 
 /// The memory ceiling in progress.
@@ -131,7 +131,7 @@ impl Curve {
         Self {
             leg_ns: plan.leg_ns.unwrap_or_else(|| leg_ns(header)),
             random: SplitMix64::new(header.stopping.seed),
-            at: if sizes.is_empty() { At::End(End::Finished) } else { At::First(sizes.into()) },
+            at: if sizes.is_empty() { At::End(RunEnd::Finished) } else { At::First(sizes.into()) },
             pass: 0,
             adds: plan.adaptive,
             ceiling_due: plan.ceiling && first.transport != Spec::CEILING,
@@ -180,7 +180,7 @@ impl Curve {
         } else if self.ceiling_due {
             self.begin_ceiling(state, true);
         } else {
-            self.at = At::End(End::Finished);
+            self.at = At::End(RunEnd::Finished);
         }
     }
 
@@ -380,11 +380,11 @@ impl Curve {
         }
     }
 
-    fn end_ceiling(&mut self, state: &mut RunState, ended: Option<End>) {
+    fn end_ceiling(&mut self, state: &mut RunState, ended: Option<RunEnd>) {
         state.finish_all(ended.is_some());
         let At::Ceiling(ceiling) = std::mem::replace(&mut self.at, At::Passes) else { return };
         state.cells.take_back(ceiling.kept);
-        if let Some(end) = ended.or(ceiling.last.then_some(End::Finished)) {
+        if let Some(end) = ended.or(ceiling.last.then_some(RunEnd::Finished)) {
             self.at = At::End(end);
         }
     }

@@ -1,8 +1,8 @@
 //! Decides what a run measures next, without I/O and without a clock.
 //!
-//! [`Run::next`] returns the next [`Step`]. The caller carries it out and reports the result to [`Run::completed`], each time
+//! [`ScheduledRun::next`] returns the next [`Step`]. The caller carries it out and reports the result to [`ScheduledRun::completed`], each time
 //! with the time since the start of the run. Between the two calls the run does nothing, so a test can carry out the steps on a
-//! simulated path in virtual time. What the run records comes out of [`Run::events`].
+//! simulated path in virtual time. What the run records comes out of [`ScheduledRun::events`].
 
 mod advise;
 mod cells;
@@ -116,7 +116,7 @@ pub enum Step {
         warm_up: bool,
     },
     /// Stop: the run is over.
-    End(End),
+    End(RunEnd),
 }
 
 /// The hosts of a test, by their numbers in the fleet; a run between two ends has no other hosts.
@@ -149,7 +149,7 @@ pub struct TestRequest {
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestResult {
     /// The pass, or why there is none.
-    pub pass: Result<PassResult, Failure>,
+    pub pass: Result<PassResult, StepFailure>,
     /// Changes of both hosts' settings during the test.
     pub changes: [Vec<Change>; 2],
     /// Wall-clock time at its start, ns since the Unix epoch.
@@ -158,7 +158,7 @@ pub struct TestResult {
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum End {
+pub enum RunEnd {
     /// By its stop rule or its budget.
     Finished,
     /// By the user.
@@ -195,22 +195,22 @@ pub enum Completed {
     /// Simultaneous tests have ended, in the order of the requests.
     Together(Vec<TestResult>),
     /// The step could not be carried out.
-    Failed(Failure),
+    Failed(StepFailure),
 }
 
 /// Why a step could not be carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct StepFailure {
     /// What it is a failure of.
     pub kind: FailureKind,
     /// The reason, for people.
     pub reason: String,
 }
 
-impl Failure {
+impl StepFailure {
     /// How it ends a run that cannot go on after it.
-    fn end(&self) -> End {
-        if self.kind == FailureKind::Interrupted { End::Interrupted } else { End::Failed }
+    fn end(&self) -> RunEnd {
+        if self.kind == FailureKind::Interrupted { RunEnd::Interrupted } else { RunEnd::Failed }
     }
 }
 
@@ -299,12 +299,12 @@ trait Machine: Debug + Send {
 
 /// A run in progress.
 #[derive(Debug)]
-pub struct Run {
+pub struct ScheduledRun {
     state: RunState,
     machine: Box<dyn Machine>,
 }
 
-impl Run {
+impl ScheduledRun {
     /// A run of `header`'s cells; a search may try the `methods` of their transport.
     #[must_use]
     pub fn new(header: &RunHeader, schedule: &Schedule, methods: Methods) -> Self {

@@ -10,7 +10,7 @@ use model::{Cell, RunHeader};
 
 use crate::fit::Unfixed;
 use crate::state::RunState;
-use crate::{Completed, End, Machine, Step};
+use crate::{Completed, Machine, RunEnd, Step};
 
 /// How two cells are measured in turns.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +46,7 @@ enum At {
     Gap,
     Flush,
     Trial,
-    End(End),
+    End(RunEnd),
 }
 
 impl PairedRun {
@@ -54,7 +54,7 @@ impl PairedRun {
         let cells: Option<[Cell; 2]> = header.cells.clone().try_into().ok();
         let rule = Paired::new(&header.stopping);
         let most = rule.analyses().last().copied().unwrap_or(1);
-        let at = if cells.is_some() { At::Round } else { At::End(End::Finished) };
+        let at = if cells.is_some() { At::Round } else { At::End(RunEnd::Finished) };
         let coin = SplitMix64::new(header.stopping.seed);
         Self { gap_ns: plan.gap_ns, cells, rule, coin, most, round: 0, turned: false, trials: 0, begun: 0, at }
     }
@@ -71,7 +71,7 @@ impl PairedRun {
         let logs = log_ratios(state.cells.trials_of(a), state.cells.trials_of(b));
         let decided = self.rule.decide(&logs) != PairedDecision::Continue;
         let over = decided || self.round >= self.most || state.left_ns(now) < now - self.begun;
-        if over { At::End(End::Finished) } else { At::Round }
+        if over { At::End(RunEnd::Finished) } else { At::Round }
     }
 
     fn report(&self, state: &mut RunState, now: u64) {
@@ -98,7 +98,7 @@ impl Machine for PairedRun {
             (At::Gap, _) => Step::Pause(self.gap_ns),
             (At::Flush, _) => Step::FlushMetrics,
             (_, Some(cell)) => Step::Trial { number: state.passes, spec: cell.spec.clone() },
-            (_, None) => Step::End(End::Finished),
+            (_, None) => Step::End(RunEnd::Finished),
         }
     }
 

@@ -17,7 +17,7 @@ use crate::plan_retest::Retests;
 use crate::plan_schedule::PlanSchedule;
 use crate::single::GAP_NS;
 use crate::state::{RetestPlace, RunState};
-use crate::{Between, Completed, End, Failure, FailureKind, Leg, Machine, Step, TestRequest, TestResult};
+use crate::{Between, Completed, FailureKind, Leg, Machine, RunEnd, Step, StepFailure, TestRequest, TestResult};
 
 /// Interval of the checks of a requirement that is not met, ns.
 const RETRY_NS: u64 = 1_000_000_000;
@@ -98,7 +98,7 @@ enum At {
     WarmUp,
     Measure,
     Gap,
-    End(End),
+    End(RunEnd),
 }
 
 /// A test of one step: a cell, or the open sizes of a curve.
@@ -187,7 +187,7 @@ impl PlanRun {
         {
             return match self.next_time(&state.header, every, now) {
                 Some(next) => At::Wait { next, released: false },
-                None => At::End(End::Finished),
+                None => At::End(RunEnd::Finished),
             };
         }
         self.begin_round(state, now)
@@ -195,7 +195,7 @@ impl PlanRun {
 
     /// After the last round: of a mesh, what stands out is tested again when all cells are closed.
     fn after_rounds(&self) -> At {
-        if self.schedule.plan.retests.is_some() { At::Close } else { At::End(End::Finished) }
+        if self.schedule.plan.retests.is_some() { At::Close } else { At::End(RunEnd::Finished) }
     }
 
     /// Decides what is tested again.
@@ -219,7 +219,7 @@ impl PlanRun {
         self.due.clear();
         let fits = self.retests_left_ns(state, now) >= self.longest_test_ns;
         let next = self.retests.as_mut().filter(|_| fits).and_then(|retests| retests.next(&state.header));
-        let Some((step, activity, left)) = next else { return At::End(End::Finished) };
+        let Some((step, activity, left)) = next else { return At::End(RunEnd::Finished) };
         state.phase(activity, Some(left));
         let tests = step.into_iter().filter_map(|(place, cell)| {
             let test = self.test(state, cell)?;
@@ -319,7 +319,7 @@ impl PlanRun {
 
     /// Whether the plan goes on after a failed test: the tests of other hosts have nothing to do with it. A test that cannot be set up
     /// fails everywhere, so that it ends the run before anything was measured.
-    fn goes_on_after(&self, state: &RunState, failure: &Failure) -> bool {
+    fn goes_on_after(&self, state: &RunState, failure: &StepFailure) -> bool {
         many_hosts(&self.schedule.plan, &self.schedule.slots)
             && match failure.kind {
                 FailureKind::Host => true,
@@ -380,7 +380,7 @@ impl PlanRun {
             return At::Retry { until };
         }
         if require.otherwise == Otherwise::End {
-            return At::End(End::Unmet { what, waited_ns: require.wait_ns });
+            return At::End(RunEnd::Unmet { what, waited_ns: require.wait_ns });
         }
         let tests = std::mem::take(&mut self.tests);
         for (at, test) in tests.into_iter().enumerate() {
@@ -419,7 +419,7 @@ impl PlanRun {
     }
 
     /// Records the results of this step's tests. Returns how the plan ended, if they ended it.
-    fn record(&mut self, state: &mut RunState, results: Vec<TestResult>) -> Option<End> {
+    fn record(&mut self, state: &mut RunState, results: Vec<TestResult>) -> Option<RunEnd> {
         let first = state.passes;
         state.passes += self.tests.len() as u32;
         if let Some(reason) = self.failed_as_a_whole(state, &results) {
@@ -436,7 +436,7 @@ impl PlanRun {
                     continue;
                 }
                 Err(_) => {
-                    end = end.or(Some(End::Failed));
+                    end = end.or(Some(RunEnd::Failed));
                     continue;
                 }
             };
@@ -470,7 +470,7 @@ impl PlanRun {
             state.retest = test.retest;
             state.record(recorded, pass.near, pass.far, &positions, pass.links);
             let what = "the trial was cut short";
-            end = end.or(failure.map(|reason| End::CutShort { what, reason }));
+            end = end.or(failure.map(|reason| RunEnd::CutShort { what, reason }));
         }
         for cell in self.due.iter().filter(|cell| !self.failed.contains_key(cell)) {
             *self.rounds_done.entry(*cell).or_default() += 1;
@@ -585,7 +585,7 @@ impl Machine for PlanRun {
                         |one: &TestResult| one.pass.as_ref().is_err_and(|failure| !self.goes_on_after(state, failure));
                     // A step that fails as a whole fails again, and is then recorded.
                     let whole = self.failed_as_a_whole(state, &results).is_some();
-                    if !whole && results.iter().any(ends) { At::End(End::Failed) } else { At::Measure }
+                    if !whole && results.iter().any(ends) { At::End(RunEnd::Failed) } else { At::Measure }
                 }
                 (None, At::Gap | At::Recover, _) => At::Step,
                 (None, at, _) => at,

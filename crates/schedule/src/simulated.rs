@@ -20,8 +20,8 @@ use model::{
 use proptest::prelude::*;
 
 use crate::{
-    AdvisePlan, Completed, CurvePlan, End, EndResult, Failure, FailureKind, Methods, PairedPlan, PassResult,
-    PlanSchedule, Run, Schedule, Step, TestRequest, TestResult, Unfixed,
+    AdvisePlan, Completed, CurvePlan, EndResult, FailureKind, Methods, PairedPlan, PassResult, PlanSchedule, RunEnd,
+    Schedule, ScheduledRun, Step, StepFailure, TestRequest, TestResult, Unfixed,
 };
 
 const SECOND: u64 = 1_000_000_000;
@@ -85,7 +85,7 @@ impl Path {
 /// A run that has ended.
 #[derive(Debug)]
 struct Ended {
-    end: End,
+    end: RunEnd,
     /// Its virtual duration, ns.
     ns: u64,
     /// The longest step, ns.
@@ -108,13 +108,13 @@ struct Ended {
 /// Carries out a run on a path.
 fn run(header: &RunHeader, schedule: &Schedule, path: &Path) -> Ended {
     let methods = Methods { sends: vec![SendBy::Copy], ..Methods::default() };
-    carry_out(Run::new(header, schedule, methods), path)
+    carry_out(ScheduledRun::new(header, schedule, methods), path)
 }
 
-fn carry_out(mut run: Run, path: &Path) -> Ended {
+fn carry_out(mut run: ScheduledRun, path: &Path) -> Ended {
     let mut world = World { path: path.clone(), random: SplitMix64::new(path.seed), now: 0, refused: 0 };
     let mut ended = Ended {
-        end: End::Finished,
+        end: RunEnd::Finished,
         ns: 0,
         longest_ns: 0,
         passes: 0,
@@ -165,7 +165,7 @@ fn carry_out(mut run: Run, path: &Path) -> Ended {
         }
         run.completed(result, world.now);
     }
-    run.close(ended.end != End::Finished);
+    run.close(ended.end != RunEnd::Finished);
     (ended.ns, ended.refused) = (world.now, world.refused);
     let mut checks = false;
     for event in run.events() {
@@ -211,8 +211,8 @@ impl World {
     }
 
     /// The failure of the pass with this number, if it fails.
-    fn failure(&mut self, number: u32) -> Option<Failure> {
-        let failed = |kind| Failure { kind, reason: "simulated".into() };
+    fn failure(&mut self, number: u32) -> Option<StepFailure> {
+        let failed = |kind| StepFailure { kind, reason: "simulated".into() };
         if self.path.lost_at == Some(number) {
             self.now += SECOND;
             return Some(failed(FailureKind::Run));
@@ -231,7 +231,7 @@ impl World {
             return Completed::Failed(failure);
         }
         if spec.anatomy && self.path.unstamped {
-            return Completed::Failed(Failure { kind: FailureKind::Setup, reason: "simulated".into() });
+            return Completed::Failed(StepFailure { kind: FailureKind::Setup, reason: "simulated".into() });
         }
         let Stop::TimeNs(ns) = spec.stop else { panic!("a trial by time") };
         let gain = spec.near.cc.as_deref().and_then(|cc| self.path.gains.get(cc)).copied().unwrap_or(1.0);
@@ -360,7 +360,7 @@ fn schedules(budget_ns: u64, seed: u64) -> Vec<(RunHeader, Schedule)> {
 }
 
 /// A plan of two levels between each two of three hosts, and its run.
-fn plan(budget_ns: u64, seed: u64, earlier: &[Trial], require: Option<Require>) -> (RunHeader, Run) {
+fn plan(budget_ns: u64, seed: u64, earlier: &[Trial], require: Option<Require>) -> (RunHeader, ScheduledRun) {
     let pairs = [[0, 1], [1, 0], [0, 2], [2, 0], [1, 2], [2, 1]];
     let mut header = header(vec![stream(100 * MS); 2 * pairs.len()], budget_ns, seed);
     header.stopping.max_trials = 8;
@@ -377,7 +377,7 @@ fn plan(budget_ns: u64, seed: u64, earlier: &[Trial], require: Option<Require>) 
         passes: Vec::new(),
         retests: Vec::new(),
     };
-    let run = Run::plan(&header, schedule, Default::default(), 0);
+    let run = ScheduledRun::plan(&header, schedule, Default::default(), 0);
     (header, run)
 }
 
@@ -413,7 +413,7 @@ proptest! {
     fn a_run_keeps_to_its_budget_and_loses_nothing(path in paths(), budget in SECOND..60 * SECOND) {
         for (header, schedule) in schedules(budget, path.seed) {
             let ended = run(&header, &schedule, &path);
-            prop_assert_eq!(&ended.end, &End::Finished);
+            prop_assert_eq!(&ended.end, &RunEnd::Finished);
             nothing_is_lost(&ended);
             // No trial starts after the budget, apart from the first ones and the memory ceiling.
             if !matches!(schedule, Schedule::Curve(_)) {
@@ -431,7 +431,7 @@ proptest! {
             let ended = run(&header, &schedule, &Path { interrupted_at: Some(at), ..path.clone() });
             nothing_is_lost(&ended);
             if at < whole.steps {
-                prop_assert_eq!(&ended.end, &End::Interrupted);
+                prop_assert_eq!(&ended.end, &RunEnd::Interrupted);
                 prop_assert_eq!(ended.steps, at + 1, "nothing more is measured");
             }
             // What was measured before is as in the run that was not interrupted.
@@ -445,8 +445,8 @@ proptest! {
         for (header, schedule) in schedules(20 * SECOND, path.seed) {
             let ended = run(&header, &schedule, &Path { lost_at: Some(at), ..path.clone() });
             nothing_is_lost(&ended);
-            if ended.end != End::Finished {
-                prop_assert_eq!(&ended.end, &End::Failed);
+            if ended.end != RunEnd::Finished {
+                prop_assert_eq!(&ended.end, &RunEnd::Failed);
                 prop_assert_eq!(ended.passes, at);
             }
         }
@@ -467,7 +467,7 @@ proptest! {
     fn a_plan_measures_each_cell_once_a_round_and_loses_nothing(path in paths(), budget in SECOND..60 * SECOND) {
         let (header, run) = plan(budget, path.seed, &[], None);
         let ended = carry_out(run, &Path { single_ended: false, ..path });
-        prop_assert_eq!(&ended.end, &End::Finished);
+        prop_assert_eq!(&ended.end, &RunEnd::Finished);
         let counts: Vec<usize> =
             header.cells.iter().map(|cell| ended.trials.iter().filter(|trial| trial.cell == cell.id).count()).collect();
         prop_assert_eq!(ended.trials.len() as u32, ended.passes);
@@ -485,7 +485,7 @@ proptest! {
         let cut = carry_out(run, &Path { interrupted_at: Some(at), ..path.clone() });
         let (_, run) = plan(600 * SECOND, path.seed, &cut.trials, None);
         let rest = carry_out(run, &path);
-        prop_assert_eq!(&rest.end, &End::Finished);
+        prop_assert_eq!(&rest.end, &RunEnd::Finished);
         let numbers: std::collections::BTreeSet<u32> =
             cut.trials.iter().chain(&rest.trials).map(|trial| trial.pass).collect();
         prop_assert_eq!(numbers.len(), cut.trials.len() + rest.trials.len(), "no number is used twice");
@@ -504,7 +504,7 @@ proptest! {
         };
         let (_, run) = plan(600 * SECOND, path.seed, &[], Some(require));
         let ended = carry_out(run, &Path { single_ended: false, ..path });
-        prop_assert!(matches!(ended.end, End::Finished) || end && matches!(ended.end, End::Unmet { .. }), "{:?}", ended.end);
+        prop_assert!(matches!(ended.end, RunEnd::Finished) || end && matches!(ended.end, RunEnd::Unmet { .. }), "{:?}", ended.end);
         nothing_is_lost(&ended);
     }
 
@@ -514,7 +514,7 @@ proptest! {
         let ended = run(&header, &schedule, &Path { refusals, ..path });
         nothing_is_lost(&ended);
         // A start that fails ends the run: there is nothing to compare with.
-        if ended.end == End::Finished {
+        if ended.end == RunEnd::Finished {
             prop_assert_eq!(ended.resets, ended.refused);
         }
     }
@@ -525,7 +525,7 @@ fn a_curve_does_without_an_anatomy_that_an_end_refuses() {
     let (header, schedule) = schedules(10 * SECOND, 1).swap_remove(1);
     for (unstamped, stamped) in [(false, 1), (true, 0)] {
         let ended = run(&header, &schedule, &Path { unstamped, ..Path::new(1) });
-        assert_eq!((&ended.end, ended.stamped, ended.resets), (&End::Finished, stamped, 1 - stamped));
+        assert_eq!((&ended.end, ended.stamped, ended.resets), (&RunEnd::Finished, stamped, 1 - stamped));
         nothing_is_lost(&ended);
         assert!(ended.ns <= 10 * SECOND, "{}", ended.ns);
     }
@@ -535,9 +535,9 @@ fn a_curve_does_without_an_anatomy_that_an_end_refuses() {
 fn a_single_cell_stops_when_its_interval_is_narrow_enough() {
     let (header, schedule) = schedules(600 * SECOND, 1).swap_remove(0);
     let calm = run(&header, &schedule, &Path { noise: 0.002, ..Path::new(1) });
-    assert_eq!((calm.end, calm.passes), (End::Finished, 6));
+    assert_eq!((calm.end, calm.passes), (RunEnd::Finished, 6));
     let noisy = run(&header, &schedule, &Path { noise: 0.5, ..Path::new(1) });
-    assert_eq!((noisy.end, noisy.passes), (End::Finished, 40), "the most trials that the rule allows");
+    assert_eq!((noisy.end, noisy.passes), (RunEnd::Finished, 40), "the most trials that the rule allows");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use model::{Cell, RunHeader, SplitMix64, Stop, Verdict};
 
 use crate::fit::{LONGEST_NS, STEP_NS, Unfixed, with_length};
 use crate::state::RunState;
-use crate::{Between, Completed, End, Machine, Step};
+use crate::{Between, Completed, Machine, RunEnd, Step};
 
 /// Mean pause between two trials, in which queues empty and timers expire, ns.
 pub(crate) const GAP_NS: u64 = 10_000_000;
@@ -32,14 +32,14 @@ enum At {
     Idle,
     Trial,
     Gap,
-    End(End),
+    End(RunEnd),
 }
 
 impl Single {
     pub(crate) fn new(header: &RunHeader, plan: Unfixed) -> Self {
         let cell = header.cells.first().cloned();
         let at = match &cell {
-            None => At::End(End::Finished),
+            None => At::End(RunEnd::Finished),
             Some(cell) if cell.spec.probe.is_some() => At::Idle,
             Some(_) => At::Trial,
         };
@@ -49,17 +49,17 @@ impl Single {
     fn after_trial(&mut self, state: &mut RunState, id: u32, now: u64) -> At {
         let (took, left) = (now - self.begun, state.left_ns(now));
         if let Some(settles) = self.lengthened(state, id, took, left) {
-            return if settles { At::Gap } else { At::End(End::Finished) };
+            return if settles { At::Gap } else { At::End(RunEnd::Finished) };
         }
         let taken = state.cells.trials_of(id).len() - self.too_short;
         let most = state.header.stopping.max_trials as usize;
         if taken >= most || state.cells.is_converged(id) {
-            return At::End(End::Finished);
+            return At::End(RunEnd::Finished);
         }
         // As many trials as give an interval of their own, or the one that is over, whose series gives it.
         let wanted = SEVERAL.min(most).saturating_sub(taken) as u64;
         let needed = if taken > 1 && wanted > 0 { 0 } else { took * wanted.max(1) };
-        if left < needed { At::End(End::Finished) } else { At::Gap }
+        if left < needed { At::End(RunEnd::Finished) } else { At::Gap }
     }
 
     /// If no trial has settled so far: makes the next one longer. Returns whether there is time for it; `None` where the length stays.
@@ -94,7 +94,7 @@ impl Single {
 
 impl Machine for Single {
     fn next(&mut self, state: &mut RunState, now: u64) -> Step {
-        let Some(cell) = &self.cell else { return Step::End(End::Finished) };
+        let Some(cell) = &self.cell else { return Step::End(RunEnd::Finished) };
         match &self.at {
             At::Idle => {
                 state.phase("round trips without load".into(), None);
@@ -125,7 +125,7 @@ impl Machine for Single {
         self.at = match (ended, &self.at) {
             (Some(end), _) => At::End(end),
             (None, At::Trial) if state.cells.trials_of(id).len() == before => {
-                At::End(End::CutShort { what: "the trial", reason: "it gave no result".into() })
+                At::End(RunEnd::CutShort { what: "the trial", reason: "it gave no result".into() })
             }
             (None, At::Trial) => self.after_trial(state, id, now),
             (None, _) => At::Trial,

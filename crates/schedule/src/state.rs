@@ -6,7 +6,7 @@ use model::{
 };
 
 use crate::cells::Cells;
-use crate::{Completed, End, EndResult, PassResult, ScheduleKind};
+use crate::{Completed, EndResult, PassResult, RunEnd, ScheduleKind};
 
 /// The place of a test among those that test again what stands out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -102,7 +102,7 @@ impl RunState {
 
     /// Records the result of a pass whose legs belong to `cells` (`None` for a warm-up). Returns how the run ended, if this ended
     /// it.
-    pub(crate) fn pass(&mut self, result: Completed, cells: &[(Option<u32>, u32)]) -> Option<End> {
+    pub(crate) fn pass(&mut self, result: Completed, cells: &[(Option<u32>, u32)]) -> Option<RunEnd> {
         let result = match result {
             Completed::Pass(result) => *result,
             Completed::Failed(failure) => return Some(failure.end()),
@@ -113,12 +113,12 @@ impl RunState {
         self.passes += 1;
         self.record(pass, near, far, cells, links);
         let what = if cells.len() == 1 { "the trial was cut short" } else { "the pass was cut short" };
-        self.interrupted().or(failure.map(|reason| End::CutShort { what, reason }))
+        self.interrupted().or(failure.map(|reason| RunEnd::CutShort { what, reason }))
     }
 
     /// The end of an interrupted run.
-    pub(crate) fn interrupted(&self) -> Option<End> {
-        self.interrupted.then_some(End::Interrupted)
+    pub(crate) fn interrupted(&self) -> Option<RunEnd> {
+        self.interrupted.then_some(RunEnd::Interrupted)
     }
 
     /// Makes the trials of `cells` (`None` for a warm-up leg) from both ends' tallies and records them with their partly filled

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
 use model::{Cell, EndTally, Event, Outcome, Pattern, RttTally, RunHeader, Spec, Stop, Stopping};
-use schedule::{Completed, CurvePlan, EndResult, Leg, Methods, PassResult, Run, Schedule, Step};
+use schedule::{Completed, CurvePlan, EndResult, Leg, Methods, PassResult, Schedule, ScheduledRun, Step};
 
 /// Names another folder of recordings, such as those that `make truth` makes.
 const FOLDER: &str = "THRU_LEGS";
@@ -80,7 +80,7 @@ fn replay(recording: &Recording, budget_ns: u64) -> (Vec<Outcome>, usize) {
         anatomy: false,
         check: false,
     };
-    let mut run = Run::new(&header, &Schedule::Curve(plan), Methods::default());
+    let mut run = ScheduledRun::new(&header, &Schedule::Curve(plan), Methods::default());
     let (mut now, mut passes) = (0, 0);
     loop {
         let result = match run.next(now) {

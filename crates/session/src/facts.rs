@@ -4,12 +4,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use control::agent::Agent;
-use control::coordinator::{End, Target};
+use control::coordinator::{AgentEnd, Target};
 use host::{RealSys, TrafficSample};
 use model::{Family, Inventory, Watched};
 
 use crate::failure::Failure;
-use crate::signals::Signals;
+use crate::signals::CaughtSignals;
 use crate::{citation, setup};
 
 /// The inventory of a host.
@@ -52,7 +52,7 @@ pub fn elsewhere(
     setup::runtime()?.block_on(async {
         let mut reported = Vec::new();
         for host in hosts {
-            let end = End::connect(Target::Remote { host, access: &access, family }).await?;
+            let end = AgentEnd::connect(Target::Remote { host, access: &access, family }).await?;
             end.note.iter().for_each(|line| note(line));
             reported.push(HostFacts { name: host.clone(), inventory: end.inventory.clone(), clock_ns: end.clock_ns });
             end.release().await;
@@ -74,7 +74,7 @@ pub fn watch(
     mut show: impl FnMut(&Watched, u64) -> Result<bool, Failure>,
 ) -> Result<(), Failure> {
     let access = setup::access(token_file)?;
-    let mut signals = Signals::catch()?;
+    let mut signals = CaughtSignals::catch()?;
     setup::runtime()?.block_on(async {
         let directory = setup::socket_directory()?;
         let here = Agent::local(setup::local_options(directory.path())?);
@@ -83,7 +83,7 @@ pub fn watch(
             None => Target::Local(&here),
         };
         let watched = async {
-            let mut end = End::connect(target).await?;
+            let mut end = AgentEnd::connect(target).await?;
             end.note.iter().for_each(|line| note(line));
             let shown = show_each(&mut end, interval, &mut show).await;
             end.release().await;
@@ -98,7 +98,7 @@ pub fn watch(
 }
 
 async fn show_each(
-    end: &mut End,
+    end: &mut AgentEnd,
     interval: Duration,
     show: &mut impl FnMut(&Watched, u64) -> Result<bool, Failure>,
 ) -> Result<(), Failure> {

@@ -6,7 +6,7 @@ use std::fmt;
 use bus::BusError;
 use control::ControlError;
 use control::proto::message::Obstacle;
-use host::tune::Fault;
+use host::tune::TuneFault;
 use lab::LabError;
 use model::{Answer, Cell, FindingKind, Run, RunKind};
 use peers::ProgramError;
@@ -236,9 +236,9 @@ impl From<engine::EngineError> for Failure {
 impl From<host::tune::TuneError> for Failure {
     fn from(error: host::tune::TuneError) -> Self {
         let code = match error.fault() {
-            Fault::Wrong => 2,
-            Fault::Refused | Fault::Busy => 4,
-            Fault::Host => 7,
+            TuneFault::Wrong => 2,
+            TuneFault::Refused | TuneFault::Busy => 4,
+            TuneFault::Host => 7,
         };
         Self::new(code, error)
     }

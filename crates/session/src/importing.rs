@@ -4,7 +4,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
-use import::{Format, Source};
+use import::{ImportFormat, ListingSource};
 use model::Run;
 use ring::digest::{SHA256, digest};
 use store::StoreError;
@@ -25,7 +25,7 @@ pub struct ImportRequest<'a> {
     /// The files, plain or compressed with gzip.
     pub files: &'a [PathBuf],
     /// The format of all files; `None` to detect it.
-    pub format: Option<&'static Format>,
+    pub format: Option<&'static ImportFormat>,
     /// Name of the runs; a number is added from the second on. Without it, the name of the file.
     pub name: Option<&'a str>,
     /// The database of runs; `None` is the default one.
@@ -111,10 +111,10 @@ enum FileError {
 struct Contents {
     /// The digest of the file as it is, in hexadecimal digits.
     sha256: String,
-    reading: import::Reading,
+    reading: import::TextReading,
 }
 
-fn read(file: &Path, format: Option<&Format>) -> Result<Contents, FileError> {
+fn read(file: &Path, format: Option<&ImportFormat>) -> Result<Contents, FileError> {
     let bytes = bytes_of(file)?;
     let text = unpacked(&bytes)?;
     let reading = import::read(text.as_deref().unwrap_or(&bytes), format)?;
@@ -161,7 +161,7 @@ impl Ids {
 }
 
 /// Id and name of a run: the listing `index` (from 1) of its file, and run `number` (from 0) of this import.
-fn source(name: Option<&str>, file: &Path, sha256: &str, [index, number]: [u32; 2], ids: &mut Ids) -> Source {
+fn source(name: Option<&str>, file: &Path, sha256: &str, [index, number]: [u32; 2], ids: &mut Ids) -> ListingSource {
     let now = engine::unix_ns();
     let file = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let name = match name {
@@ -170,7 +170,7 @@ fn source(name: Option<&str>, file: &Path, sha256: &str, [index, number]: [u32; 
         None if index > 1 => format!("{file}-{index}"),
         None => file.clone(),
     };
-    Source {
+    ListingSource {
         id: ids.next(now),
         name: Some(name),
         command: config::words(),

@@ -21,7 +21,7 @@ use std::time::Instant;
 use text::{Said, say};
 use thiserror::Error;
 
-use control::agent::{Lines, Machine};
+use control::agent::{LogLines, Machine};
 use engine::transport::at_port;
 use model::Program;
 use peers::{Padding, ProgramError, ProgramProtocol, Service, Users};
@@ -118,7 +118,7 @@ pub struct ServedOptions<'a> {
     /// The users who may log in; `None` admits everyone.
     pub users: Option<UserFiles>,
     /// The limits of the programs' clients.
-    pub limits: peers::Limits,
+    pub limits: peers::ServiceLimits,
     /// Addresses of their servers; none for those of the agent.
     pub listen: &'a [SocketAddr],
     /// Whether any client is accepted.
@@ -187,7 +187,7 @@ fn service(
 
 /// A log in which other programs' clients, who have no token, cause few lines: theirs begin with their address.
 fn bounded(log: fn(&str)) -> Box<dyn Fn(&str) + Send + Sync> {
-    let lines = Lines::default();
+    let lines = LogLines::default();
     Box::new(move |text| {
         let peer = text.split_once(": ").and_then(|(peer, _)| peer.parse::<SocketAddr>().ok());
         match peer {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bus::{BusAccess, Buses};
 use control::agent::{AgentOptions, Captures, Limits, Machine, Tuning, Workers};
-use control::helper::{Helper, Packets, Powers};
+use control::helper::{Helper, PacketRights, Powers};
 use control::proto::auth::Token;
 use control::{Access, Answers, ControlError};
 use host::tune::Allowance;
@@ -22,7 +22,7 @@ use crate::agent_keys::KnownAgents;
 use crate::failure::Failure;
 use crate::files::read_secret;
 use crate::scratch::Scratch;
-use crate::signals::{Signals, StopRequest};
+use crate::signals::{CaughtSignals, StopRequest};
 use crate::{citation, config};
 
 /// The recorder of a run, in the store at `path`, or the default one.
@@ -77,7 +77,7 @@ pub fn command_line() -> Vec<String> {
 /// Becomes true at the first signal that requests the end. The second one calls `exit`. SIGHUP does not count as a second
 /// one: several arrive when a terminal closes, and the settings must still be restored.
 pub fn watch_for_interrupts(exit: fn() -> !) -> Result<watch::Receiver<bool>, Failure> {
-    let mut signals = Signals::catch()?;
+    let mut signals = CaughtSignals::catch()?;
     let (stop, cancel) = watch::channel(false);
     tokio::spawn(async move {
         let mut urgent = 0;
@@ -126,7 +126,7 @@ pub fn local_options(directory: &Path) -> Result<AgentOptions, Failure> {
             journal: journal(),
             stacks: true,
             stacks_for_any_user: false,
-            packets: Packets::Whole,
+            packets: PacketRights::Whole,
             congestion: false,
             buffers: false,
         })),

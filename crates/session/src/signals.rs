@@ -38,14 +38,14 @@ const CAUGHT: [(Signal, StopRequest); 11] = [
 /// Further signals are dropped, to bound the memory.
 const MAX_RECEIVED: usize = 1_000;
 
-/// The signals since the first `Signals` was made, in order.
+/// The signals since the first `CaughtSignals` was made, in order.
 #[derive(Debug, Clone)]
-pub struct Signals {
+pub struct CaughtSignals {
     received: watch::Receiver<Vec<StopRequest>>,
     seen: usize,
 }
 
-impl Signals {
+impl CaughtSignals {
     /// Catches them until the end of the process. Signals that are ignored at the start (`nohup`) stay ignored, except SIGINT and
     /// SIGTERM.
     pub fn catch() -> Result<Self, Failure> {

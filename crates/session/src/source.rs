@@ -15,7 +15,7 @@ use options::{closest, unknown};
 
 /// The text of a file and the values of its variables.
 #[derive(Debug)]
-pub struct Source {
+pub struct TomlSource {
     name: String,
     /// The kind of file, such as `a plan`.
     kind: &'static str,
@@ -28,7 +28,7 @@ pub struct Source {
 /// A table of it.
 #[derive(Debug, Clone)]
 pub struct Table<'a> {
-    source: &'a Source,
+    source: &'a TomlSource,
     /// Its name as in the file, empty for the whole file.
     path: String,
     span: Range<usize>,
@@ -46,7 +46,7 @@ pub struct Located<T> {
     pub span: Range<usize>,
 }
 
-impl Source {
+impl TomlSource {
     /// A file's text.
     pub fn new(name: &str, kind: &'static str, text: String, vars: BTreeMap<String, String>) -> Self {
         Self { name: name.to_owned(), kind, text, vars, remedies: BTreeMap::new() }
@@ -133,7 +133,7 @@ impl Source {
     }
 }
 
-impl Source {
+impl TomlSource {
     /// Replaces the variables in all strings of a value.
     fn fill_all(&self, value: &mut Spanned<DeValue<'_>>, key: &str) -> Result<(), Failure> {
         let span = value.span();
@@ -154,7 +154,7 @@ impl<'a> Table<'a> {
     }
 
     /// The table of a whole file.
-    pub fn whole(source: &'a Source, parsed: &'a Spanned<DeTable<'a>>) -> Self {
+    pub fn whole(source: &'a TomlSource, parsed: &'a Spanned<DeTable<'a>>) -> Self {
         Self { source, path: String::new(), span: 0..0, table: parsed.get_ref() }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use analysis::stats::Parts;
+use analysis::stats::SizeParts;
 use model::{Run, RunKind, Trial};
 use text::say;
 
@@ -60,7 +60,7 @@ pub fn load(reference: &str, store: Option<&Path>, note: impl Fn(&str)) -> Resul
 
 /// The legs of a killed curve's cells without the effects of their passes. Finished cells contribute; the memory ceiling does
 /// not.
-fn parts(run: &Run, orphans: &BTreeMap<u32, Vec<Trial>>) -> BTreeMap<u32, Parts> {
+fn parts(run: &Run, orphans: &BTreeMap<u32, Vec<Trial>>) -> BTreeMap<u32, SizeParts> {
     let Some(transport) = run.header.cells.first().map(|cell| &cell.spec.transport) else { return BTreeMap::new() };
     let open = run.header.cells.iter().filter_map(|cell| Some((&cell.spec, cell.id, orphans.get(&cell.id)?)));
     let done = run.outcomes.iter().map(|outcome| (&outcome.spec, outcome.cell, &outcome.trials));

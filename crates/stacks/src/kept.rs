@@ -9,7 +9,7 @@ use rustix::mount::{MountFlags, mount};
 use rustix::process::getppid;
 
 use crate::loader::load_pinned;
-use crate::{Request, StackError, missing_rights};
+use crate::{StackError, StackRequest, missing_rights};
 
 /// Where the BPF file system is mounted on hosts with systemd, and by bpftool.
 const FILE_SYSTEM: &str = "/sys/fs/bpf";
@@ -22,7 +22,7 @@ const MAGIC: i64 = 0xcafe_4a11;
 ///
 /// # Errors
 /// As [`load`](crate::load); [`StackError::Io`] if it cannot be pinned.
-pub fn keep(request: &Request, any_user: bool) -> Result<String, StackError> {
+pub fn keep(request: &StackRequest, any_user: bool) -> Result<String, StackError> {
     if !crate::BUILT {
         return Err(StackError::NotBuilt);
     }
@@ -48,7 +48,7 @@ pub(crate) fn kept() -> Vec<String> {
 /// Ends the registration of a kept stack, by its name in the kernel or by the arguments of [`keep`]: the same text and
 /// the same rules. Connections that use it keep it until they close. Returns its name in the kernel.
 /// # Errors
-/// [`StackError::NotKept`], those of [`Request::open`] and [`Request::with_rules`], and [`StackError::Io`] if it
+/// [`StackError::NotKept`], those of [`StackRequest::open`] and [`StackRequest::with_rules`], and [`StackError::Io`] if it
 /// cannot be removed.
 pub fn release(requested: &str, rules: &[StackRule]) -> Result<String, StackError> {
     // The kernel's name first: it may be that of a stack in a user's file.
@@ -64,7 +64,7 @@ pub fn release(requested: &str, rules: &[StackRule]) -> Result<String, StackErro
 
 /// The name under which [`keep`] keeps the requested stack.
 fn named(requested: &str, rules: &[StackRule]) -> Result<String, StackError> {
-    match Request::open(requested) {
+    match StackRequest::open(requested) {
         Ok(request) => Ok(request.with_rules(rules)?.kernel_name()),
         // A name from the list, of a stack that has been released since.
         Err(StackError::Unknown { .. }) if rules.is_empty() && !requested.contains(':') => Ok(requested.to_owned()),

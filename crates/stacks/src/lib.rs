@@ -2,12 +2,12 @@
 //!
 //! Each is one C file below `bpf/` with its compiled object below `objects/` and a line in [`STACKS`]. The object
 //! contains its own name and parameters, so that a user's object is loaded in the same way. A registration holds for
-//! the whole kernel, all network namespaces, and ends with its [`Loaded`], however the process ends.
+//! the whole kernel, all network namespaces, and ends with its [`LoadedStack`], however the process ends.
 //!
 //! ```
-//! let request = stacks::Request::parse("fast:alpha=400").unwrap().unwrap();
+//! let request = stacks::StackRequest::parse("fast:alpha=400").unwrap().unwrap();
 //! assert!(request.kernel_name().starts_with("bpf_fast_"));
-//! assert_eq!(stacks::Request::parse("cubic").unwrap(), None); // the kernel's own business
+//! assert_eq!(stacks::StackRequest::parse("cubic").unwrap(), None); // the kernel's own business
 //! ```
 
 mod elf;
@@ -27,10 +27,10 @@ mod rules;
 pub use error::{RulesError, SectionError, StackError};
 pub use kept::{keep, release};
 pub use kernel::{available, missing_rights, obstacle};
-pub use loader::{BUILT, Loaded, load};
+pub use loader::{BUILT, LoadedStack, load};
 pub use object::Parameter;
-pub use present::{Present, present, prevented};
+pub use present::{PresentStacks, present, prevented};
 pub use registrations::HeldRegistrations;
 pub use registry::{HEADER, STACKS, Stack, stack, unknown};
-pub use request::{Request, takes_rules};
+pub use request::{StackRequest, takes_rules};
 pub use rules::read_rules;

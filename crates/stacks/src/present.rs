@@ -6,14 +6,14 @@ use crate::{BUILT, STACKS, StackError};
 
 /// The congestion controls of this kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Present {
+pub struct PresentStacks {
     /// Loaded stacks by their names in the kernel, with a remark on those that `keep` loaded.
     pub loaded: Vec<String>,
     /// The kernel's own.
     pub others: Vec<String>,
 }
 
-impl Present {
+impl PresentStacks {
     /// The stacks of this program, one a line, then what the kernel has; the reason if none of them can be loaded here.
     #[must_use]
     pub fn listing(&self) -> String {
@@ -26,16 +26,16 @@ impl Present {
 
 /// What is there now.
 #[must_use]
-pub fn present() -> Present {
+pub fn present() -> PresentStacks {
     among(available(), &kept())
 }
 
-fn among(available: Vec<String>, kept: &[String]) -> Present {
+fn among(available: Vec<String>, kept: &[String]) -> PresentStacks {
     let lost: Vec<&String> = kept.iter().filter(|name| !available.contains(name)).collect();
     let lost = lost.into_iter().map(|name| format!("{name} (registered, but not in the kernel)")).collect::<Vec<_>>();
     let (ours, others): (Vec<String>, _) = available.into_iter().partition(|name| name.starts_with("bpf_"));
     let remark = |name: String| if kept.contains(&name) { format!("{name} (until unload)") } else { name };
-    Present { loaded: ours.into_iter().map(remark).chain(lost).collect(), others }
+    PresentStacks { loaded: ours.into_iter().map(remark).chain(lost).collect(), others }
 }
 
 /// Why no stack can be loaded here; `None` if nothing prevents it.
@@ -57,6 +57,6 @@ mod tests {
         let names = |list: &[&str]| list.iter().map(ToString::to_string).collect::<Vec<String>>();
         let found = among(names(&["reno", "bpf_fast", "bpf_htcp", "cubic"]), &names(&["bpf_htcp", "bpf_aimd"]));
         let loaded = ["bpf_fast", "bpf_htcp (until unload)", "bpf_aimd (registered, but not in the kernel)"];
-        assert_eq!(found, Present { loaded: names(&loaded), others: names(&["reno", "cubic"]) });
+        assert_eq!(found, PresentStacks { loaded: names(&loaded), others: names(&["reno", "cubic"]) });
     }
 }

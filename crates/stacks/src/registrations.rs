@@ -1,11 +1,11 @@
 //! The stacks of one owner, for example an agent's session.
 
-use crate::loader::{Loaded, load};
-use crate::{Request, StackError, available};
+use crate::loader::{LoadedStack, load};
+use crate::{StackError, StackRequest, available};
 
 /// Registrations that end with this value.
 #[derive(Debug, Default)]
-pub struct HeldRegistrations(Vec<Loaded>);
+pub struct HeldRegistrations(Vec<LoadedStack>);
 
 impl HeldRegistrations {
     /// Makes sure that the kernel has the requested stack: loads it unless it is loaded already. Returns its name in
@@ -13,7 +13,7 @@ impl HeldRegistrations {
     ///
     /// # Errors
     /// As [`load`], if the kernel has none of that name, or another one.
-    pub fn ensure(&mut self, request: &Request, any_user: bool) -> Result<String, StackError> {
+    pub fn ensure(&mut self, request: &StackRequest, any_user: bool) -> Result<String, StackError> {
         let name = request.kernel_name();
         if self.0.iter().any(|loaded| loaded.name() == name) {
             return Ok(name);

@@ -10,7 +10,7 @@ use crate::{StackError, stack, unknown};
 /// A stack with its parameters. Each combination has its own name in the kernel, so that two measurements at once
 /// cannot change each other's.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub struct StackRequest {
     /// As requested.
     requested: String,
     /// Its short name, or the file.
@@ -23,7 +23,7 @@ pub struct Request {
     pub(crate) rules: Vec<StackRule>,
 }
 
-impl Request {
+impl StackRequest {
     /// Parses the argument of `--cc`: `NAME` or `NAME:PARAMETER=VALUE,...`. `None` for a name that is not a stack's,
     /// which the kernel resolves.
     ///
@@ -145,7 +145,7 @@ impl Request {
 /// Whether the argument of `--cc` can have rules for destinations.
 #[must_use]
 pub fn takes_rules(cc: &str) -> bool {
-    matches!(Request::parse(cc), Ok(Some(request)) if request.object.takes_rules)
+    matches!(StackRequest::parse(cc), Ok(Some(request)) if request.object.takes_rules)
 }
 
 fn split(text: &str) -> (&str, Option<&str>) {
@@ -164,8 +164,8 @@ fn fnv1a(hash: u64, bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    fn ours(text: &str) -> Request {
-        Request::parse(text).unwrap().unwrap()
+    fn ours(text: &str) -> StackRequest {
+        StackRequest::parse(text).unwrap().unwrap()
     }
 
     #[test]
@@ -182,14 +182,14 @@ mod tests {
 
     #[test]
     fn others_are_the_kernel_s_and_mistakes_are_named() {
-        assert_eq!(Request::parse("cubic").unwrap(), None);
+        assert_eq!(StackRequest::parse("cubic").unwrap(), None);
         for (text, word) in [
             ("cubic:beta=1", "scalable"),
             ("fast:beta=1", "alpha, gamma"),
             ("fast:alpha=0", "use 1 to 1000000"),
             ("fast:alpha", "alpha="),
         ] {
-            let error = Request::parse(text).unwrap_err();
+            let error = StackRequest::parse(text).unwrap_err();
             assert!(error.is_usage() && error.to_string().contains(word), "{error}");
         }
     }
@@ -200,12 +200,12 @@ mod tests {
         let (good, bad) = (folder.path().join("mine.bpf.o"), folder.path().join("bad.o"));
         std::fs::write(&good, stack("aimd").unwrap().object).unwrap();
         std::fs::write(&bad, "no object").unwrap();
-        let request = Request::open(&format!("{}:b=0.3", good.display())).unwrap();
+        let request = StackRequest::open(&format!("{}:b=0.3", good.display())).unwrap();
         assert!(request.kernel_name().starts_with("bpf_aimd_"));
-        let plain = Request::open(good.to_str().unwrap()).unwrap().kernel_name();
+        let plain = StackRequest::open(good.to_str().unwrap()).unwrap().kernel_name();
         assert!(plain.starts_with("bpf_aimd_"), "{plain}: bpf_aimd is the program's own");
-        assert!(Request::open(bad.to_str().unwrap()).unwrap_err().to_string().contains("bad.o is not a stack"));
-        assert!(Request::open("/nowhere/x.o").unwrap_err().to_string().contains("/nowhere/x.o"));
+        assert!(StackRequest::open(bad.to_str().unwrap()).unwrap_err().to_string().contains("bad.o is not a stack"));
+        assert!(StackRequest::open("/nowhere/x.o").unwrap_err().to_string().contains("/nowhere/x.o"));
     }
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
         let named = |object: &[u8], parameters: &str| {
             let file = folder.path().join("mine.bpf.o");
             std::fs::write(&file, object).unwrap();
-            Request::open(&format!("{}{parameters}", file.display())).unwrap().kernel_name()
+            StackRequest::open(&format!("{}{parameters}", file.display())).unwrap().kernel_name()
         };
         let mut object = stack("aimd").unwrap().object.to_vec();
         let at = object.windows(8).position(|bytes| bytes == b"bpf_aimd").unwrap();

@@ -11,7 +11,7 @@ use std::process::Command;
 use std::thread;
 
 use socket2::SockRef;
-use stacks::{HeldRegistrations, Request, STACKS, StackError, available, load, missing_rights, obstacle};
+use stacks::{HeldRegistrations, STACKS, StackError, StackRequest, available, load, missing_rights, obstacle};
 
 mod manual;
 
@@ -26,8 +26,8 @@ fn turn(test: &str) -> Option<File> {
     Some(lock)
 }
 
-fn request(text: &str) -> Request {
-    Request::parse(text).unwrap().unwrap()
+fn request(text: &str) -> StackRequest {
+    StackRequest::parse(text).unwrap().unwrap()
 }
 
 /// Carries 4 MiB over loopback with a congestion control, and returns the socket's name for it.
@@ -83,7 +83,7 @@ fn a_held_registration_is_loaded_once_and_ends_with_its_owner() {
 }
 
 /// A stack's object under another name, as a file that a user has compiled.
-fn file(folder: &Path, stack: &str, name: &str, change: impl FnOnce(&mut Vec<u8>)) -> Request {
+fn file(folder: &Path, stack: &str, name: &str, change: impl FnOnce(&mut Vec<u8>)) -> StackRequest {
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("objects").join(format!("{stack}.bpf.o"));
     let mut object = std::fs::read(kept).unwrap();
     let (old, mut new) = (format!("bpf_{stack}"), name.as_bytes().to_vec());
@@ -93,7 +93,7 @@ fn file(folder: &Path, stack: &str, name: &str, change: impl FnOnce(&mut Vec<u8>
     change(&mut object);
     let path = folder.join(format!("{stack}-{name}.bpf.o"));
     std::fs::write(&path, object).unwrap();
-    Request::open(path.to_str().unwrap()).unwrap()
+    StackRequest::open(path.to_str().unwrap()).unwrap()
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn the_stack_of_the_manual_compiles_and_loads() {
             return;
         }
     }
-    let request = Request::open(&format!("{}:air=0.05", object.display())).unwrap();
+    let request = StackRequest::open(&format!("{}:air=0.05", object.display())).unwrap();
     let loaded = load(&request, false).unwrap_or_else(|error| panic!("{error}"));
     assert!(loaded.name().starts_with("bpf_mine_"));
     assert_eq!(carry(loaded.name()), loaded.name());

@@ -65,7 +65,7 @@ pub struct RunRow {
 
 /// Which runs to list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Search {
+pub struct RunSearch {
     /// Words that its id, date (UTC, as `2026-11-26`), name, kind, target, transport and tags together must contain, in any case.
     pub words: Vec<String>,
     /// Only starred runs.
@@ -123,14 +123,14 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when the file cannot be read.
     pub fn list(&self, limit: usize) -> Result<Vec<RunRow>, StoreError> {
-        self.search(&Search::default(), limit)
+        self.search(&RunSearch::default(), limit)
     }
 
     /// Of the runs that the search finds, the latest `limit`, latest first.
     ///
     /// # Errors
     /// [`StoreError`] when the file cannot be read.
-    pub fn search(&self, search: &Search, limit: usize) -> Result<Vec<RunRow>, StoreError> {
+    pub fn search(&self, search: &RunSearch, limit: usize) -> Result<Vec<RunRow>, StoreError> {
         let words = serde_json::json!(search.words).to_string();
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let rows = || -> rusqlite::Result<Vec<_>> {

@@ -8,7 +8,7 @@ use common::{any_run, cell, ending, estimate, expected, header, outcome, pass, r
 use model::{Event, EventSink, Finding, FindingKind, Interval, Phase, RunHeader, Trust};
 use proptest::prelude::*;
 use proptest::sample::Index;
-use store::{Search, Store, StoreError};
+use store::{RunSearch, Store, StoreError};
 
 fn new_store() -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
@@ -136,7 +136,7 @@ fn runs_are_found_by_words_stars_and_tags() {
     store.star("b", true).unwrap();
     store.tag("c", &["site-2".into(), "kernel".into(), "site-2".into()]).unwrap();
     let found = |words: &[&str], starred| {
-        let search = Search { words: words.iter().map(|word| (*word).to_owned()).collect(), starred };
+        let search = RunSearch { words: words.iter().map(|word| (*word).to_owned()).collect(), starred };
         store.search(&search, 9).unwrap().into_iter().map(|row| row.id).collect::<Vec<_>>()
     };
     assert_eq!(found(&[], false), ["c", "b", "a"]);

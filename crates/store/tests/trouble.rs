@@ -15,7 +15,7 @@ use std::process::Command;
 
 use common::{child, ending, expected, header, in_child, record, trial};
 use model::{Event, EventSink, Outcome, RttTally};
-use store::{Search, Store, StoreError};
+use store::{RunSearch, Store, StoreError};
 
 const FILE: &str = "runs.sqlite";
 
@@ -204,7 +204,11 @@ fn a_damaged_run_hides_no_other_one() {
         let rows = store.list(9).unwrap();
         assert_eq!((&rows[0], &rows[2]), (&whole[0], &whole[2]), "{damage}");
         assert_eq!((rows[1].id.as_str(), rows[1].cells), ("b", 1), "{damage}");
-        assert_eq!(store.search(&Search { words: vec!["b".into()], starred: false }, 9).unwrap().len(), 1, "{damage}");
+        assert_eq!(
+            store.search(&RunSearch { words: vec!["b".into()], starred: false }, 9).unwrap().len(),
+            1,
+            "{damage}"
+        );
     }
     assert!(matches!(store.load("b"), Err(StoreError::Header { .. } | StoreError::Sqlite { .. })));
     assert_eq!(store.load("c").unwrap(), expected(&[Event::Run(header("c")), Event::End(ending("finished"))]));

@@ -65,7 +65,7 @@ pub fn host_help() -> String {
 
 /// The launchers of agents, each with its line of help.
 pub fn launchers() -> PossibleValuesParser {
-    let value = |launcher: &session::fleet::Launcher| PossibleValue::new(launcher.name).help(launcher.about);
+    let value = |launcher: &session::fleet::AgentLauncher| PossibleValue::new(launcher.name).help(launcher.about);
     session::fleet::LAUNCHERS.iter().map(value).collect::<Vec<_>>().into()
 }
 

@@ -10,8 +10,8 @@ use ratatui::style::Color;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Cell, Paragraph, Row, Table};
 
-use crate::parts::{Look, busy_ns, head, keys, spark};
-use crate::screen::{Moment, View};
+use crate::parts::{ViewLook, busy_ns, head, keys, spark};
+use crate::screen::{DrawMoment, TerminalView};
 
 /// Readings of an interface that are kept for its line.
 const KEPT: usize = 120;
@@ -22,7 +22,7 @@ const SPARK: usize = 20;
 #[derive(Debug, Clone)]
 pub struct HostView {
     title: String,
-    look: Look,
+    look: ViewLook,
     last: Option<Watched>,
     /// Rates of each interface, in and out together, bit/s.
     rates: BTreeMap<String, VecDeque<f64>>,
@@ -31,7 +31,7 @@ pub struct HostView {
 impl HostView {
     /// A view with this title, without a reading.
     #[must_use]
-    pub fn new(title: String, look: Look) -> Self {
+    pub fn new(title: String, look: ViewLook) -> Self {
         Self { title, look, last: None, rates: BTreeMap::new() }
     }
 
@@ -133,7 +133,7 @@ impl HostView {
     }
 }
 
-impl View for HostView {
+impl TerminalView for HostView {
     type Message = Watched;
 
     fn take(&mut self, seen: Watched) {
@@ -150,7 +150,7 @@ impl View for HostView {
         self.look.bytes = !self.look.bytes;
     }
 
-    fn draw(&self, frame: &mut Frame<'_>, elapsed: Duration, moment: Moment) {
+    fn draw(&self, frame: &mut Frame<'_>, elapsed: Duration, moment: DrawMoment) {
         let area = frame.area();
         let cores = self.last.as_ref().and_then(|seen| seen.cpu.as_ref()).map_or(1, |cpu| cpu.cores.len());
         let most = area.height.saturating_sub(12).max(2);
@@ -229,13 +229,13 @@ mod tests {
 
     fn picture(view: &HostView, width: u16, height: u16) -> String {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-        let done = terminal.draw(|frame| view.draw(frame, Duration::from_secs(42), Moment::Now)).unwrap();
+        let done = terminal.draw(|frame| view.draw(frame, Duration::from_secs(42), DrawMoment::Now)).unwrap();
         crate::screen::lines(done.buffer).join("\n")
     }
 
     #[test]
     fn a_host_is_shown() {
-        let mut view = HostView::new("thru top b".into(), Look { plain: true, bytes: false });
+        let mut view = HostView::new("thru top b".into(), ViewLook { plain: true, bytes: false });
         insta::assert_snapshot!("host_before", picture(&view, 80, 24));
         for _ in 0..3 {
             view.take(seen(4));
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn many_cores_and_few_rows_are_summed_up() {
-        let mut view = HostView::new("thru top b".into(), Look::default());
+        let mut view = HostView::new("thru top b".into(), ViewLook::default());
         view.take(seen(64));
         let shown = picture(&view, 80, 20);
         assert!(shown.contains("and 57 cores that were less busy"), "{shown}");

@@ -1,6 +1,6 @@
 //! Full-screen views in a terminal: a measurement while it runs, and the counters of a host.
 //!
-//! A view is a [`View`]: it takes what happens and draws itself on a frame, without a clock or a terminal of its own. [`Screen`] has
+//! A view is a [`TerminalView`]: it takes what happens and draws itself on a frame, without a clock or a terminal of its own. [`TerminalScreen`] has
 //! both: its thread draws ten times a second at most, reads keys, and puts the terminal back however the process ends.
 
 mod host;
@@ -9,6 +9,6 @@ mod run;
 mod screen;
 
 pub use host::HostView;
-pub use parts::Look;
-pub use run::{RunView, Told};
-pub use screen::{Closed, Moment, Screen, View, Wish, restore};
+pub use parts::ViewLook;
+pub use run::{RunNews, RunView};
+pub use screen::{Closed, DrawMoment, TerminalScreen, TerminalView, Wish, restore};

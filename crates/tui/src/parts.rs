@@ -9,21 +9,21 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use crate::screen::Moment;
+use crate::screen::DrawMoment;
 
 /// The shares of a cell from empty to full.
 const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// How a view looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Look {
+pub struct ViewLook {
     /// Without colours, after the environment's `NO_COLOR` (no-color.org).
     pub plain: bool,
     /// Rates in bytes instead of bits.
     pub bytes: bool,
 }
 
-impl Look {
+impl ViewLook {
     /// A colour of the terminal's own sixteen, so that it suits its background.
     pub(crate) fn colour(self, colour: Color) -> Style {
         if self.plain { Style::new() } else { Style::new().fg(colour) }
@@ -45,8 +45,15 @@ impl Look {
 }
 
 /// Title and time.
-pub(crate) fn head(frame: &mut Frame<'_>, area: Rect, look: Look, title: &str, elapsed: Duration, moment: Moment) {
-    let clock = format!("{}{:>6} s", if moment == Moment::Paused { "paused  " } else { "" }, elapsed.as_secs());
+pub(crate) fn head(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    look: ViewLook,
+    title: &str,
+    elapsed: Duration,
+    moment: DrawMoment,
+) {
+    let clock = format!("{}{:>6} s", if moment == DrawMoment::Paused { "paused  " } else { "" }, elapsed.as_secs());
     let width = usize::from(area.width).saturating_sub(clock.chars().count() + 1);
     let title: String = title.chars().take(width).collect();
     let gap = " ".repeat(width.saturating_sub(title.chars().count()) + 1);
@@ -55,8 +62,8 @@ pub(crate) fn head(frame: &mut Frame<'_>, area: Rect, look: Look, title: &str, e
 }
 
 /// The keys, as long as they do anything.
-pub(crate) fn keys(frame: &mut Frame<'_>, area: Rect, look: Look, moment: Moment, restart: bool) {
-    if moment == Moment::Last {
+pub(crate) fn keys(frame: &mut Frame<'_>, area: Rect, look: ViewLook, moment: DrawMoment, restart: bool) {
+    if moment == DrawMoment::Last {
         return;
     }
     let mut words = vec![("q", "quit"), ("p", "pause"), ("u", "bits or bytes")];
@@ -73,7 +80,7 @@ pub(crate) fn keys(frame: &mut Frame<'_>, area: Rect, look: Look, moment: Moment
 }
 
 /// How busy each core was, a character each, and the busiest in percent.
-pub(crate) fn cores(title: &str, cpu: &CpuUse, look: Look, width: u16) -> Line<'static> {
+pub(crate) fn cores(title: &str, cpu: &CpuUse, look: ViewLook, width: u16) -> Line<'static> {
     let window = cpu.window_ns.max(1) as f64;
     let busy: Vec<f64> = cpu.cores.iter().map(|core| busy_ns(core) as f64 / window).collect();
     let [most, softirq] = cpu.busiest();

@@ -15,8 +15,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{LineGauge, Paragraph, Row, Table};
 use report::{LivePoint, LivePoints};
 
-use crate::parts::{Look, cores, head, keys, spark};
-use crate::screen::{Moment, View};
+use crate::parts::{ViewLook, cores, head, keys, spark};
+use crate::screen::{DrawMoment, TerminalView};
 
 /// Most flows that have a row each.
 const FLOWS: usize = 4;
@@ -25,7 +25,7 @@ const KEPT: usize = 86_400;
 
 /// What happened.
 #[derive(Debug)]
-pub enum Told {
+pub enum RunNews {
     /// An event of the run.
     Event(Box<Event>),
     /// What is done before the first trial.
@@ -38,7 +38,7 @@ pub enum Told {
 #[derive(Debug, Clone)]
 pub struct RunView {
     title: String,
-    look: Look,
+    look: ViewLook,
     status: String,
     phase: Phase,
     /// When it began.
@@ -82,7 +82,7 @@ impl Cell {
         Some(rates)
     }
 
-    fn text(&self, value: f64, look: Look) -> String {
+    fn text(&self, value: f64, look: ViewLook) -> String {
         match Headline::of(&self.spec) {
             Headline::Goodput => look.rate(value),
             Headline::Transactions => format!("{}/s", units::count(value)),
@@ -94,7 +94,7 @@ impl Cell {
 impl RunView {
     /// A view with this title, before the run begins.
     #[must_use]
-    pub fn new(title: String, look: Look) -> Self {
+    pub fn new(title: String, look: ViewLook) -> Self {
         Self {
             title,
             look,
@@ -310,14 +310,14 @@ impl RunView {
     }
 }
 
-impl View for RunView {
-    type Message = Told;
+impl TerminalView for RunView {
+    type Message = RunNews;
 
-    fn take(&mut self, told: Told) {
+    fn take(&mut self, told: RunNews) {
         match told {
-            Told::Event(event) => self.event(&event),
-            Told::Status(text) => self.status = model::plain(&text).into_owned(),
-            Told::Note(text) => self.notes.push(model::plain(&text).into_owned()),
+            RunNews::Event(event) => self.event(&event),
+            RunNews::Status(text) => self.status = model::plain(&text).into_owned(),
+            RunNews::Note(text) => self.notes.push(model::plain(&text).into_owned()),
         }
     }
 
@@ -325,7 +325,7 @@ impl View for RunView {
         self.look.bytes = !self.look.bytes;
     }
 
-    fn draw(&self, frame: &mut Frame<'_>, elapsed: Duration, moment: Moment) {
+    fn draw(&self, frame: &mut Frame<'_>, elapsed: Duration, moment: DrawMoment) {
         let area = frame.area();
         let facts = self.facts(area.width);
         let flows = self.flows();

@@ -25,7 +25,7 @@ static OURS: AtomicBool = AtomicBool::new(false);
 
 /// When a picture is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moment {
+pub enum DrawMoment {
     /// While things happen.
     Now,
     /// The picture stands still, and things go on.
@@ -35,7 +35,7 @@ pub enum Moment {
 }
 
 /// What is shown.
-pub trait View: Clone + Send + 'static {
+pub trait TerminalView: Clone + Send + 'static {
     /// What it takes.
     type Message: Send + 'static;
 
@@ -46,7 +46,7 @@ pub trait View: Clone + Send + 'static {
     fn switch_unit(&mut self);
 
     /// Draws itself, `elapsed` after the screen was opened.
-    fn draw(&self, frame: &mut Frame<'_>, elapsed: Duration, moment: Moment);
+    fn draw(&self, frame: &mut Frame<'_>, elapsed: Duration, moment: DrawMoment);
 }
 
 /// What the user wants.
@@ -60,7 +60,7 @@ pub enum Wish {
 
 /// A view on the terminal. Dropping it puts the terminal back.
 #[derive(Debug)]
-pub struct Screen<V: View> {
+pub struct TerminalScreen<V: TerminalView> {
     sender: Option<Sender<V::Message>>,
     thread: Option<JoinHandle<Vec<String>>>,
     wish: Arc<Mutex<Option<Wish>>>,
@@ -75,7 +75,7 @@ pub struct Closed {
     pub wish: Option<Wish>,
 }
 
-impl<V: View> Screen<V> {
+impl<V: TerminalView> TerminalScreen<V> {
     /// Takes the terminal over. `on_wish` is called on the screen's thread when the user wants something.
     ///
     /// # Errors
@@ -133,7 +133,7 @@ impl<V: View> Screen<V> {
     }
 }
 
-impl<V: View> Drop for Screen<V> {
+impl<V: TerminalView> Drop for TerminalScreen<V> {
     fn drop(&mut self) {
         self.end();
     }
@@ -160,7 +160,7 @@ fn restore_on_panic() {
 }
 
 /// Draws until nobody tells anything any more; returns the last picture.
-fn show<V: View>(
+fn show<V: TerminalView>(
     mut terminal: Terminal<CrosstermBackend<io::Stdout>>,
     mut view: V,
     messages: &Receiver<V::Message>,
@@ -190,7 +190,7 @@ fn show<V: View>(
                     Some(Action::Pause) => still = if still.is_some() { None } else { Some(view.clone()) },
                     Some(Action::Unit) => {
                         view.switch_unit();
-                        still.iter_mut().for_each(View::switch_unit);
+                        still.iter_mut().for_each(TerminalView::switch_unit);
                     }
                     Some(Action::Wish(wish)) => on_wish(wish),
                     None => {}
@@ -202,9 +202,9 @@ fn show<V: View>(
         if changed || ended {
             let shown = still.as_ref().filter(|_| !ended).unwrap_or(&view);
             let moment = match &still {
-                _ if ended => Moment::Last,
-                Some(_) => Moment::Paused,
-                None => Moment::Now,
+                _ if ended => DrawMoment::Last,
+                Some(_) => DrawMoment::Paused,
+                None => DrawMoment::Now,
             };
             match terminal.draw(|frame| shown.draw(frame, opened.elapsed(), moment)) {
                 Ok(done) => picture = lines(done.buffer),

@@ -22,9 +22,9 @@ use crate::connections::Connection;
 
 /// The secret of this process's page: 192 random bits.
 #[derive(Debug)]
-pub struct Token(String);
+pub struct PageToken(String);
 
-impl Token {
+impl PageToken {
     /// A new one.
     ///
     /// # Errors

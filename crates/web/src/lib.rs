@@ -24,10 +24,10 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::{get, post};
-use session::signals::Signals;
+use session::signals::CaughtSignals;
 use session::{Failure, setup};
 
-pub use self::access::Token;
+pub use self::access::PageToken;
 use self::connections::{Bounded, Connection};
 pub use self::forms::{Field, Form};
 use self::live::Hub;
@@ -35,7 +35,7 @@ use self::tests_run::Tests;
 
 /// What the page needs to know of the program.
 #[derive(Debug)]
-pub struct Options {
+pub struct PageOptions {
     /// Where to listen.
     pub listen: SocketAddr,
     /// The database of runs; `None` is the default one.
@@ -50,10 +50,10 @@ pub struct Options {
 
 /// What all requests share.
 struct App {
-    options: Options,
+    options: PageOptions,
     /// The address that the browser uses, as Host and Origin name it.
     address: SocketAddr,
-    token: Token,
+    token: PageToken,
     pages: pages::Cache,
     hub: Arc<Hub>,
     tests: Tests,
@@ -63,7 +63,7 @@ struct App {
 ///
 /// # Errors
 /// The address is in use, the store cannot be opened, or the kernel gives no random bits.
-pub fn serve(options: Options, announce: impl FnOnce(&str)) -> Result<(), Failure> {
+pub fn serve(options: PageOptions, announce: impl FnOnce(&str)) -> Result<(), Failure> {
     // Told now, not on the first page.
     drop(setup::open_store(options.store.as_deref())?);
     let listen = options.listen;
@@ -72,11 +72,12 @@ pub fn serve(options: Options, announce: impl FnOnce(&str)) -> Result<(), Failur
     let listener = TcpListener::bind(listen).map_err(failed)?;
     listener.set_nonblocking(true).map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
-    let token = Token::new().map_err(|error| Failure::other(format!("the kernel gives no random bits: {error}")))?;
+    let token =
+        PageToken::new().map_err(|error| Failure::other(format!("the kernel gives no random bits: {error}")))?;
     let url = format!("http://{address}/#token={}", token.text());
     setup::runtime()?.block_on(async {
         let hub = Hub::start();
-        let mut signals = Signals::catch()?;
+        let mut signals = CaughtSignals::catch()?;
         let app = App { address, token, pages: pages::Cache::default(), hub, tests: Tests::default(), options };
         let listener = Bounded::new(tokio::net::TcpListener::from_std(listener).map_err(failed)?);
         announce(&url);

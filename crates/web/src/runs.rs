@@ -8,7 +8,7 @@ use model::{RunKind, Trust};
 use serde::{Deserialize, Serialize};
 use session::setup::open_store;
 use session::stored;
-use store::Search;
+use store::RunSearch;
 
 use crate::App;
 use crate::answer::{Answer, Refusal, aside};
@@ -58,7 +58,7 @@ pub(crate) struct Found {
 
 pub(crate) async fn list(State(app): State<Arc<App>>, Query(wanted): Query<Wanted>) -> Answer<Json<Found>> {
     let words = wanted.search.split_whitespace().map(str::to_owned).collect();
-    let search = Search { words, starred: wanted.starred };
+    let search = RunSearch { words, starred: wanted.starred };
     aside(move || {
         let mut rows = open_store(app.options.store.as_deref())?.search(&search, MOST + 1)?;
         let more = rows.len() > MOST;

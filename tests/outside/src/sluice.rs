@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use engine::transport::{
     Breaker, Capabilities, Channel, Cookie, FlowHello, Kind, Link, ListenOptions, Listener, Rendezvous, Transport,
-    Watched, exchange_hello, read_hello, welcome,
+    WatchedSocket, exchange_hello, read_hello, welcome,
 };
 use engine::{EngineError, now_ns};
 use model::{Framing, IpProtocol, NamedTransport, SocketFacts, Spec, TransportFacts};
@@ -98,14 +98,14 @@ fn greet(stream: TcpStream, cookie: &Cookie) -> io::Result<Option<(FlowHello, Li
 }
 
 struct SluiceChannel {
-    stream: Watched<TcpStream>,
+    stream: WatchedSocket<TcpStream>,
 }
 
 impl SluiceChannel {
     fn new(stream: TcpStream) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(HELLO_LIMIT))?;
-        Ok(Self { stream: Watched::new(stream) })
+        Ok(Self { stream: WatchedSocket::new(stream) })
     }
 }
 

@@ -5,7 +5,7 @@
 //! level that looked best among many, partly by chance. The p-values of all comparisons are corrected together (Holm), so the
 //! probability of any false positive of a run is at most 5 %.
 
-use crate::stats::{Interval, SubsetMeans, holm, holm_errors, mean};
+use crate::stats::{ConfidenceInterval, SubsetMeans, holm, holm_errors, mean};
 use model::SplitMix64;
 
 use super::search::{Levels, Search, SearchRule, TrialScore};
@@ -35,9 +35,9 @@ pub struct Confirmed {
     /// Gain of the goal's statistic as a logarithm, higher is better; `None` without a complete round.
     pub gain: Option<f64>,
     /// Its 95 % interval, for this comparison alone.
-    pub interval: Option<Interval>,
+    pub interval: Option<ConfidenceInterval>,
     /// Change of the goodput, if it must be kept, and its interval.
-    pub goodput: Option<(f64, Option<Interval>)>,
+    pub goodput: Option<(f64, Option<ConfidenceInterval>)>,
     /// Two-sided p-value, corrected for the number of comparisons; `None` without a complete round.
     pub p_value: Option<f64>,
     /// Complete rounds.

@@ -13,7 +13,7 @@ use super::dimension::{ALLOW, Untried};
 use super::{Candidate, Confirmed, Race, Search, noun, persistent, spec_of};
 use crate::compare::{change, ratio};
 use crate::findings::wording;
-use crate::stats::{Interval, mean, t_interval};
+use crate::stats::{ConfidenceInterval, mean, t_interval};
 
 /// The results of a search and its confirmation.
 #[derive(Debug, Clone, Copy)]
@@ -114,7 +114,7 @@ impl SearchResult<'_> {
             None => ("all".to_owned(), "the start".to_owned(), "the best combination".to_owned()),
         };
         let method = "randomisation test over ABBA rounds of new pairs, on the logarithms of their ratios";
-        let estimate = |log: f64, interval: Option<Interval>, noun: &str| {
+        let estimate = |log: f64, interval: Option<ConfidenceInterval>, noun: &str| {
             let statistic = format!("ratio of the {noun} with the change to that without, geometric mean over rounds");
             ratio(log, interval, statistic, method.into(), CONFIDENCE, one.rounds)
         };
@@ -156,11 +156,11 @@ impl SearchResult<'_> {
     }
 
     /// A gain as a change of the statistic: lower times and costs are better.
-    fn change_of(&self, gain: f64, interval: Option<Interval>) -> (f64, Option<Interval>) {
+    fn change_of(&self, gain: f64, interval: Option<ConfidenceInterval>) -> (f64, Option<ConfidenceInterval>) {
         match self.goal {
             Goal::Throughput => (gain, interval),
             Goal::Latency | Goal::Cpu => {
-                (-gain, interval.map(|interval| Interval { low: -interval.high, high: -interval.low }))
+                (-gain, interval.map(|interval| ConfidenceInterval { low: -interval.high, high: -interval.low }))
             }
         }
     }

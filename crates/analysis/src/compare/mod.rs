@@ -12,7 +12,7 @@ use model::{Answer, Estimate, Finding, FindingKind, Ratio, Run};
 
 use crate::findings::wording;
 use crate::outcome::Headline;
-use crate::stats::Interval;
+use crate::stats::ConfidenceInterval;
 
 pub use environment::{distinguishing, host_differences};
 pub use paired::{log_ratios, of_paired, paired_difference};
@@ -29,7 +29,7 @@ pub fn answer_of(run: &Run) -> Option<Answer> {
 }
 
 /// The answer for an interval of the log ratio, given the log ratios between which a difference does not matter.
-fn judge(interval: Option<Interval>, bounds: Interval, higher_is_better: bool) -> Answer {
+fn judge(interval: Option<ConfidenceInterval>, bounds: ConfidenceInterval, higher_is_better: bool) -> Answer {
     let Some(interval) = interval else { return Answer::CannotTell };
     // If lower is better, the signs are inverted.
     let (interval, bounds) = if higher_is_better { (interval, bounds) } else { (inverted(interval), inverted(bounds)) };
@@ -44,8 +44,8 @@ fn judge(interval: Option<Interval>, bounds: Interval, higher_is_better: bool) -
     }
 }
 
-fn inverted(interval: Interval) -> Interval {
-    Interval { low: -interval.high, high: -interval.low }
+fn inverted(interval: ConfidenceInterval) -> ConfidenceInterval {
+    ConfidenceInterval { low: -interval.high, high: -interval.low }
 }
 
 /// An answer as a clause, with the tolerance.
@@ -94,7 +94,7 @@ fn higher_is_better(headline: Headline) -> bool {
 /// An estimate of the ratio of B to A from its logarithm.
 pub(crate) fn ratio(
     value: f64,
-    interval: Option<Interval>,
+    interval: Option<ConfidenceInterval>,
     statistic: String,
     method: String,
     confidence: f64,
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn three_answers_and_better() {
-        let bounds = Interval { low: -0.01, high: 0.01 };
+        let bounds = ConfidenceInterval { low: -0.01, high: 0.01 };
         for (low, high, rate, time) in [
             (0.02, 0.05, Answer::Better, Answer::Worse),
             (-0.005, 0.05, Answer::NotWorse, Answer::CannotTell),
@@ -148,7 +148,7 @@ mod tests {
             (-0.05, -0.02, Answer::Worse, Answer::Better),
             (-0.05, 0.05, Answer::CannotTell, Answer::CannotTell),
         ] {
-            let interval = Some(Interval { low, high });
+            let interval = Some(ConfidenceInterval { low, high });
             assert_eq!((judge(interval, bounds, true), judge(interval, bounds, false)), (rate, time), "{low} {high}");
         }
         assert_eq!(judge(None, bounds, true), Answer::CannotTell);

@@ -11,7 +11,7 @@ use super::environment::{differences, is_unknown};
 use super::{change, higher_is_better, judge, other_clock, ratio, verdict, what};
 use crate::findings::wording::{plural, sentence};
 use crate::outcome::Headline;
-use crate::stats::{Interval, MeanDifference, mean};
+use crate::stats::{ConfidenceInterval, MeanDifference, mean};
 
 /// Why runs cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Said)]
@@ -126,12 +126,12 @@ impl<'a> Compared<'a> {
 /// answer never contradicts the interval beside it.
 fn judged(compared: &[Compared<'_>], tolerance: f64, confidence: f64) -> Vec<CellComparison> {
     let bound = -(1.0 - tolerance).ln();
-    let bounds = Interval { low: -bound, high: bound };
+    let bounds = ConfidenceInterval { low: -bound, high: bound };
     let cells = compared.len() as f64;
     let corrected = 1.0 - (1.0 - confidence) / cells;
     let cell = |cell: &Compared<'_>| {
         let (headline, difference) = (cell.headline, cell.difference);
-        let interval: Option<Interval> = difference.and_then(|difference| difference.interval(confidence));
+        let interval: Option<ConfidenceInterval> = difference.and_then(|difference| difference.interval(confidence));
         let deciding = difference.and_then(|difference| difference.interval(corrected));
         let higher = higher_is_better(headline);
         let p_value = difference.map(|difference| {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use model::{AlertEvent, AlertState, HistoryPass, median, units};
 
-use super::condition::{Condition, Figure, Limit};
+use super::condition::{Condition, FollowedFigure, Limit};
 use super::{MeshPass, PairFigure};
 
 /// How far beyond its limit, as a share of it, a value must be to resolve an alert.
@@ -225,12 +225,12 @@ impl Alerts {
 }
 
 /// A value with its unit.
-fn shown(figure: Figure, value: f64) -> String {
+fn shown(figure: FollowedFigure, value: f64) -> String {
     match figure {
-        Figure::Goodput => units::bits_per_second(value),
-        Figure::Rtt | Figure::RttP99 => units::seconds(value),
-        Figure::Transactions => format!("{}/s", units::three_digits(value)),
-        Figure::Loss => format!("{} %", units::three_digits(100.0 * value)),
+        FollowedFigure::Goodput => units::bits_per_second(value),
+        FollowedFigure::Rtt | FollowedFigure::RttP99 => units::seconds(value),
+        FollowedFigure::Transactions => format!("{}/s", units::three_digits(value)),
+        FollowedFigure::Loss => format!("{} %", units::three_digits(100.0 * value)),
     }
 }
 
@@ -246,8 +246,12 @@ mod tests {
 
     /// A pass with these values of the goodput from a to b and from a to c, in Mbit/s.
     fn pass(at: u64, values: [Option<f64>; 2]) -> MeshPass {
-        let key =
-            |to: &str| PairFigure { from: "a".into(), to: to.into(), levels: String::new(), figure: Figure::Goodput };
+        let key = |to: &str| PairFigure {
+            from: "a".into(),
+            to: to.into(),
+            levels: String::new(),
+            figure: FollowedFigure::Goodput,
+        };
         let known = ["b", "c"].into_iter().zip(values);
         MeshPass {
             pass: HistoryPass { run: format!("r{at}"), started_unix_ns: at },

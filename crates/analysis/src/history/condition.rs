@@ -10,7 +10,7 @@ use thiserror::Error;
 
 /// A figure that is followed over the passes of a mesh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Figure {
+pub enum FollowedFigure {
     /// Goodput, bit/s.
     Goodput,
     /// Median round trip, ns.
@@ -23,7 +23,7 @@ pub enum Figure {
     Loss,
 }
 
-impl Figure {
+impl FollowedFigure {
     /// Every figure with its name and unit.
     pub const ALL: [(&'static str, Self, &'static str); 5] = [
         ("goodput", Self::Goodput, "bit/s"),
@@ -74,7 +74,7 @@ impl Figure {
 /// A condition that raises an alert.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
-    pub(super) figure: Figure,
+    pub(super) figure: FollowedFigure,
     /// Above the limit, or below it.
     pub(super) above: bool,
     pub(super) limit: Limit,
@@ -97,7 +97,7 @@ pub enum ConditionError {
     /// No figure with its limit.
     #[error(
         "'{text}' is no condition: write a figure ({}), < or >, and a limit, such as goodput<500Mbit, or drop>20% or rise>50% of what is usual",
-        Figure::ALL.map(|(name, ..)| name).join(", ")
+        FollowedFigure::ALL.map(|(name, ..)| name).join(", ")
     )]
     NoCondition {
         /// What the user wrote.
@@ -170,22 +170,22 @@ impl FromStr for Condition {
         };
         match (name, above) {
             ("drop", true) => match share()? {
-                share if share < 1.0 => Ok(own(Figure::Goodput, false, Limit::Share(-share))),
+                share if share < 1.0 => Ok(own(FollowedFigure::Goodput, false, Limit::Share(-share))),
                 _ => Err(ConditionError::WholeDrop { text: written() }),
             },
-            ("rise", true) => Ok(own(Figure::Rtt, true, Limit::Share(share()?))),
+            ("rise", true) => Ok(own(FollowedFigure::Rtt, true, Limit::Share(share()?))),
             ("drop", false) => Err(ConditionError::Below { text: written(), change: "drop" }),
             ("rise", false) => Err(ConditionError::Below { text: written(), change: "rise" }),
             _ => {
-                let known = Figure::ALL.into_iter().find(|(known, ..)| *known == name);
+                let known = FollowedFigure::ALL.into_iter().find(|(known, ..)| *known == name);
                 let (_, figure, _) = known.ok_or_else(wrong)?;
                 let value = match figure {
-                    Figure::Goodput => limit.parse::<BitRate>().map_err(of_value)?.0 as f64,
-                    Figure::Rtt | Figure::RttP99 => limit.parse::<Nanos>().map_err(of_value)?.0 as f64,
-                    Figure::Transactions => {
+                    FollowedFigure::Goodput => limit.parse::<BitRate>().map_err(of_value)?.0 as f64,
+                    FollowedFigure::Rtt | FollowedFigure::RttP99 => limit.parse::<Nanos>().map_err(of_value)?.0 as f64,
+                    FollowedFigure::Transactions => {
                         limit.parse().map_err(|error| ConditionError::Number { text: written(), error })?
                     }
-                    Figure::Loss => limit.parse::<Ratio>().map_err(of_value)?.0,
+                    FollowedFigure::Loss => limit.parse::<Ratio>().map_err(of_value)?.0,
                 };
                 if value.is_finite() && value >= 0.0 {
                     Ok(own(figure, above, Limit::Value(value)))
@@ -205,11 +205,11 @@ mod tests {
     fn conditions_are_read_with_their_units() {
         let of = |text: &str| text.parse::<Condition>().unwrap();
         let goodput = of("goodput < 500Mbit");
-        assert_eq!((goodput.figure, goodput.above, goodput.limit), (Figure::Goodput, false, Limit::Value(5e8)));
+        assert_eq!((goodput.figure, goodput.above, goodput.limit), (FollowedFigure::Goodput, false, Limit::Value(5e8)));
         assert_eq!(goodput.to_string(), "goodput<500Mbit");
-        assert_eq!((of("rtt.p99>2ms").figure, of("rtt.p99>2ms").limit), (Figure::RttP99, Limit::Value(2e6)));
+        assert_eq!((of("rtt.p99>2ms").figure, of("rtt.p99>2ms").limit), (FollowedFigure::RttP99, Limit::Value(2e6)));
         assert_eq!((of("drop>20%").above, of("drop>20%").limit), (false, Limit::Share(-0.2)));
-        assert_eq!((of("rise>50%").figure, of("rise>50%").limit), (Figure::Rtt, Limit::Share(0.5)));
+        assert_eq!((of("rise>50%").figure, of("rise>50%").limit), (FollowedFigure::Rtt, Limit::Share(0.5)));
         assert_eq!(of("loss>1%").limit, Limit::Value(0.01));
     }
 

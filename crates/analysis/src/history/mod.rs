@@ -11,7 +11,7 @@ use model::{Cell, Factor, HistoryPass, HistorySeries, MeshHistory, Outcome, RunH
 
 pub use alerts::{Alerts, Rule};
 pub use change::{Level, levels_of};
-pub use condition::{Condition, ConditionError, Figure};
+pub use condition::{Condition, ConditionError, FollowedFigure};
 
 use crate::plan::dimensions;
 
@@ -28,7 +28,7 @@ pub struct PairFigure {
     /// The levels of other factors than the hosts and the pattern.
     pub levels: String,
     /// The figure.
-    pub figure: Figure,
+    pub figure: FollowedFigure,
 }
 
 /// The figures of one pass of a mesh.
@@ -68,7 +68,7 @@ impl Figures {
         let levels = crate::plan::part(cell, &self.rest);
         let levels: Vec<String> = levels.into_iter().map(|(name, level)| format!("{name} {level}")).collect();
         let key = |figure| PairFigure { from: from.clone(), to: to.clone(), levels: levels.join(", "), figure };
-        Figure::all_of(outcome).into_iter().map(|(figure, value)| (key(figure), value)).collect()
+        FollowedFigure::all_of(outcome).into_iter().map(|(figure, value)| (key(figure), value)).collect()
     }
 }
 
@@ -109,7 +109,7 @@ fn is_pattern(plan: &model::Plan, name: &str) -> bool {
 }
 
 /// Who a series is of: near host, far host, other levels, figure.
-type Key = (Option<String>, Option<String>, String, Figure);
+type Key = (Option<String>, Option<String>, String, FollowedFigure);
 
 /// The history of these passes, the oldest one first, with the changes that are significant over all of its series together at this
 /// confidence. It has no alerts.
@@ -188,7 +188,8 @@ mod tests {
                 for from in &names {
                     for to in names.iter().filter(|to| *to != from) {
                         let value = 1e9 * factor(from, to, at) * (sd * random.normal()).exp();
-                        let (from, to, levels, figure) = (from.clone(), to.clone(), String::new(), Figure::Goodput);
+                        let (from, to, levels, figure) =
+                            (from.clone(), to.clone(), String::new(), FollowedFigure::Goodput);
                         pass.values.insert(PairFigure { from, to, levels, figure }, value);
                     }
                 }

@@ -4,7 +4,7 @@ use model::{Finding, FindingKind, Outcome};
 
 use crate::curve::{CurvePoint, points};
 use crate::findings::wording;
-use crate::stats::changepoint::{MeasuredPoint, Piece, pieces};
+use crate::stats::changepoint::{LinePiece, MeasuredPoint, pieces};
 
 /// Smallest jump that is reported, in natural logarithms: 10 %.
 const MIN_JUMP: f64 = 0.095;
@@ -63,7 +63,7 @@ fn measured(point: &CurvePoint) -> MeasuredPoint {
     }
 }
 
-fn jump(points: &[MeasuredPoint], pair: &[Piece]) -> Option<Jump> {
+fn jump(points: &[MeasuredPoint], pair: &[LinePiece]) -> Option<Jump> {
     let [before, after] = pair else { return None };
     let between = f64::midpoint(points[after.from - 1].x, points[after.from].x);
     let by = after.at(between) - before.at(between);

@@ -3,7 +3,7 @@
 use model::{Estimate, Stopping, Verdict};
 
 use super::Headline;
-use crate::stats::{Interval, Sequential, SeriesEstimate, mean, samples_interval};
+use crate::stats::{ConfidenceInterval, Sequential, SeriesEstimate, mean, samples_interval};
 
 /// The estimate of a cell from its trials' values; `None` without any. Fewer than three values get the interval of the `samples` in their
 /// series, or none if these are few.
@@ -41,7 +41,7 @@ fn of_means(what: &str, batch: usize) -> String {
 fn of_samples(value: f64, samples: &[f64], confidence: f64) -> Option<SeriesEstimate> {
     let mut series = samples_interval(samples, confidence)?;
     let half = series.interval.half_width();
-    series.interval = Interval { low: (value - half).max(0.0), high: value + half };
+    series.interval = ConfidenceInterval { low: (value - half).max(0.0), high: value + half };
     Some(series)
 }
 
@@ -60,7 +60,7 @@ const LARGER_BUDGET: f64 = 4.0;
 
 /// Distance of an interval's farther end from the value, relative to the value; `None` without an interval.
 pub(crate) fn reach(of: &Estimate) -> Option<f64> {
-    Some(Interval { low: of.low?, high: of.high? }.reach_from(of.value))
+    Some(ConfidenceInterval { low: of.low?, high: of.high? }.reach_from(of.value))
 }
 
 /// Why an estimate has no interval or one wider than the target; `None` if neither is so. `within` is that of a point relative to the

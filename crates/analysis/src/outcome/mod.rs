@@ -27,7 +27,7 @@ use std::borrow::Cow;
 use model::{Anatomy, Cell, EndTally, Histogram, Outcome, PeakCheck, RttTally, Stopping, Trial, Verdict};
 
 use crate::stats::sequential::MIN_TRIALS;
-use crate::stats::{LegValue, Parts, is_drifting, separate};
+use crate::stats::{LegValue, SizeParts, is_drifting, separate};
 
 pub(crate) use directions::outcomes as direction_outcomes;
 pub use directions::trial_summary;
@@ -38,7 +38,7 @@ pub(crate) use fairness::{jain, shares};
 pub use headline::Headline;
 pub use ledger::ledger;
 pub use missed::missed_target;
-pub use offered::{Cause, Shortfall, shortfall};
+pub use offered::{Shortfall, ShortfallCause, shortfall};
 pub use peak_check::{CheckStream, peak_check};
 pub(crate) use summary::packets_per_s;
 pub(crate) use trial::last_arrival_ns;
@@ -69,7 +69,7 @@ pub struct Context {
     /// For the fastest size of a curve: the check of the peak.
     pub check: Option<PeakCheck>,
     /// For a point of a curve: its legs without the effects of their passes, see [`parts`].
-    pub parts: Option<Parts>,
+    pub parts: Option<SizeParts>,
 }
 
 /// Makes the outcome of a cell: the headline estimate with its interval by the stop rule, the flat summary, the merged
@@ -182,7 +182,7 @@ pub(crate) fn legs(trials: &[Trial]) -> Vec<LegValue> {
 /// For each cell of a curve (ascending by block) the values of [`sample`] without the effects of their passes; empty if there are
 /// too few cells to estimate them.
 #[must_use]
-pub fn parts(cells: &[&[Trial]]) -> Vec<Parts> {
+pub fn parts(cells: &[&[Trial]]) -> Vec<SizeParts> {
     let values: Vec<Vec<LegValue>> = cells.iter().map(|trials| legs(trials)).collect();
     separate(&values)
 }
@@ -276,7 +276,7 @@ mod tests {
         let of = |own: f64, level: f64, legs: usize| {
             let trials: Vec<Trial> = (0..legs).map(|_| pingpong_trial(&spec, 550, 2000)).collect();
             let turn = |index: usize| [-1.0, 0.2, 1.0, -0.3, 0.5, -0.6][index % 6];
-            let parts = Parts {
+            let parts = SizeParts {
                 own: (0..legs).map(|leg| 550.0 * (1.0 + own * turn(leg))).collect(),
                 level: (0..legs).map(|leg| level * turn(leg)).collect(),
                 correlation: 0.0,

@@ -18,12 +18,12 @@ pub struct Shortfall {
     /// What was requested, bit/s; of both directions together.
     pub requested_bps: f64,
     /// What kept the sender.
-    pub cause: Cause,
+    pub cause: ShortfallCause,
 }
 
 /// Why less was sent than requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cause {
+pub enum ShortfallCause {
     /// The sender's thread did not run in time.
     Asleep,
     /// A transport without flow control took no more: the sender's processor or its interface.
@@ -32,7 +32,7 @@ pub enum Cause {
     Transport,
 }
 
-impl Cause {
+impl ShortfallCause {
     /// The cause as a clause.
     #[must_use]
     pub fn words(self) -> &'static str {
@@ -71,7 +71,7 @@ pub(super) fn of_trials(spec: &Spec, trials: &[Trial]) -> Option<Shortfall> {
     })
 }
 
-fn cause(spec: &Spec, trials: &[Trial]) -> Cause {
+fn cause(spec: &Spec, trials: &[Trial]) -> ShortfallCause {
     let ends = trials.iter().flat_map(|trial| senders(spec, &trial.near, &trial.far));
     let (asleep, blocked) = ends
         .filter_map(|end| end.pacing)
@@ -79,9 +79,9 @@ fn cause(spec: &Spec, trials: &[Trial]) -> Cause {
     let datagrams =
         trials.iter().any(|trial| senders(spec, &trial.near, &trial.far).iter().any(|end| end.datagrams.is_some()));
     match datagrams {
-        _ if asleep > blocked => Cause::Asleep,
-        true => Cause::Host,
-        false => Cause::Transport,
+        _ if asleep > blocked => ShortfallCause::Asleep,
+        true => ShortfallCause::Host,
+        false => ShortfallCause::Transport,
     }
 }
 
@@ -120,7 +120,7 @@ mod tests {
         outcome(&Cell::new(0, spec), trials, &Stopping::default(), Context::default())
     }
 
-    fn seen(of: &Outcome) -> (Option<Cause>, bool, Option<Trust>) {
+    fn seen(of: &Outcome) -> (Option<ShortfallCause>, bool, Option<Trust>) {
         let cause = shortfall(of).map(|shortfall| shortfall.cause);
         (cause, of.summary.verdicts.contains(&Verdict::RateNotOffered), of.summary.trust)
     }
@@ -129,7 +129,7 @@ mod tests {
     fn a_sender_without_a_core_offers_less_and_is_not_trusted() {
         for transport in ["udp", "tcp"] {
             let short = made(transport, 43, SECOND / 7, 0);
-            assert_eq!(seen(&short), (Some(Cause::Asleep), true, Some(Trust::Low)), "{transport}");
+            assert_eq!(seen(&short), (Some(ShortfallCause::Asleep), true, Some(Trust::Low)), "{transport}");
             let Shortfall { offered_bps, requested_bps, .. } = shortfall(&short).unwrap();
             assert_eq!((offered_bps, requested_bps), (43e6, 50e6));
             assert_eq!(seen(&made(transport, 50, SECOND / 500, 0)), (None, false, Some(Trust::High)), "{transport}");
@@ -140,10 +140,13 @@ mod tests {
     fn a_path_that_pushes_back_is_not_the_senders_fault() {
         assert_eq!(
             seen(&made("tcp", 10, SECOND / 100, SECOND / 2)),
-            (Some(Cause::Transport), false, Some(Trust::High))
+            (Some(ShortfallCause::Transport), false, Some(Trust::High))
         );
         // Datagrams do not feel the path: what takes no more is the host.
-        assert_eq!(seen(&made("udp", 10, SECOND / 100, SECOND / 2)), (Some(Cause::Host), true, Some(Trust::Low)));
+        assert_eq!(
+            seen(&made("udp", 10, SECOND / 100, SECOND / 2)),
+            (Some(ShortfallCause::Host), true, Some(Trust::Low))
+        );
     }
 
     #[test]

@@ -4,23 +4,23 @@ use model::{Estimate, Stopping, median};
 
 use super::Headline;
 use crate::stats::median::MIN_VALUES;
-use crate::stats::{Interval, MedianEstimate, Parts, Sequential, median_estimate, median_with};
+use crate::stats::{ConfidenceInterval, MedianEstimate, Sequential, SizeParts, median_estimate, median_with};
 
 /// The value of a point and its two intervals, in the unit of the legs' values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Point {
     value: f64,
     /// With the level that all sizes of the curve share.
-    total: Interval,
+    total: ConfidenceInterval,
     /// Relative to the other sizes of the curve; `None` if the curve has too few sizes to tell.
-    own: Option<Interval>,
+    own: Option<ConfidenceInterval>,
     /// Number of independent legs with the same precision.
     effective_n: f64,
 }
 
 impl Point {
     /// `None` for fewer than [`MIN_VALUES`] legs.
-    fn of(values: &[f64], parts: Option<&Parts>, confidence: f64) -> Option<Self> {
+    fn of(values: &[f64], parts: Option<&SizeParts>, confidence: f64) -> Option<Self> {
         let Some(parts) = parts else {
             let MedianEstimate { median, interval, effective_n, .. } = median_estimate(values, confidence)?;
             return Some(Self { value: median, total: interval, own: None, effective_n });
@@ -32,7 +32,7 @@ impl Point {
         let adjusted = own.median * factor;
         // The two parts are independent, so their relative distances add up as squares.
         let reach = |own_end: f64, level_end: f64| (own_end / own.median - 1.0).hypot(level_end.exp() / factor - 1.0);
-        let total = Interval {
+        let total = ConfidenceInterval {
             low: adjusted * (1.0 - reach(own.interval.low, level.interval.low)),
             high: adjusted * (1.0 + reach(own.interval.high, level.interval.high)),
         };
@@ -40,7 +40,7 @@ impl Point {
         Some(Self {
             value,
             total,
-            own: Some(Interval {
+            own: Some(ConfidenceInterval {
                 low: (own.interval.low * factor).min(value),
                 high: (own.interval.high * factor).max(value),
             }),
@@ -58,14 +58,14 @@ impl Point {
 /// the adjustment extrapolates to a level at which the size was never measured, and sizes near it may have slowed down more than it
 /// did. The value is then the leg nearest to the adjusted value, and the interval reaches from the adjusted value to the median of the
 /// legs, so that the size counts as uncertain until other passes measure it. `None` without legs.
-fn within_legs(adjusted: f64, total: Interval, legs: &[f64]) -> Option<(f64, Interval)> {
+fn within_legs(adjusted: f64, total: ConfidenceInterval, legs: &[f64]) -> Option<(f64, ConfidenceInterval)> {
     let least = legs.iter().copied().reduce(f64::min)?;
     let most = legs.iter().copied().reduce(f64::max)?;
     if (least..=most).contains(&adjusted) {
         return Some((adjusted, total));
     }
     let centre = median(legs)?;
-    Some((adjusted.clamp(least, most), Interval { low: total.low.min(centre), high: total.high.max(centre) }))
+    Some((adjusted.clamp(least, most), ConfidenceInterval { low: total.low.min(centre), high: total.high.max(centre) }))
 }
 
 /// The stop rule of points: a curve analyses all of them after these numbers of passes, which are those of other trials but not
@@ -77,14 +77,14 @@ pub fn analyses(rule: &Stopping) -> Sequential {
 
 /// Whether the interval of a point is as narrow as requested at an analysis.
 #[must_use]
-pub fn is_converged(values: &[f64], parts: Option<&Parts>, analyses: &Sequential) -> bool {
+pub fn is_converged(values: &[f64], parts: Option<&SizeParts>, analyses: &Sequential) -> bool {
     Point::of(values, parts, analyses.confidence_at(values.len()))
         .is_some_and(|point| point.reach() <= analyses.target())
 }
 
 /// Estimated number of legs that a point still needs; `None` for fewer than [`MIN_VALUES`].
 #[must_use]
-pub fn legs_needed(values: &[f64], parts: Option<&Parts>, analyses: &Sequential) -> Option<u32> {
+pub fn legs_needed(values: &[f64], parts: Option<&SizeParts>, analyses: &Sequential) -> Option<u32> {
     let now = Point::of(values, parts, analyses.confidence_at(values.len()))?;
     let wanted = values.len() as f64 * (now.reach() / analyses.target()).powi(2);
     let end = analyses.analyses().iter().find(|legs| **legs as f64 >= wanted).or(analyses.analyses().last())?;
@@ -96,7 +96,7 @@ pub fn legs_needed(values: &[f64], parts: Option<&Parts>, analyses: &Sequential)
 pub(crate) fn estimates(
     headline: Headline,
     values: &[f64],
-    parts: Option<&Parts>,
+    parts: Option<&SizeParts>,
     rule: &Stopping,
 ) -> [Option<Estimate>; 2] {
     let Some(centre) = median(values) else { return [None, None] };
@@ -105,7 +105,7 @@ pub(crate) fn estimates(
     // An analysis that ended the measurement was made at its own confidence.
     let stopped = at(analyses.confidence_at(values.len())).filter(|point| point.reach() <= analyses.target());
     let point = stopped.or_else(|| at(rule.confidence));
-    let made = |statistic: &str, method: &str, interval: Option<Interval>| Estimate {
+    let made = |statistic: &str, method: &str, interval: Option<ConfidenceInterval>| Estimate {
         statistic: statistic.to_owned(),
         unit: headline.unit().to_owned(),
         value: point.map_or(centre, |point| point.value),
@@ -137,15 +137,15 @@ mod tests {
     use super::*;
     use model::SplitMix64;
 
-    fn noisy(n: usize, own: f64, level: f64, seed: u64) -> (Vec<f64>, Parts) {
+    fn noisy(n: usize, own: f64, level: f64, seed: u64) -> (Vec<f64>, SizeParts) {
         let mut random = SplitMix64::new(seed);
         let levels: Vec<f64> = (0..n).map(|_| level * random.normal()).collect();
         let own: Vec<f64> = (0..n).map(|_| 1000.0 * (own * random.normal()).exp()).collect();
         let values = own.iter().zip(&levels).map(|(own, level)| own * level.exp()).collect();
-        (values, Parts { own, level: levels, correlation: 0.0 })
+        (values, SizeParts { own, level: levels, correlation: 0.0 })
     }
 
-    fn of(values: &[f64], parts: Option<&Parts>) -> [Option<Estimate>; 2] {
+    fn of(values: &[f64], parts: Option<&SizeParts>) -> [Option<Estimate>; 2] {
         estimates(Headline::RoundTrip, values, parts, &Stopping::default())
     }
 
@@ -200,7 +200,7 @@ mod tests {
         let legs: Vec<f64> = noise.iter().map(|value| 2.0 * value).collect();
         let own = legs.iter().map(|value| value / 5.0).collect();
         let level = (0..24).map(|pass| if pass % 3 == 0 { 5f64.ln() } else { 0.0 }).collect();
-        let parts = Parts { own, level, correlation: 0.0 };
+        let parts = SizeParts { own, level, correlation: 0.0 };
         let [total, _] = of(&legs, Some(&parts));
         let total = total.unwrap();
         let (least, centre) = (legs.iter().copied().fold(f64::MAX, f64::min), median(&legs).unwrap());

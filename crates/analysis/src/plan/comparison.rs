@@ -20,7 +20,7 @@ const MOST_TOGETHER: usize = 16;
 
 /// Two tests that are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Comparison {
+pub struct ComparedTests {
     /// The cell of what stands out.
     pub suspect: u32,
     /// The cell of what it is compared with.
@@ -76,7 +76,7 @@ impl<'a> Design<'a> {
         design
     }
 
-    pub(super) fn comparisons(&self, of: &Of) -> Vec<Comparison> {
+    pub(super) fn comparisons(&self, of: &Of) -> Vec<ComparedTests> {
         match of {
             Of::Host { name, role } => {
                 let side = side_of(*role);
@@ -99,7 +99,7 @@ impl<'a> Design<'a> {
 
     /// A host in a role with another one: to the partners to which it is slowest and least slow, and one between, which show whether it
     /// is slow to all.
-    fn of_host(&self, side: usize, host: usize) -> Vec<Comparison> {
+    fn of_host(&self, side: usize, host: usize) -> Vec<ComparedTests> {
         let pair = |own: usize, partner: usize| if side == 0 { (own, partner) } else { (partner, own) };
         let known = |partner: &usize| self.places.contains_key(&pair(host, *partner));
         let mut partners: Vec<usize> = (0..self.matrix.pairs.hosts[1 - side].len()).filter(known).collect();
@@ -135,7 +135,7 @@ impl<'a> Design<'a> {
 
     /// A pair with another one of its sender, and with one of its receiver, whose other host has the most similar effect. A host
     /// that both have in common may stand out. Without such a pair it is compared with one of other hosts.
-    fn of_pair(&self, pair: Pair) -> Vec<Comparison> {
+    fn of_pair(&self, pair: Pair) -> Vec<ComparedTests> {
         let shared = [0, 1].into_iter().filter_map(|side| {
             let (kept, changed) = if side == 0 { pair } else { (pair.1, pair.0) };
             let other_pair = |other: usize| if side == 0 { (kept, other) } else { (other, kept) };
@@ -173,7 +173,7 @@ impl<'a> Design<'a> {
     }
 
     /// Pairs of clusters with pairs of others: one after the other, and as many at the same time as there are hosts for.
-    fn of_clusters(&self, of: &Of) -> Vec<Comparison> {
+    fn of_clusters(&self, of: &Of) -> Vec<ComparedTests> {
         let covered = |pair: &Pair| self.covers(of, *pair);
         let is_fit = |pair: &&Pair| !self.odd_pairs.contains(pair) && self.cell(**pair).is_some();
         let own: Vec<Pair> = self.places.keys().filter(is_fit).filter(|pair| covered(pair)).copied().collect();
@@ -210,7 +210,7 @@ impl<'a> Design<'a> {
     }
 
     /// As many pairs as can be tested at the same time, and as many others, which load other clusters in the same way.
-    fn together(&self, of: &Of, own: &[Pair], others: &[Pair]) -> Vec<Comparison> {
+    fn together(&self, of: &Of, own: &[Pair], others: &[Pair]) -> Vec<ComparedTests> {
         let own = self.apart(own.iter().copied());
         let mut groups: BTreeMap<String, Vec<Pair>> = BTreeMap::new();
         for pair in others {
@@ -248,8 +248,8 @@ impl<'a> Design<'a> {
         chosen
     }
 
-    fn compare(&self, suspect: Pair, control: Pair, together: bool) -> Option<Comparison> {
-        Some(Comparison { suspect: self.cell(suspect)?, control: self.cell(control)?, together })
+    fn compare(&self, suspect: Pair, control: Pair, together: bool) -> Option<ComparedTests> {
+        Some(ComparedTests { suspect: self.cell(suspect)?, control: self.cell(control)?, together })
     }
 
     fn cell(&self, pair: Pair) -> Option<u32> {

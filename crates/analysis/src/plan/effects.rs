@@ -17,7 +17,7 @@ use super::{KINDS, across_kinds, dimensions, is_of_traffic, levels, of_kind, par
 use crate::compare::other_clock;
 use crate::findings::wording::{confidence, plural, sentence, value};
 use crate::outcome::Headline;
-use crate::stats::{Interval, MeanDifference, holm_errors, mean, sample_sd};
+use crate::stats::{ConfidenceInterval, MeanDifference, holm_errors, mean, sample_sd};
 
 /// Fewest rounds with an interval.
 const MIN_ROUNDS: usize = 3;
@@ -183,14 +183,14 @@ impl ComparableCells<'_> {
         let mut reversed: Option<(f64, Vec<Effect>)> = None;
         for (other, levels) in self.factors.iter().filter(|(other, _)| *other != name) {
             let at = levels.iter().map(|level| self.main_effect(name, pair, Some((other, level))));
-            let mut at: Vec<(f64, Effect, Interval)> = at
+            let mut at: Vec<(f64, Effect, ConfidenceInterval)> = at
                 .filter_map(|effect| {
                     let (mean, interval) = tested(&effect.rounds, confidence)?;
                     Some((mean.value, effect, interval))
                 })
                 .collect();
             // Significantly, or by its value where the mean is large: one collapsed cell makes a mean that no other has.
-            let is_against = |(value, _, interval): &(f64, Effect, Interval)| {
+            let is_against = |(value, _, interval): &(f64, Effect, ConfidenceInterval)| {
                 let significant = if up { interval.high < 0.0 } else { interval.low > 0.0 };
                 let large = mean.value.abs() > LARGE && (*value > 0.0) != up && value.abs() > NOTABLE;
                 significant || large
@@ -295,7 +295,7 @@ fn asymmetries(cells: &[&Cell], names: &[String], kind: Headline, outcomes: &[Ou
 }
 
 /// The mean of an effect's values and its interval; `None` with too few rounds.
-fn tested(rounds: &[f64], confidence: f64) -> Option<(MeanDifference, Interval)> {
+fn tested(rounds: &[f64], confidence: f64) -> Option<(MeanDifference, ConfidenceInterval)> {
     let n = rounds.len();
     let standard_error = sample_sd(rounds)? / (n as f64).sqrt();
     let value = mean(rounds).filter(|_| n >= MIN_ROUNDS)?;
@@ -352,7 +352,7 @@ fn findings(effects: Vec<Effect>, level: f64) -> Vec<Finding> {
 
 /// `+32 % ± 2 %`, from logarithms of ratios; both ends of a wide interval, which is asymmetric on this scale. More than the double is a
 /// factor: `×3.81, ×3.28 to ×4.43`.
-fn change(ln: f64, interval: Interval) -> String {
+fn change(ln: f64, interval: ConfidenceInterval) -> String {
     if ln > std::f64::consts::LN_2 {
         let [value, low, high] = [ln, interval.low, interval.high].map(|ln| model::units::three_digits(ln.exp()));
         return format!("×{value}, ×{low} to ×{high}");
@@ -550,7 +550,7 @@ mod tests {
 
     #[test]
     fn a_wide_interval_shows_both_its_ends() {
-        let interval = |low: f64, high: f64| Interval { low: low.ln(), high: high.ln() };
+        let interval = |low: f64, high: f64| ConfidenceInterval { low: low.ln(), high: high.ln() };
         assert_eq!(change(1.32f64.ln(), interval(1.30, 1.34)), "+32 % ± 2 %");
         assert_eq!(change(1.004f64.ln(), interval(1.001, 1.007)), "+0.4 % ± 0.3 %");
         assert_eq!(change(1.7f64.ln(), interval(1.1, 2.3)), "+70 %, +10 to +130 %");

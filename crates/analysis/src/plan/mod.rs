@@ -28,7 +28,7 @@ mod traffic_steps;
 mod variation;
 
 pub use cells::{ExpandError, MAX_CELLS, PlannedCell, expand, of_set};
-pub use comparison::{Comparison, MOST_COMPARISONS};
+pub use comparison::{ComparedTests, MOST_COMPARISONS};
 pub use effects::of_plan;
 pub use figures::{FactorLine, factor_lines};
 pub use groups::{GroupShare, GroupShares, RoundMean, group_shares};

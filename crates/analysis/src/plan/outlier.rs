@@ -7,7 +7,7 @@ use super::variation::Rounds;
 use crate::findings::wording::{confidence, plural};
 use crate::outcome::Headline;
 use crate::stats::two_way::Side;
-use crate::stats::{Interval, MeanDifference};
+use crate::stats::{ConfidenceInterval, MeanDifference};
 
 /// A test of a host in a role, of a pair, or of clusters.
 #[derive(Debug, Clone)]
@@ -108,7 +108,7 @@ impl Test {
     }
 
     /// The interval of the difference, corrected for the number of tests; `level` before that is known.
-    fn interval(&self, level: f64) -> Option<Interval> {
+    fn interval(&self, level: f64) -> Option<ConfidenceInterval> {
         self.test.interval(self.error.map_or(level, |error| 1.0 - error))
     }
 
@@ -274,9 +274,9 @@ impl Test {
 
 /// The logarithm of a ratio with its interval in words, as the ratio of the larger value to the smaller one: `3.1 times (2.9 to 3.3)
 /// lower`.
-pub(super) fn times(log: f64, interval: Interval) -> String {
+pub(super) fn times(log: f64, interval: ConfidenceInterval) -> String {
     let (value, ends, side) = if log < 0.0 {
-        (-log, Interval { low: -interval.high, high: -interval.low }, "lower")
+        (-log, ConfidenceInterval { low: -interval.high, high: -interval.low }, "lower")
     } else {
         (log, interval, "higher")
     };

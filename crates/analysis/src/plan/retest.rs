@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Cell, Factor, Outcome, Plan, Retest, RunHeader, Verdict, median};
 
-use super::comparison::{Comparison, Design};
+use super::comparison::{ComparedTests, Design};
 use super::logs::LEAST;
 use super::matrix::Matrix;
 use super::outlier::{Of, Test, range, times};
@@ -20,7 +20,7 @@ use super::variation::{Rounds, Variation};
 use crate::findings::wording::plural;
 use crate::outcome::Headline;
 use crate::stats::two_way::Side;
-use crate::stats::{Interval, MeanDifference, mean, sample_sd};
+use crate::stats::{ConfidenceInterval, MeanDifference, mean, sample_sd};
 
 /// Most of what stands out that is tested again.
 pub const MOST_SUSPECTS: usize = 12;
@@ -41,7 +41,7 @@ pub struct Suspect {
     /// The logarithm of its ratio in the rounds.
     log: f64,
     /// Its comparisons; none if nothing is comparable.
-    pub comparisons: Vec<Comparison>,
+    pub comparisons: Vec<ComparedTests>,
 }
 
 impl Suspect {
@@ -201,7 +201,7 @@ struct Tests<'a> {
 /// A mean over repetitions with its interval.
 struct Mean {
     value: f64,
-    interval: Interval,
+    interval: ConfidenceInterval,
     rounds: usize,
 }
 

@@ -8,7 +8,7 @@
 //! 2. The lag-1 correlation that remains between the batch means widens the interval as for a first-order autoregression
 //!    (Anderson, 1971, "The Statistical Analysis of Time Series"), with fewer degrees of freedom.
 
-use super::interval::{Interval, t_critical};
+use super::interval::{ConfidenceInterval, t_critical};
 use super::summary::{mean, sample_sd};
 
 /// Number of batches of a long series; a series of fewer than twice as many values is not divided.
@@ -28,7 +28,7 @@ pub struct SeriesEstimate {
     /// Mean of all values.
     pub mean: f64,
     /// Interval of the mean at the requested confidence.
-    pub interval: Interval,
+    pub interval: ConfidenceInterval,
     /// Standard error of the mean, correlation included.
     pub standard_error: f64,
     /// Number of independent values with the same precision.
@@ -95,7 +95,7 @@ fn batched_interval(values: &[f64], batches: usize, confidence: f64) -> Option<S
     let half = t_critical(confidence, effective_n - 1.0)? * standard_error;
     Some(SeriesEstimate {
         mean: centre,
-        interval: Interval::around(centre, half),
+        interval: ConfidenceInterval::around(centre, half),
         standard_error,
         effective_n,
         batch,

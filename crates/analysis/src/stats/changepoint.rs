@@ -23,7 +23,7 @@ pub struct MeasuredPoint {
 
 /// A piece of the points and its line.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Piece {
+pub struct LinePiece {
     /// First point.
     pub from: usize,
     /// Index after the last point.
@@ -34,7 +34,7 @@ pub struct Piece {
     pub slope: f64,
 }
 
-impl Piece {
+impl LinePiece {
     /// The line's value.
     #[must_use]
     pub fn at(&self, x: f64) -> f64 {
@@ -48,7 +48,7 @@ const MIN_POINTS: usize = 3;
 /// Divides `points` (ascending by `x`) into pieces with lines whose slopes lie within `slopes`. One piece for few points, none
 /// without points.
 #[must_use]
-pub fn pieces(points: &[MeasuredPoint], slopes: &RangeInclusive<f64>) -> Vec<Piece> {
+pub fn pieces(points: &[MeasuredPoint], slopes: &RangeInclusive<f64>) -> Vec<LinePiece> {
     debug_assert!(points.is_sorted_by_key(|point| point.x), "the points ascend");
     let n = points.len();
     if n == 0 {
@@ -73,7 +73,7 @@ pub fn pieces(points: &[MeasuredPoint], slopes: &RangeInclusive<f64>) -> Vec<Pie
     while to > 0 {
         let from = cut[to];
         let (_, level, slope) = sums.fit(from, to, slopes);
-        pieces.push(Piece { from, to, level, slope });
+        pieces.push(LinePiece { from, to, level, slope });
         to = from;
     }
     pieces.reverse();

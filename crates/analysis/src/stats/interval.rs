@@ -7,14 +7,14 @@ use model::SplitMix64;
 
 /// An interval for a true value, in the unit of the values.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Interval {
+pub struct ConfidenceInterval {
     /// Low end.
     pub low: f64,
     /// High end.
     pub high: f64,
 }
 
-impl Interval {
+impl ConfidenceInterval {
     /// `centre` plus and minus `half_width`.
     #[must_use]
     pub fn around(centre: f64, half_width: f64) -> Self {
@@ -66,10 +66,10 @@ pub(crate) fn t_critical(confidence: f64, df: f64) -> Option<f64> {
 /// Student's interval for the mean of independent values (Student, 1908). `None` for fewer than two values or a confidence
 /// outside 0 to 1.
 #[must_use]
-pub fn t_interval(values: &[f64], confidence: f64) -> Option<Interval> {
+pub fn t_interval(values: &[f64], confidence: f64) -> Option<ConfidenceInterval> {
     let standard_error = sample_sd(values)? / (values.len() as f64).sqrt();
     let critical = t_critical(confidence, (values.len() - 1) as f64)?;
-    Some(Interval::around(mean(values)?, critical * standard_error))
+    Some(ConfidenceInterval::around(mean(values)?, critical * standard_error))
 }
 
 /// Efron's percentile bootstrap (1979): the interval that holds the central `confidence` share of `statistic` over `resamples`
@@ -84,7 +84,7 @@ pub fn bootstrap_interval(
     seed: u64,
     resamples: usize,
     statistic: impl Fn(&[f64]) -> Option<f64>,
-) -> Option<Interval> {
+) -> Option<ConfidenceInterval> {
     if values.len() < 2 || resamples == 0 || !(confidence > 0.0 && confidence < 1.0) {
         return None;
     }
@@ -97,7 +97,10 @@ pub fn bootstrap_interval(
     }
     answers.sort_unstable_by(f64::total_cmp);
     let tail = (1.0 - confidence) / 2.0;
-    Some(Interval { low: quantile_of_sorted(&answers, tail)?, high: quantile_of_sorted(&answers, 1.0 - tail)? })
+    Some(ConfidenceInterval {
+        low: quantile_of_sorted(&answers, tail)?,
+        high: quantile_of_sorted(&answers, 1.0 - tail)?,
+    })
 }
 
 #[cfg(test)]

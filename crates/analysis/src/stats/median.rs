@@ -12,7 +12,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 use std::f64::consts::FRAC_2_PI;
 
 use super::batch::lag1;
-use super::interval::Interval;
+use super::interval::ConfidenceInterval;
 use super::summary::quantile_of_sorted;
 
 /// Fewest values with an interval.
@@ -30,7 +30,7 @@ pub struct MedianEstimate {
     /// Median of all values.
     pub median: f64,
     /// Interval of the median at the requested confidence.
-    pub interval: Interval,
+    pub interval: ConfidenceInterval,
     /// Number of independent values with the same precision.
     pub effective_n: f64,
     /// The lag-1 correlation that the interval allows for.
@@ -58,7 +58,7 @@ pub fn median_with(values: &[f64], confidence: f64, correlation: f64) -> Option<
     let share = position.max(0.0) / (n - 1.0);
     Some(MedianEstimate {
         median: quantile_of_sorted(&sorted, 0.5)?,
-        interval: Interval {
+        interval: ConfidenceInterval {
             low: quantile_of_sorted(&sorted, share)?,
             high: quantile_of_sorted(&sorted, 1.0 - share)?,
         },

@@ -20,11 +20,11 @@ pub mod variance;
 
 pub use batch::{SeriesEstimate, batch_means, lag1, samples_interval, series_interval};
 pub use drift::is_drifting;
-pub use interval::{Interval, bootstrap_interval, t_interval, t_quantile};
+pub use interval::{ConfidenceInterval, bootstrap_interval, t_interval, t_quantile};
 pub use median::{MedianEstimate, median_estimate, median_with};
 pub use order::{order_interval, values_needed};
 pub use paired::{Paired, PairedDecision};
-pub use passes::{LegValue, Parts, level_spread, separate, spread};
+pub use passes::{LegValue, SizeParts, level_spread, separate, spread};
 pub use planning::passes_needed;
 pub use randomisation::SubsetMeans;
 pub use sequential::{Decision, Sequential};

@@ -6,7 +6,7 @@
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 
-use super::interval::Interval;
+use super::interval::ConfidenceInterval;
 
 /// Relative error that the binomial sums may have.
 const ROUNDING: f64 = 1e-9;
@@ -14,11 +14,11 @@ const ROUNDING: f64 = 1e-9;
 /// The narrowest interval between the k-th smallest and the k-th largest value that holds the median with probability `confidence`
 /// or more. `None` if even the whole range is not that sure ([`values_needed`]), or for a confidence outside 0 to 1.
 #[must_use]
-pub fn order_interval(values: &[f64], confidence: f64) -> Option<Interval> {
+pub fn order_interval(values: &[f64], confidence: f64) -> Option<ConfidenceInterval> {
     let rank = rank(values.len(), confidence)?;
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
-    Some(Interval { low: sorted[rank - 1], high: sorted[sorted.len() - rank] })
+    Some(ConfidenceInterval { low: sorted[rank - 1], high: sorted[sorted.len() - rank] })
 }
 
 /// The fewest values whose range holds the median with probability `confidence`: 6 for 0.95. `None` for a confidence outside 0 to 1.

@@ -9,7 +9,7 @@
 use model::Stopping;
 
 use super::interim::schedule;
-use super::interval::Interval;
+use super::interval::ConfidenceInterval;
 use super::randomisation::SubsetMeans;
 
 /// Fewest rounds with an interval at 95 %.
@@ -30,9 +30,9 @@ pub enum PairedDecision {
     /// Take more rounds.
     Continue,
     /// The interval lies on one side of each bound.
-    Settled(Interval),
+    Settled(ConfidenceInterval),
     /// No rounds are left; this is their interval (`None` for fewer than six).
-    Exhausted(Option<Interval>),
+    Exhausted(Option<ConfidenceInterval>),
 }
 
 /// A paired stop rule. It keeps no state between calls; the same values always give the same answer. All differences and intervals
@@ -66,9 +66,9 @@ impl Paired {
     /// The ratios, as logarithms, between which B is neither better nor worse: `1 - tolerance` and its inverse, so swapping A and B
     /// inverts the answer.
     #[must_use]
-    pub fn bounds(&self) -> Interval {
+    pub fn bounds(&self) -> ConfidenceInterval {
         let bound = (1.0 - self.tolerance).ln();
-        Interval { low: bound, high: -bound }
+        ConfidenceInterval { low: bound, high: -bound }
     }
 
     /// Decides by the rounds' log ratios, in the order in which they were taken.
@@ -88,13 +88,13 @@ impl Paired {
     /// The interval that decides the answer of a comparison that ended with these log ratios: at an analysis its own, between
     /// analyses that of the last one. `None` for too few rounds to reject anything.
     #[must_use]
-    pub fn judged_by(&self, log_ratios: &[f64]) -> Option<Interval> {
+    pub fn judged_by(&self, log_ratios: &[f64]) -> Option<ConfidenceInterval> {
         self.interval(log_ratios, self.error_at(log_ratios.len()))
     }
 
     /// The interval to report, at the rule's confidence. `None` for fewer than six rounds at 95 %.
     #[must_use]
-    pub fn interval_of(&self, log_ratios: &[f64]) -> Option<Interval> {
+    pub fn interval_of(&self, log_ratios: &[f64]) -> Option<ConfidenceInterval> {
         self.interval(log_ratios, self.error)
     }
 
@@ -115,7 +115,7 @@ impl Paired {
         }
     }
 
-    fn interval(&self, log_ratios: &[f64], error: f64) -> Option<Interval> {
+    fn interval(&self, log_ratios: &[f64], error: f64) -> Option<ConfidenceInterval> {
         SubsetMeans::new(log_ratios, self.seed).interval(1.0 - error)
     }
 
@@ -124,7 +124,7 @@ impl Paired {
     }
 
     /// Whether an interval crosses neither bound.
-    fn is_settled(&self, interval: &Interval) -> bool {
+    fn is_settled(&self, interval: &ConfidenceInterval) -> bool {
         let bounds = self.bounds();
         let crosses = |bound| interval.low <= bound && bound <= interval.high;
         !crosses(bounds.low) && !crosses(bounds.high)

@@ -30,7 +30,7 @@ pub struct LegValue {
 
 /// A size's legs, separated.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Parts {
+pub struct SizeParts {
     /// The values without the effects, in the order of the legs and in their unit.
     pub own: Vec<f64>,
     /// Natural logarithm of the level of each pass of the curve at this size, in the order of the passes; also of passes without this
@@ -54,7 +54,7 @@ const MAD_TO_SD: f64 = 1.482_6;
 /// Separates the legs of each size (cells ascending by block). Legs whose value is not positive keep it. Empty if there are too few
 /// sizes.
 #[must_use]
-pub fn separate(cells: &[Vec<LegValue>]) -> Vec<Parts> {
+pub fn separate(cells: &[Vec<LegValue>]) -> Vec<SizeParts> {
     if cells.len() <= SIZES.1 {
         return Vec::new();
     }
@@ -62,9 +62,9 @@ pub fn separate(cells: &[Vec<LegValue>]) -> Vec<Parts> {
     let with_moments = Fit::new(cells, true);
     let fit = if with_moments.spread() < WORTH * plain.spread() { with_moments } else { plain };
     let correlation = fit.correlation();
-    let mut parts: Vec<Parts> = cells
+    let mut parts: Vec<SizeParts> = cells
         .iter()
-        .map(|legs| Parts {
+        .map(|legs| SizeParts {
             own: legs.iter().map(|leg| leg.value).collect(),
             level: Vec::with_capacity(fit.rows.len()),
             correlation,
@@ -346,7 +346,7 @@ mod tests {
             let level: Vec<f64> =
                 parts.iter().zip(0..).map(|(of, cell)| median(&of.own).unwrap() / truth(cell)).collect();
             let level = median(&level).unwrap();
-            let covers = |(of, cell): &(&Parts, usize)| {
+            let covers = |(of, cell): &(&SizeParts, usize)| {
                 median_with(&of.own, 0.95, of.correlation).unwrap().interval.contains(truth(*cell) * level)
             };
             covered += parts.iter().zip(0..).filter(covers).count();

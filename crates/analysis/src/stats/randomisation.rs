@@ -6,7 +6,7 @@
 //! not reject form the interval. Its ends are order statistics of the means over subsets of the differences, and a random sample
 //! of subsets works as well as all of them (Hartigan, 1969, "Using subsample values as typical values").
 
-use super::interval::Interval;
+use super::interval::ConfidenceInterval;
 use model::SplitMix64;
 
 /// Up to this many differences all subsets are used.
@@ -40,12 +40,12 @@ impl SubsetMeans {
     /// least that confidence, exactly if all subsets were used. `None` for too few differences to reject anything: fewer than six
     /// at 95 %.
     #[must_use]
-    pub fn interval(&self, confidence: f64) -> Option<Interval> {
+    pub fn interval(&self, confidence: f64) -> Option<ConfidenceInterval> {
         let arrangements = (self.means.len() + 1) as f64;
         // 1e-9 keeps rounding errors from lowering a whole number by one.
         let tail = ((1.0 - confidence) / 2.0 * arrangements + 1e-9).floor() as usize;
         let (low, high) = (tail.checked_sub(1)?, self.means.len().checked_sub(tail)?);
-        (low <= high).then(|| Interval { low: self.means[low], high: self.means[high] })
+        (low <= high).then(|| ConfidenceInterval { low: self.means[low], high: self.means[high] })
     }
 
     /// The two-sided p-value: twice the share of the arrangements that are at least as extreme against an effect of `theta` as the
@@ -115,7 +115,7 @@ mod tests {
         let six = [0.01, 0.02, 0.03, 0.04, 0.05, 0.06];
         let means = SubsetMeans::new(&six, 1);
         // One arrangement of 64 in each tail: the interval is the range.
-        assert_eq!(means.interval(0.95), Some(Interval { low: 0.01, high: 0.06 }));
+        assert_eq!(means.interval(0.95), Some(ConfidenceInterval { low: 0.01, high: 0.06 }));
         assert_eq!(means.interval(0.99), None);
         assert!((means.p_value(0.0) - 2.0 / 64.0).abs() < 1e-12);
         assert_eq!(SubsetMeans::new(&six[..5], 1).interval(0.95), None);

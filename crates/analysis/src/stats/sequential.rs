@@ -9,7 +9,7 @@ use model::Stopping;
 
 use super::batch::{SeriesEstimate, series_interval};
 use super::interim::schedule;
-use super::interval::Interval;
+use super::interval::ConfidenceInterval;
 
 /// Fewest trials before the first analysis.
 pub const FIRST_ANALYSIS: usize = 3;
@@ -26,9 +26,9 @@ pub enum Decision {
     /// Take more trials.
     Continue,
     /// The interval is as narrow as requested: stop, and report it.
-    Converged(Interval),
+    Converged(ConfidenceInterval),
     /// No trials are left; this is their interval (`None` for fewer than three values).
-    Exhausted(Option<Interval>),
+    Exhausted(Option<ConfidenceInterval>),
 }
 
 /// A stop rule: when to analyse, and how to decide.

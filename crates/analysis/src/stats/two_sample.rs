@@ -2,7 +2,7 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use super::interval::{Interval, t_critical};
+use super::interval::{ConfidenceInterval, t_critical};
 use super::summary::{mean, sample_sd};
 
 /// The difference of two samples' means.
@@ -43,8 +43,8 @@ impl MeanDifference {
 
     /// The two-sided interval at `confidence`; `None` for one outside 0 to 1.
     #[must_use]
-    pub fn interval(&self, confidence: f64) -> Option<Interval> {
-        Some(Interval::around(self.value, t_critical(confidence, self.df)? * self.standard_error))
+    pub fn interval(&self, confidence: f64) -> Option<ConfidenceInterval> {
+        Some(ConfidenceInterval::around(self.value, t_critical(confidence, self.df)? * self.standard_error))
     }
 
     /// One-sided p-value of the hypothesis that the true difference is `bound` or more: small if it is significantly less.
@@ -118,7 +118,7 @@ mod tests {
     fn samples_without_variance_are_certain() {
         let difference = MeanDifference::new(&[1.0, 1.0], &[2.0, 2.0]).unwrap();
         assert_eq!((difference.p_above(0.5), difference.p_below(0.5)), (0.0, 1.0));
-        assert_eq!(difference.interval(0.95), Some(Interval { low: 1.0, high: 1.0 }));
+        assert_eq!(difference.interval(0.95), Some(ConfidenceInterval { low: 1.0, high: 1.0 }));
     }
 
     #[test]

@@ -17,7 +17,7 @@ const ALL: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 const MAX_COUNTED: usize = 4_096;
 
 /// The lines of addresses that have proved no token.
-pub struct Lines(Mutex<State>);
+pub struct LogLines(Mutex<State>);
 
 struct State {
     of_address: Budget,
@@ -25,14 +25,14 @@ struct State {
     left_out: HashMap<IpAddr, u64>,
 }
 
-impl Default for Lines {
+impl Default for LogLines {
     fn default() -> Self {
         let (of_address, of_all) = (Budget::new(OF_ADDRESS.0, OF_ADDRESS.1), Budget::new(OF_ALL.0, OF_ALL.1));
         Self(Mutex::new(State { of_address, of_all, left_out: HashMap::new() }))
     }
 }
 
-impl Lines {
+impl LogLines {
     /// The line to log for `text` about `peer`, if there may be one: with the number of its lines that were left out before.
     #[must_use]
     pub fn line(&self, peer: IpAddr, text: &str, now: Instant) -> Option<String> {
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn an_address_causes_few_lines_and_the_others_are_counted() {
-        let (lines, begun) = (Lines::default(), Instant::now());
+        let (lines, begun) = (LogLines::default(), Instant::now());
         let [peer, other] = ["192.0.2.1", "192.0.2.2"].map(|address| address.parse().unwrap());
         let logged = (0..100_000).filter(|_| lines.line(peer, "x", begun).is_some()).count();
         assert_eq!(logged, 200);
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn many_addresses_together_cause_few_lines_and_take_no_more_memory() {
-        let (lines, now) = (Lines::default(), Instant::now());
+        let (lines, now) = (LogLines::default(), Instant::now());
         let addresses = (0..100_000_u32).map(|number| IpAddr::V4(number.into()));
         assert_eq!(addresses.filter(|peer| lines.line(*peer, "x", now).is_some()).count(), 1_000);
         assert!(lines.0.lock().unwrap().left_out.len() <= MAX_COUNTED);

@@ -62,7 +62,7 @@ use gate::Gate;
 pub(crate) use greeting::hello;
 use hold::Holds;
 pub use limits::Limits;
-pub use lines::Lines;
+pub use lines::LogLines;
 #[cfg(feature = "metrics")]
 use measured::Measured;
 pub use packets::Captures;
@@ -155,7 +155,7 @@ pub(crate) struct Shared {
     /// Authenticated coordinators that are connected.
     clients: Arc<Clients>,
     /// What strangers may write to the log.
-    lines: Lines,
+    lines: LogLines,
     /// Requests for results that are kept.
     results_turns: Turns,
     #[cfg(feature = "metrics")]
@@ -260,7 +260,7 @@ impl Shared {
             gate: Gate::new(file_limit() / 2),
             challenges: Challenges::default(),
             clients: Arc::default(),
-            lines: Lines::default(),
+            lines: LogLines::default(),
             results_turns: Turns::default(),
             #[cfg(feature = "metrics")]
             measured: Measured::default(),

@@ -10,7 +10,7 @@ use base64::prelude::BASE64_STANDARD;
 use rustix::fs::OFlags;
 
 use crate::proto::PIECE;
-use crate::proto::message::Piece;
+use crate::proto::message::FilePiece;
 
 /// Most unfetched files of one session: a coordinator that never fetches must not fill this host's disk.
 const MAX_FILES: usize = 4;
@@ -35,17 +35,17 @@ impl SessionCaptures {
     }
 
     /// At most [`PIECE`] bytes of a file, starting at `from`.
-    pub(super) async fn piece(&self, file: String, from: u64) -> Piece {
+    pub(super) async fn piece(&self, file: String, from: u64) -> FilePiece {
         let Some(path) = self.find(&file).map(|at| self.0[at].clone()) else {
             let missing = Some("no capture of this session has that name".to_owned());
-            return Piece { file, from, missing, ..Piece::default() };
+            return FilePiece { file, from, missing, ..FilePiece::default() };
         };
         let read = tokio::task::spawn_blocking(move || read(&path, from)).await;
         match read.unwrap_or_else(|error| Err(io::Error::other(error))) {
-            Ok((size, bytes)) => Piece { file, from, size, data: BASE64_STANDARD.encode(bytes), missing: None },
+            Ok((size, bytes)) => FilePiece { file, from, size, data: BASE64_STANDARD.encode(bytes), missing: None },
             Err(error) => {
                 let missing = Some(format!("cannot read {file}: {error}"));
-                Piece { file, from, missing, ..Piece::default() }
+                FilePiece { file, from, missing, ..FilePiece::default() }
             }
         }
     }
@@ -99,7 +99,7 @@ fn read(path: &Path, from: u64) -> io::Result<(u64, Vec<u8>)> {
 mod tests {
     use super::*;
 
-    fn request(session_captures: &SessionCaptures, file: &Path, from: u64) -> Piece {
+    fn request(session_captures: &SessionCaptures, file: &Path, from: u64) -> FilePiece {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(session_captures.piece(file.display().to_string(), from))
     }

@@ -46,7 +46,7 @@ fn requested(prepare: &mut Prepare) -> Option<(String, Vec<StackRule>)> {
 }
 
 fn needed(requested: &str, rules: &[StackRule]) -> Result<Needed, NoStack> {
-    match stacks::Request::unless_the_kernel_has_it(requested)? {
+    match stacks::StackRequest::unless_the_kernel_has_it(requested)? {
         Some(request) => Ok(Needed::Stack(request.with_rules(rules)?.kernel_name())),
         None if rules.is_empty() => Ok(Needed::Nothing(requested.to_owned())),
         None => Err(NoStack::Rules { requested: requested.to_owned() }),

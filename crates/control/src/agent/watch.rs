@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use host::{Live, RealSys};
+use host::{HostReader, RealSys};
 use tokio::time::{Instant, sleep_until};
 
 use super::queue::Watcher;
@@ -18,7 +18,7 @@ pub(crate) async fn serve(
     interval_ns: u64,
     watcher: &Watcher,
 ) -> Result<(), SessionEnd> {
-    let mut live = Live::start(Arc::new(RealSys));
+    let mut live = HostReader::start(Arc::new(RealSys));
     let mut last = Instant::now();
     loop {
         let every = Duration::from_nanos(interval_ns).max(watcher.interval());

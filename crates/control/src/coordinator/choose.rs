@@ -3,7 +3,7 @@
 use analysis::plan::Slot;
 use model::{Engine, Event, EventSink, Observe, ReceiveBy, SendBy, Shared, SinkError, Spec, Stop};
 
-use super::{Cancel, Fleet, Pair};
+use super::{Cancel, ConnectedFleet, Pair};
 use crate::ControlError;
 use crate::proto::message::{Done, WireLeg};
 
@@ -55,7 +55,7 @@ pub async fn choose_engine(pair: &mut Pair, spec: &Spec, cancel: &mut Cancel) ->
 /// # Errors
 /// As [`choose_engine`], and settings that cannot be changed.
 pub async fn choose_engines(
-    fleet: &mut Fleet,
+    fleet: &mut ConnectedFleet,
     slots: &[Slot],
     specs: &mut [Shared<Spec>],
     cancel: &mut Cancel,
@@ -85,7 +85,7 @@ fn is_auto(specs: &[Shared<Spec>], slot: &Slot) -> bool {
 }
 
 async fn choose_for_slot(
-    fleet: &mut Fleet,
+    fleet: &mut ConnectedFleet,
     slot: &Slot,
     spec: &Spec,
     cancel: &mut Cancel,

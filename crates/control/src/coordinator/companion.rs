@@ -2,7 +2,7 @@
 
 use bus::Buses;
 
-use super::End;
+use super::AgentEnd;
 use super::dial::{self, unreachable_at};
 use super::end::Target;
 use super::reached::Reached;
@@ -19,22 +19,24 @@ pub(super) struct Invitation {
 }
 
 /// A further connection, or one in place of a lost one.
-pub(super) async fn connect(reached: &Reached) -> Result<End, ControlError> {
+pub(super) async fn connect(reached: &Reached) -> Result<AgentEnd, ControlError> {
     match reached {
-        Reached::Local(agent) => End::connect(Target::Local(agent)).await,
-        Reached::Not { host, access, family } => End::connect(Target::Remote { host, access, family: *family }).await,
+        Reached::Local(agent) => AgentEnd::connect(Target::Local(agent)).await,
+        Reached::Not { host, access, family } => {
+            AgentEnd::connect(Target::Remote { host, access, family: *family }).await
+        }
         Reached::Remote { host, address, key, token } => {
             let stream =
                 dial::connect(*address, &Answers::default()).await.map_err(|source| unreachable_at(host, source))?;
-            End::over(stream, host, &Access::to(*key, token.clone(), Buses::default())).await
+            AgentEnd::over(stream, host, &Access::to(*key, token.clone(), Buses::default())).await
         }
         Reached::OverBus { host, key, token, buses, .. } => {
-            End::over_bus(host, &Access::to(*key, token.clone(), buses.clone())).await
+            AgentEnd::over_bus(host, &Access::to(*key, token.clone(), buses.clone())).await
         }
     }
 }
 
-impl End {
+impl AgentEnd {
     /// What further connections to its agent need.
     pub(super) fn invitation(&self) -> Invitation {
         Invitation {
@@ -51,7 +53,7 @@ impl Invitation {
     ///
     /// # Errors
     /// An agent that is not reached, or refuses.
-    pub(super) async fn accept(&self, purpose: &str) -> Result<End, ControlError> {
+    pub(super) async fn accept(&self, purpose: &str) -> Result<AgentEnd, ControlError> {
         let refused = |reason: String| ControlError::Refused { address: self.name.clone(), reason };
         let Some(ticket) = self.ticket.clone() else {
             return Err(refused("it gave no ticket with which further connections join".into()));

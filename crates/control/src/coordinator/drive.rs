@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use model::{Change, Conditions, EventSink, HostSettings, RttTally, Spec};
 use schedule::{
-    Between, Completed, End as RunEnd, EndResult, Failure, FailureKind, Leg, PassResult, RatePass, Run, Step,
+    Between, Completed, EndResult, FailureKind, Leg, PassResult, RatePass, RunEnd, ScheduledRun, Step, StepFailure,
     TestRequest, TestResult,
 };
 
@@ -139,7 +139,7 @@ pub(super) fn unsupported(what: &str) -> ControlError {
     ControlError::Trial { address: "this run".into(), reason: format!("{what} are not possible with these ends") }
 }
 
-impl<E: Ends> ActiveRun<'_, E, Run> {
+impl<E: Ends> ActiveRun<'_, E, ScheduledRun> {
     /// Carries out the steps of the run until it ends.
     pub(super) async fn drive(&mut self) -> Result<(), ControlError> {
         loop {
@@ -229,8 +229,8 @@ impl<E: Ends> ActiveRun<'_, E, Run> {
 
     /// An error as the schedule takes it. The first one since the last step is kept: it ends the run if the schedule does not go
     /// on after it. A test that was interrupted because another one failed has no error of its own.
-    fn failure(&mut self, error: ControlError) -> Failure {
-        let failure = Failure { kind: kind(&error), reason: error.to_string() };
+    fn failure(&mut self, error: ControlError) -> StepFailure {
+        let failure = StepFailure { kind: kind(&error), reason: error.to_string() };
         if matches!(self.error, None | Some(ControlError::Interrupted)) {
             self.error = Some(error);
         }

@@ -41,7 +41,7 @@ pub enum Target<'a> {
 }
 
 /// One end of the measurements: an agent that has accepted this coordinator.
-pub struct End {
+pub struct AgentEnd {
     /// "this host", or host and port.
     pub name: String,
     /// Its host.
@@ -78,7 +78,7 @@ const HELLO_LIMIT: Duration = Duration::from_secs(10);
 /// How long an agent's host may be unreachable before the run fails, on a short path without loss.
 const VANISHED_AFTER: Duration = Duration::from_secs(5);
 
-impl End {
+impl AgentEnd {
     /// Connects to an agent and authenticates.
     pub async fn connect(target: Target<'_>) -> Result<Self, ControlError> {
         match target {

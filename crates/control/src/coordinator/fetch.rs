@@ -14,12 +14,12 @@ use tokio::time::timeout;
 
 use super::bounds::one_line;
 use super::pass::cancelled;
-use super::{Cancel, End, Pair};
+use super::{AgentEnd, Cancel, Pair};
 use crate::ControlError;
 use crate::agent::packets;
 use crate::connection_end::seconds;
 use crate::proto::PIECE;
-use crate::proto::message::{Done, FromAgent, Piece, ToAgent};
+use crate::proto::message::{Done, FilePiece, FromAgent, ToAgent};
 
 /// Outstanding requests for pieces, so that a long path is not idle between two.
 const PIECES_AHEAD: u64 = 8;
@@ -121,7 +121,7 @@ impl Pair {
     }
 }
 
-impl End {
+impl AgentEnd {
     /// Copies the agent's file `there` to `here`. Of a file with more than `most` bytes, only whole pcapng blocks are kept.
     ///
     /// # Errors
@@ -193,7 +193,7 @@ impl End {
     }
 
     /// The piece of that file that starts at `from`; late pieces of an earlier fetch are skipped.
-    async fn piece(&mut self, file: &str, from: u64) -> Result<Piece, ControlError> {
+    async fn piece(&mut self, file: &str, from: u64) -> Result<FilePiece, ControlError> {
         loop {
             match self.recv("while it sent a capture").await? {
                 FromAgent::Piece(piece) if piece.file == file && piece.from == from => return Ok(piece),
@@ -204,7 +204,7 @@ impl End {
 }
 
 /// The bytes of a piece, if it fits a file of that size.
-fn content(piece: &Piece, size: Option<u64>) -> Result<Vec<u8>, FetchError> {
+fn content(piece: &FilePiece, size: Option<u64>) -> Result<Vec<u8>, FetchError> {
     if let Some(why) = &piece.missing {
         return Err(FetchError::Missing(one_line(why)));
     }
@@ -292,8 +292,12 @@ mod tests {
 
     #[test]
     fn an_unexpected_piece_is_an_error() {
-        let piece =
-            |size, from, bytes: &[u8]| Piece { size, from, data: BASE64_STANDARD.encode(bytes), ..Piece::default() };
+        let piece = |size, from, bytes: &[u8]| FilePiece {
+            size,
+            from,
+            data: BASE64_STANDARD.encode(bytes),
+            ..FilePiece::default()
+        };
         assert_eq!(content(&piece(3, 0, b"abc"), None).unwrap(), b"abc");
         assert_eq!(content(&piece(PIECE + 2, PIECE, b"de"), Some(PIECE + 2)).unwrap(), b"de");
         for wrong in [piece(4, 0, b"abc"), piece(2, 0, b"abc"), piece(9, 9, b"x")] {
@@ -301,9 +305,9 @@ mod tests {
         }
         assert!(content(&piece(3, 0, b"abc"), Some(4)).unwrap_err().to_string().contains("changed"));
         let data = "no Base64!".to_owned();
-        assert!(content(&Piece { data, ..piece(1, 0, b"") }, None).unwrap_err().to_string().contains("Base64"));
+        assert!(content(&FilePiece { data, ..piece(1, 0, b"") }, None).unwrap_err().to_string().contains("Base64"));
         let missing = Some("no such file".to_owned());
-        assert_eq!(content(&Piece { missing, ..piece(1, 0, b"") }, None).unwrap_err().to_string(), "no such file");
+        assert_eq!(content(&FilePiece { missing, ..piece(1, 0, b"") }, None).unwrap_err().to_string(), "no such file");
     }
 
     #[test]

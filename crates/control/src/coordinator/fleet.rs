@@ -13,7 +13,7 @@ use super::lab_links::Links;
 use super::program::AnyFarProgram;
 use super::reached::Reached;
 use super::results::Results;
-use super::{End, FarProgram, Pair};
+use super::{AgentEnd, FarProgram, Pair};
 use crate::{Access, ControlError};
 
 /// Longest time to hold the machines before other clients get a turn: agents limit the time of one client.
@@ -27,7 +27,7 @@ const LEAST_HOSTS: usize = 3;
 const READING_INTERVAL: Duration = Duration::from_millis(300);
 
 /// Connected agents, by number.
-pub struct Fleet {
+pub struct ConnectedFleet {
     pub(super) hosts: Vec<Host>,
     purpose: String,
     held_since: Option<Instant>,
@@ -39,7 +39,7 @@ pub struct Fleet {
 
 /// A host of a plan as it was reached.
 pub struct Member {
-    end: Option<End>,
+    end: Option<AgentEnd>,
     program: Option<Box<dyn AnyFarProgram>>,
     lost: Option<Lost>,
 }
@@ -47,7 +47,7 @@ pub struct Member {
 impl Member {
     /// An agent.
     #[must_use]
-    pub fn agent(end: End) -> Self {
+    pub fn agent(end: AgentEnd) -> Self {
         Self { end: Some(end), program: None, lost: None }
     }
 
@@ -76,11 +76,11 @@ pub(super) struct Lent {
 
 pub(super) struct Host {
     /// `None` while a pair has it, and for another program.
-    pub(super) end: Option<End>,
+    pub(super) end: Option<AgentEnd>,
     /// With which further connections join; `None` while this coordinator does not have the machine.
     invitation: Option<Invitation>,
     /// Further connections that no test has.
-    companions: Vec<End>,
+    companions: Vec<AgentEnd>,
     /// `None` while a test has it, and for an agent.
     program: Option<Box<dyn AnyFarProgram>>,
     /// The current changes of its settings.
@@ -98,7 +98,7 @@ struct Lost {
     tried: Instant,
 }
 
-impl Fleet {
+impl ConnectedFleet {
     /// A fleet of connected hosts; `purpose` is for their logs.
     #[must_use]
     pub fn new(members: Vec<Member>, purpose: &str) -> Self {
@@ -117,7 +117,7 @@ impl Fleet {
 
     /// The host with that number, unless a pair has it.
     #[must_use]
-    pub fn end(&self, host: usize) -> Option<&End> {
+    pub fn end(&self, host: usize) -> Option<&AgentEnd> {
         self.hosts.get(host)?.end.as_ref()
     }
 
@@ -189,7 +189,7 @@ impl Fleet {
     }
 
     /// Gives up the connection to a host until it is reached again.
-    pub(super) fn lose(&mut self, host: usize, end: &End, why: ControlError) {
+    pub(super) fn lose(&mut self, host: usize, end: &AgentEnd, why: ControlError) {
         if let Some(host) = self.hosts.get_mut(host) {
             let lost = Lost {
                 name: end.name.clone(),
@@ -221,7 +221,7 @@ impl Fleet {
             let mut end = companion::connect(&lost.reached).await?;
             end.name.clone_from(&lost.name);
             end.acquire(&self.purpose, |_| {}).await?;
-            Ok::<End, ControlError>(end)
+            Ok::<AgentEnd, ControlError>(end)
         };
         if let Ok(Ok(end)) = tokio::time::timeout(RETRY_LIMIT, reach).await {
             host.invitation = Some(end.invitation());
@@ -266,7 +266,7 @@ impl Fleet {
     /// Reads the messages of idle hosts.
     pub(super) fn drain_messages(&mut self) -> Result<(), ControlError> {
         let ends = self.hosts.iter_mut().flat_map(|host| host.end.iter_mut().chain(&mut host.companions));
-        ends.into_iter().try_for_each(End::drain_messages)
+        ends.into_iter().try_for_each(AgentEnd::drain_messages)
     }
 
     /// Applies a cell's settings to two hosts; equal settings are not changed again.
@@ -364,7 +364,7 @@ impl Fleet {
     }
 
     /// Returns a connection to its host.
-    fn keep(&mut self, host: usize, end: End) {
+    fn keep(&mut self, host: usize, end: AgentEnd) {
         // A further connection to an agent that was lost meanwhile ends with it.
         if let Some(host) = self.hosts.get_mut(host).filter(|host| !end.joined || host.lost.is_none()) {
             if end.joined { host.companions.push(end) } else { host.end = Some(end) }
@@ -372,7 +372,7 @@ impl Fleet {
     }
 
     /// A connection to the agent of a host that no test has, new if necessary.
-    async fn connection(&mut self, host: usize) -> Result<End, ControlError> {
+    async fn connection(&mut self, host: usize) -> Result<AgentEnd, ControlError> {
         let missing = || unsupported("simultaneous tests with another program");
         let Host { end, companions, invitation, .. } = self.hosts.get_mut(host).ok_or_else(missing)?;
         match end.take().or_else(|| companions.pop()) {

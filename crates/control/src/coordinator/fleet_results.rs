@@ -3,13 +3,13 @@
 use model::RunHeader;
 
 use super::bounds::{self, one_line};
-use super::{End, Fleet};
+use super::{AgentEnd, ConnectedFleet};
 use crate::proto::message::{FromAgent, ToAgent};
 
 /// Most bytes of results that are taken of an agent, which cannot fill the memory of this host: more than one keeps.
 const MOST: usize = 80 << 20;
 
-impl Fleet {
+impl ConnectedFleet {
     /// The agents keep the results of this run until they are stored.
     pub fn keep_results_of(&mut self, header: &RunHeader) {
         self.results.begin(header);
@@ -76,7 +76,7 @@ impl Fleet {
     }
 
     /// The agents that keep results, by the numbers of their hosts.
-    fn keeping(&mut self) -> impl Iterator<Item = (usize, &mut End)> {
+    fn keeping(&mut self) -> impl Iterator<Item = (usize, &mut AgentEnd)> {
         self.hosts.iter_mut().enumerate().filter_map(|(number, host)| Some((number, host.end.as_mut()?)))
     }
 }

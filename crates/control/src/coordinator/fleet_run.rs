@@ -13,13 +13,13 @@ use super::drive::{Ends, TestEnded, unsupported};
 use super::fleet::Lent;
 use super::program::ProgramTest;
 use super::results::Recalled;
-use super::{Cancel, Fleet};
+use super::{Cancel, ConnectedFleet};
 use crate::ControlError;
 
 /// A test that has ended: its index, the hosts it was lent, and its result.
 type Ended = (usize, Lent, ProgramTest);
 
-impl Ends for Fleet {
+impl Ends for ConnectedFleet {
     fn drain(&mut self) -> Result<(), ControlError> {
         self.drain_messages()
     }
@@ -127,7 +127,7 @@ impl Ends for Fleet {
     }
 }
 
-impl Fleet {
+impl ConnectedFleet {
     /// Takes the hosts of a test.
     async fn take(&mut self, test: &TestRequest) -> Result<Lent, ControlError> {
         let Between { hosts, single_ended } = test.between;

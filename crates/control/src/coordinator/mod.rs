@@ -26,13 +26,13 @@ mod tuning;
 use std::time::{Duration, Instant};
 
 use model::{ClockDrift, ClockOffset, Ending, Event, EventSink, RunHeader, Verdict};
-use schedule::{Methods, Run, RunState};
+use schedule::{Methods, RunState, ScheduledRun};
 
 use crate::ControlError;
 pub use address::{check_host, identity, leads_to_ipv6, leads_to_loopback, with_port};
 pub use choose::{choose_engine, choose_engines};
-pub use end::{End, Target};
-pub use fleet::{Fleet, Member};
+pub use end::{AgentEnd, Target};
+pub use fleet::{ConnectedFleet, Member};
 use pair_run::PairRun;
 pub use pass::{Cancel, Pair};
 pub use program::{FarProgram, ProgramCurve, run_with_program};
@@ -73,7 +73,7 @@ trait Recording {
     fn close(&mut self, early: bool);
 }
 
-impl Recording for Run {
+impl Recording for ScheduledRun {
     fn events(&mut self) -> Vec<Event> {
         self.events()
     }
@@ -103,7 +103,7 @@ pub async fn run(
 ) -> (Ending, Option<ControlError>) {
     let RunRequest { header, schedule } = request;
     let mut ends = PairRun::new(pair, header);
-    let mut run = ActiveRun::new(&mut ends, header, Run::new(header, schedule, methods(header)), sink, cancel);
+    let mut run = ActiveRun::new(&mut ends, header, ScheduledRun::new(header, schedule, methods(header)), sink, cancel);
     let mut result = run.begin();
     if result.is_ok() {
         result = run.drive().await;
@@ -141,7 +141,7 @@ async fn clocks_after(
 
 /// As [`run()`], for a plan, whose cells may be between any two hosts of a fleet. All settings are reverted when this returns.
 pub async fn run_plan(
-    fleet: &mut Fleet,
+    fleet: &mut ConnectedFleet,
     header: &RunHeader,
     plan: &PlanSchedule,
     sink: &mut dyn EventSink,
@@ -150,7 +150,7 @@ pub async fn run_plan(
     let single_ended = engine::transport::transports().filter(|one| one.capabilities().single_ended);
     let single_ended = single_ended.map(|one| one.name().to_owned()).collect();
     let spent = Duration::from_nanos(plan.spent_ns());
-    let schedule = Run::plan(header, plan.clone(), single_ended, engine::unix_ns());
+    let schedule = ScheduledRun::plan(header, plan.clone(), single_ended, engine::unix_ns());
     let mut run = ActiveRun::new(fleet, header, schedule, sink, cancel);
     run.started = run.started.checked_sub(spent).unwrap_or(run.started);
     let mut result = run.begin();

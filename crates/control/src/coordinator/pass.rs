@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::common_start::CommonStart;
-use super::{End, bounds};
+use super::{AgentEnd, bounds};
 use crate::ControlError;
 use crate::connection_end::seconds;
 use crate::patience::ControlPath;
@@ -16,9 +16,9 @@ use crate::proto::message::{Done, FromAgent, PathTimes, Prepare, ResultOf, ToAge
 /// The two ends of a measurement; transports with one end have no far one.
 pub struct Pair {
     /// The end that connects.
-    pub near: End,
+    pub near: AgentEnd,
     /// The end that accepts.
-    pub far: Option<End>,
+    pub far: Option<AgentEnd>,
     /// As what both agents keep the result of the next pass, if they are to keep it.
     pub(super) keep: Option<ResultOf>,
 }
@@ -50,7 +50,7 @@ const END_LIMIT: Duration = Duration::from_secs(10);
 impl Pair {
     /// Two ends whose agents keep no result.
     #[must_use]
-    pub fn new(near: End, far: Option<End>) -> Self {
+    pub fn new(near: AgentEnd, far: Option<AgentEnd>) -> Self {
         Self { near, far, keep: None }
     }
 
@@ -166,7 +166,7 @@ impl Pair {
     /// The path of the control connection on which answers take longer.
     fn slower_path(&self) -> &ControlPath {
         let near = self.near.path();
-        let far = self.far.as_ref().map(End::path);
+        let far = self.far.as_ref().map(AgentEnd::path);
         far.filter(|far| far.patience() > near.patience()).unwrap_or(near)
     }
 
@@ -300,7 +300,7 @@ impl Pair {
     }
 }
 
-impl End {
+impl AgentEnd {
     /// Makes its agent cancel the trial that is prepared or running.
     pub(super) async fn cancel_trial(&mut self) -> Result<(), ControlError> {
         self.send(&ToAgent::Reset).await?;
@@ -338,7 +338,7 @@ pub(crate) async fn cancelled(cancel: &mut Cancel) {
 
 /// Why the near end could not connect. A far end whose worker process ended refuses connections before it reports the failure,
 /// and that report is more precise than the refusal.
-async fn cause(refusal: ControlError, far: Option<&mut End>) -> ControlError {
+async fn cause(refusal: ControlError, far: Option<&mut AgentEnd>) -> ControlError {
     let Some(far) = far else { return refusal };
     let limit = CAUSE_LIMIT + 2 * far.path().round_trip();
     match tokio::time::timeout(limit, far.recv("while it accepted connections")).await {

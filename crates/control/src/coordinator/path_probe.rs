@@ -7,7 +7,7 @@ use engine::transport::scope_of;
 use host::{RealSys, Sys};
 use model::{ClockOffset, Path, RunHeader, Spec};
 
-use super::{End, Pair};
+use super::{AgentEnd, Pair};
 use crate::ControlError;
 use crate::proto::message::{FromAgent, PathFacts, ReachabilityToken, ToAgent};
 
@@ -93,7 +93,7 @@ impl Pair {
     }
 }
 
-impl End {
+impl AgentEnd {
     /// The offset of its clocks from this host's.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use model::{Ending, Event, EventSink, Pass, Phase, RunHeader, Spec};
-use schedule::{Leg, Methods, RatePass, Run, RunState, Schedule, ScheduleKind, Unfixed};
+use schedule::{Leg, Methods, RatePass, RunState, Schedule, ScheduleKind, ScheduledRun, Unfixed};
 
 use super::drive::Ends;
 use super::{ActiveRun, Cancel};
@@ -100,7 +100,7 @@ pub async fn run_with_program<F: FarProgram>(
         return run.end(result, None, None);
     }
     let mut ends = ProgramRun(program);
-    let run = Run::new(header, &Schedule::Single(Unfixed::default()), Methods::default());
+    let run = ScheduledRun::new(header, &Schedule::Single(Unfixed::default()), Methods::default());
     let mut run = ActiveRun::new(&mut ends, header, run, sink, cancel);
     let mut result = run.begin();
     if result.is_ok() {

@@ -3,11 +3,11 @@
 use model::{CellSettings, Change, HostSettings, JournalEntry, Reverted, RunSettings, Setting, SettingNow, Spec};
 
 use super::bounds::one_line;
-use super::{End, Pair};
+use super::{AgentEnd, Pair};
 use crate::ControlError;
 use crate::proto::message::{FromAgent, Obstacle, ToAgent};
 
-impl End {
+impl AgentEnd {
     /// Changes settings of its host, in the given order, until [`untune`](Self::untune) or the end of this connection. The machine
     /// must have been acquired. Either all settings are changed, or none.
     ///
@@ -137,7 +137,7 @@ impl Pair {
     /// Sets `settings` at both ends.
     ///
     /// # Errors
-    /// As [`End::tune`]; contradicting settings of two ends that share them, or settings of a far end that does not exist.
+    /// As [`AgentEnd::tune`]; contradicting settings of two ends that share them, or settings of a far end that does not exist.
     pub async fn apply(&mut self, settings: &HostSettings) -> Result<(), ControlError> {
         let wrong =
             |address: &str, reason| ControlError::Tune { address: address.into(), reason, obstacle: Obstacle::Wrong };
@@ -214,7 +214,7 @@ impl Pair {
     }
 }
 
-impl End {
+impl AgentEnd {
     /// Whether another end is in the same network namespace of the same host.
     fn shares_settings(&self, other: &Self) -> bool {
         let known = self.namespace.is_some() && self.inventory.boot_id.is_some();

@@ -49,7 +49,7 @@ pub struct Powers {
     /// Whether users without CAP_NET_ADMIN may choose a stack that it loaded: the agent's workers have none.
     pub stacks_for_any_user: bool,
     /// The packets that it captures.
-    pub packets: Packets,
+    pub packets: PacketRights,
     /// Whether it sets congestion controls that are not open to every user.
     pub congestion: bool,
     /// Whether it sets socket buffers beyond the host's limits.
@@ -58,7 +58,7 @@ pub struct Powers {
 
 /// The packets that a helper captures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Packets {
+pub enum PacketRights {
     /// None.
     None,
     /// The headers of packets.
@@ -67,7 +67,7 @@ pub enum Packets {
     Whole,
 }
 
-impl Packets {
+impl PacketRights {
     /// Those of the option `allow-capture`, which may say `payload`; `None` if it is not given.
     #[must_use]
     pub fn allowed(option: Option<&str>) -> Self {
@@ -128,7 +128,7 @@ impl Powers {
             journal: None,
             stacks: false,
             stacks_for_any_user: false,
-            packets: Packets::None,
+            packets: PacketRights::None,
             congestion: false,
             buffers: false,
         }
@@ -137,14 +137,14 @@ impl Powers {
     /// Whether they change settings of the host, load TCP stacks or capture packets.
     #[must_use]
     pub fn change_host(&self) -> bool {
-        self.tuning || self.stacks || self.packets != Packets::None
+        self.tuning || self.stacks || self.packets != PacketRights::None
     }
 
     fn packets(&self, tap: Tap) -> Result<capture::Packets, NoPackets> {
         let snaplen = match self.packets {
-            Packets::None => return Err(NoPackets::NotAllowed),
-            Packets::Headers => tap.snaplen.min(HEADERS),
-            Packets::Whole => tap.snaplen,
+            PacketRights::None => return Err(NoPackets::NotAllowed),
+            PacketRights::Headers => tap.snaplen.min(HEADERS),
+            PacketRights::Whole => tap.snaplen,
         };
         Ok(Tap { snaplen, ..tap }.open()?)
     }

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
-use host::tune::{self, Fault, Journal, RealBackend, TuneError, Tuner, Which};
+use host::tune::{self, Journal, RealBackend, TuneError, TuneFault, Tuner, Which};
 use model::{Change, Setting, StackRule};
 use stacks::{HeldRegistrations, StackError};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
@@ -169,7 +169,7 @@ impl Session {
             return Answer::host("this helper loads no TCP stacks: start it with `--allow-stacks`");
         }
         // A name of the program's own stacks only: no file of the agent's choice goes into the kernel.
-        let name = stacks::Request::parse(stack)
+        let name = stacks::StackRequest::parse(stack)
             .and_then(|request| request.ok_or_else(|| stacks::unknown(stack)))
             .and_then(|request| request.with_rules(rules))
             .and_then(|request| self.stacks.ensure(&request, self.powers.stacks_for_any_user));
@@ -179,10 +179,10 @@ impl Session {
 
 fn refused(error: &TuneError) -> Answer {
     let obstacle = match error.fault() {
-        Fault::Wrong => Obstacle::Wrong,
-        Fault::Refused => Obstacle::Refused,
-        Fault::Busy => Obstacle::Busy,
-        Fault::Host => Obstacle::Host,
+        TuneFault::Wrong => Obstacle::Wrong,
+        TuneFault::Refused => Obstacle::Refused,
+        TuneFault::Busy => Obstacle::Busy,
+        TuneFault::Host => Obstacle::Host,
     };
     Answer::Refused { reason: error.to_string(), obstacle }
 }

@@ -255,7 +255,7 @@ pub enum FromAgent {
     /// A token with which another agent may probe this one and connect to it.
     ReachToken(ReachabilityToken),
     /// A piece of a capture.
-    Piece(Piece),
+    Piece(FilePiece),
     /// Current values of settings.
     Shown {
         /// Each setting.
@@ -313,7 +313,7 @@ pub struct ReachabilityToken {
 /// A piece of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Piece {
+pub struct FilePiece {
     /// The file, as requested.
     pub file: String,
     /// Start of the piece, bytes.

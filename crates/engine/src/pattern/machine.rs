@@ -6,7 +6,7 @@ use model::{Direction, ProbeSample, Role, SizeCount};
 
 use super::pacer::Pace;
 use crate::core::{Counters, Interest, LegStop, PathTimes, Payload, RttRecorder, Signals, Turn, initiates, not_now};
-use crate::transport::{Channel, Mark};
+use crate::transport::{Channel, DatagramMark};
 
 /// One end's part in one leg of one connection.
 #[derive(Debug, Clone)]
@@ -59,7 +59,7 @@ pub(crate) struct Env<'a> {
     /// Room to receive, at least a block and a response long.
     pub(crate) rx: &'a mut [u8],
     /// Where the datagrams of one call lie in `rx`.
-    pub(crate) marks: &'a mut Vec<Mark>,
+    pub(crate) marks: &'a mut Vec<DatagramMark>,
     /// Where round trips are counted.
     pub(crate) rtt: &'a mut RttRecorder,
     /// Where a paced sender records how unevenly it sent.

@@ -3,7 +3,7 @@
 use std::io;
 
 use model::{Pattern, Spec, Spent};
-use perf::{Counter, Event};
+use perf::{Counter, PerfEvent};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Why there are no cycles.
@@ -36,7 +36,7 @@ impl Meter {
     /// that waits for each answer.
     pub(super) fn new(spec: &Spec) -> Self {
         let cycles = if spec.is_stream() {
-            Counter::of_thread(Event::Cycles).map_err(Uncounted::from)
+            Counter::of_thread(PerfEvent::Cycles).map_err(Uncounted::from)
         } else {
             Err(Uncounted::Slowed(spec.pattern))
         };

@@ -133,7 +133,7 @@ mod tests {
 
     use super::*;
     use crate::core::Leg;
-    use crate::transport::Watched;
+    use crate::transport::WatchedSocket;
 
     fn plan(pattern: Pattern, legs: usize) -> TrialPlan {
         let spec = Spec { interval_ns: 1, ..Spec::new("tcp", pattern) };
@@ -159,7 +159,7 @@ mod tests {
     fn a_long_trial_is_read_at_longer_distances_and_its_series_stays_short() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let watched = Watched::new(socket);
+        let watched = WatchedSocket::new(socket);
         let breakers = [Breaker::of(&watched), Breaker::default()];
         let mut readings = Readings::start(&plan(Pattern::Stream, 1), &breakers, now_ns());
         for _ in 0..3 * MAX_READINGS {

@@ -3,7 +3,7 @@
 use rustix::net::Shutdown;
 
 use super::sys::sockopt;
-use super::sys::watched::{Owner, Watched, Watcher};
+use super::sys::watched::{Owner, WatchedSocket, Watcher};
 use super::tcp_info::TcpInfo;
 
 /// Breaks a connection from another thread, so that a blocked call on it returns.
@@ -13,7 +13,7 @@ pub struct Breaker(Option<Watcher>);
 impl Breaker {
     /// A breaker of this socket, and of those that replace it.
     #[must_use]
-    pub fn of<S: Owner>(socket: &Watched<S>) -> Self {
+    pub fn of<S: Owner>(socket: &WatchedSocket<S>) -> Self {
         Self(Some(socket.watcher()))
     }
 

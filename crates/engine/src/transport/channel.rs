@@ -9,7 +9,7 @@ use model::{SocketFacts, Spec, Stamps};
 use super::breaker::Breaker;
 use super::flow::{BoxFlow, Flow, FlowSetup};
 use super::operations::Operations;
-use super::sys::batch::Mark;
+use super::sys::batch::DatagramMark;
 use super::tcp_info::TcpInfo;
 use crate::core::{EngineError, Turn};
 
@@ -131,9 +131,9 @@ pub trait Channel: Send + 'static {
 
     /// Receives one or more datagrams, and records their positions in `into`.
     #[inline]
-    fn recv_datagrams(&mut self, into: &mut [u8], marks: &mut Vec<Mark>) -> io::Result<()> {
+    fn recv_datagrams(&mut self, into: &mut [u8], marks: &mut Vec<DatagramMark>) -> io::Result<()> {
         let len = self.recv(into)? as u32;
-        marks.push(Mark { at: 0, len });
+        marks.push(DatagramMark { at: 0, len });
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use super::breaker::Breaker;
 use super::delayed_reads::DELAYED_READ_BYTES;
 use super::handshake::SIGNAL_BYTES;
 use super::operations::Operations;
-use super::sys::batch::{GRO_PIECES, GSO_SEGMENTS, MMSG, Mark};
+use super::sys::batch::{DatagramMark, GRO_PIECES, GSO_SEGMENTS, MMSG};
 use crate::core::{
     Counters, EngineError, LinkPlan, PageBuffer, Payload, RttRecorder, Signals, Snapshot, TrialPlan, Turn,
 };
@@ -36,7 +36,7 @@ pub(crate) struct FlowSetup {
 pub(crate) struct Scratch {
     pub(crate) tx: Payload,
     pub(crate) rx: PageBuffer,
-    pub(crate) marks: Vec<Mark>,
+    pub(crate) marks: Vec<DatagramMark>,
     pub(crate) rtt: RttRecorder,
     pub(crate) pace: RttRecorder,
 }

@@ -14,14 +14,14 @@ use super::datagram::DatagramChannel;
 use super::stream::{Renewal, StreamChannel};
 use super::tcp_info::TcpInfo;
 use super::udp::roomy;
-use super::{Breaker, Channel, Kind, Link, Mark, options, sys, tcp};
+use super::{Breaker, Channel, DatagramMark, Kind, Link, options, sys, tcp};
 use crate::core::EngineError;
 
 pub use super::sys::arrivals::{Arrived, answer, enable_arrival_info, receive};
 
 /// What another program writes at the front of its datagrams. One per socket, called for each datagram on the
 /// measuring thread: it must neither lock nor allocate.
-pub trait Header: Send + 'static {
+pub trait DatagramHeader: Send + 'static {
     /// Writes the header of datagram `number`, counted from 0, to the front of a block.
     fn write(&mut self, datagram: &mut [u8], number: u64);
 
@@ -74,7 +74,7 @@ fn renewing(spec: &Spec, address: SocketAddr, renewal: Renewal) -> Result<Link, 
 ///
 /// # Errors
 /// If the socket cannot be prepared.
-pub fn datagrams(socket: OwnedFd, header: impl Header) -> Result<Link, EngineError> {
+pub fn datagrams(socket: OwnedFd, header: impl DatagramHeader) -> Result<Link, EngineError> {
     let inner = DatagramChannel::new(socket, 0)
         .map_err(|source| EngineError::socket("prepare", "a connection to another program", source))?;
     Ok(Link::of(ProgramDatagrams { inner, header }))
@@ -167,7 +167,7 @@ struct ProgramDatagrams<H> {
     header: H,
 }
 
-impl<H: Header> Channel for ProgramDatagrams<H> {
+impl<H: DatagramHeader> Channel for ProgramDatagrams<H> {
     const KIND: Kind = Kind::Datagram;
 
     #[inline]
@@ -209,7 +209,7 @@ impl<H: Header> Channel for ProgramDatagrams<H> {
     }
 
     #[inline]
-    fn recv_datagrams(&mut self, into: &mut [u8], marks: &mut Vec<Mark>) -> io::Result<()> {
+    fn recv_datagrams(&mut self, into: &mut [u8], marks: &mut Vec<DatagramMark>) -> io::Result<()> {
         self.inner.recv_datagrams(into, marks)
     }
 

@@ -9,7 +9,7 @@ use model::{Device, LinkModes, Timestamping};
 
 use super::Source;
 use crate::netlink::ethtool::{self, COALESCING_COUNTS, Count, QUEUE_COUNTS, RING_COUNTS, bits};
-use crate::netlink::{Attributes, Family, NetlinkRequest};
+use crate::netlink::{Attributes, NetlinkFamily, NetlinkRequest};
 
 /// A request of ethtool's family, and the reader of its answer.
 struct Subject {
@@ -51,7 +51,7 @@ pub(super) fn describe(source: &mut Source<'_>, devices: &mut BTreeMap<String, D
     for subject in SUBJECTS {
         let request = NetlinkRequest {
             name: format!("ethtool-{}", subject.file),
-            family: Family::Ethtool,
+            family: NetlinkFamily::Ethtool,
             kind: subject.command,
             dump: true,
             body: ethtool::request(None),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use model::Device;
 
 use super::Source;
-use crate::netlink::{Attributes, Family, NetlinkRequest, link, qdisc};
+use crate::netlink::{Attributes, NetlinkFamily, NetlinkRequest, link, qdisc};
 use crate::sys::Qdisc;
 
 const LINK: u16 = 5;
@@ -24,7 +24,8 @@ const BOND_MODES: [&str; 7] =
 /// What rtnetlink reports of each interface, by name.
 pub(super) fn devices(source: &mut Source<'_>) -> BTreeMap<String, Device> {
     let body = vec![0; link::HEADER];
-    let request = NetlinkRequest { name: "link".into(), family: Family::Route, kind: link::GET, dump: true, body };
+    let request =
+        NetlinkRequest { name: "link".into(), family: NetlinkFamily::Route, kind: link::GET, dump: true, body };
     let links = dump(source, "interface kinds", &request);
     let names: BTreeMap<u32, String> =
         links.iter().filter_map(|message| Some((link::index(message)?, link::name(message)?))).collect();

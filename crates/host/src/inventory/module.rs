@@ -6,7 +6,7 @@ use model::Module;
 
 use super::Source;
 use crate::netlink::ethtool::{MODULE_EEPROM, request};
-use crate::netlink::{Attributes, Family, NetlinkRequest, put};
+use crate::netlink::{Attributes, NetlinkFamily, NetlinkRequest, put};
 
 const DATA: u16 = 7;
 /// Half a page, which is what the kernel reads at once.
@@ -78,7 +78,7 @@ fn half(source: &Source<'_>, interface: &str, offset: u32) -> io::Result<Vec<u8>
     put(&mut body, 5, &[0]); // bank
     put(&mut body, 6, &[0x50]); // address on the module's bus
     let name = format!("ethtool-module-{interface}-{offset}");
-    let request = NetlinkRequest { name, family: Family::Ethtool, kind: MODULE_EEPROM, dump: false, body };
+    let request = NetlinkRequest { name, family: NetlinkFamily::Ethtool, kind: MODULE_EEPROM, dump: false, body };
     let answers = source.sys.netlink(&request)?;
     let data = answers.first().and_then(|answer| Attributes(answer).get(DATA)).map(<[u8]>::to_vec);
     data.ok_or_else(|| io::ErrorKind::InvalidData.into())

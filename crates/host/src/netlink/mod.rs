@@ -13,7 +13,7 @@ pub(crate) use attributes::{Attributes, put, put_nested, u16_at, u32_at};
 
 /// The family of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Family {
+pub enum NetlinkFamily {
     /// Links, routes and queueing disciplines.
     Route,
     /// The generic family `ethtool` (Documentation/networking/ethtool-netlink.rst).
@@ -26,7 +26,7 @@ pub struct NetlinkRequest {
     /// Its key in a recorded host.
     pub name: String,
     /// Its family.
-    pub family: Family,
+    pub family: NetlinkFamily,
     /// Type of the message (rtnetlink) or command (generic netlink).
     pub kind: u16,
     /// Whether the answer is a list of all there are.

@@ -1,6 +1,6 @@
 //! Queueing disciplines in routing netlink (rtnetlink(7), linux/rtnetlink.h, linux/gen_stats.h).
 
-use super::{Attributes, Family, NetlinkRequest, u32_at};
+use super::{Attributes, NetlinkFamily, NetlinkRequest, u32_at};
 
 /// A queueing discipline with its counters. The kernel's packet counters have 32 bits.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -50,7 +50,7 @@ pub(crate) const INGRESS: &str = "ingress";
 
 /// The request for all disciplines of all interfaces.
 pub(crate) fn request() -> NetlinkRequest {
-    NetlinkRequest { name: "qdisc".into(), family: Family::Route, kind: GET, dump: true, body: vec![0; HEADER] }
+    NetlinkRequest { name: "qdisc".into(), family: NetlinkFamily::Route, kind: GET, dump: true, body: vec![0; HEADER] }
 }
 
 /// The content of one message; `None` for an interface that `name` does not know (any more).

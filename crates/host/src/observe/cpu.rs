@@ -5,8 +5,8 @@ use std::io;
 
 use model::{CoreUse, CpuUse};
 
-use super::Reading;
-use super::reading::Kind;
+use super::ObservedValues;
+use super::reading::ValueKind;
 use crate::sys::Sys;
 
 const STAT: &str = "/proc/stat";
@@ -14,13 +14,13 @@ const STAT: &str = "/proc/stat";
 pub(super) const SOURCE: &str = model::source::CPU.name;
 
 /// Shares of each core's time, for the series.
-pub(super) fn read(sys: &dyn Sys, reading: &mut Reading) -> io::Result<()> {
+pub(super) fn read(sys: &dyn Sys, reading: &mut ObservedValues) -> io::Result<()> {
     let tick_ns = tick_ns(sys);
     let text = reading.file(sys, STAT)?;
     for (core, ticks) in parse(&text)? {
         let busy = ticks.user + ticks.system + ticks.irq + ticks.softirq;
         for (of, ticks) in [("busy", busy), ("softirq", ticks.softirq), ("steal", ticks.steal)] {
-            reading.traced(Kind::Share, "ratio", format_args!("{SOURCE}.{core}.{of}"), ticks * tick_ns);
+            reading.traced(ValueKind::Share, "ratio", format_args!("{SOURCE}.{core}.{of}"), ticks * tick_ns);
         }
     }
     Ok(())

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use super::reading::{Kind, Reading};
+use super::reading::{ObservedValues, ValueKind};
 use crate::sys::Sys;
 
 /// The columns, under the kernel's names below /sys/class/net/INTERFACE/statistics; some columns are sums
@@ -28,15 +28,15 @@ const COLUMNS: [&str; 16] = [
     "tx_compressed",
 ];
 
-pub(super) fn read(sys: &dyn Sys, reading: &mut Reading) -> io::Result<()> {
+pub(super) fn read(sys: &dyn Sys, reading: &mut ObservedValues) -> io::Result<()> {
     let text = reading.file(sys, "/proc/net/dev")?;
     for (device, numbers) in devices(&text) {
         for (column, number) in COLUMNS.iter().zip(numbers.split_ascii_whitespace()) {
             let Ok(number) = number.parse() else { continue };
             let name = format_args!("dev.{device}.{column}");
             match *column {
-                "rx_bytes" | "tx_bytes" => reading.traced(Kind::Counter, "B/s", name, number),
-                "rx_dropped" | "tx_dropped" => reading.traced(Kind::Counter, "1/s", name, number),
+                "rx_bytes" | "tx_bytes" => reading.traced(ValueKind::Counter, "B/s", name, number),
+                "rx_dropped" | "tx_dropped" => reading.traced(ValueKind::Counter, "1/s", name, number),
                 _ => reading.counter(name, number),
             }
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use super::reading::{Wrapping, read};
-use super::{Observer, Reading};
+use super::{ObservedValues, Observer};
 use crate::sys::Sys;
 
 const ZONES: &str = "/sys/class/powercap";
@@ -17,7 +17,7 @@ pub(super) struct Energy(BTreeMap<String, Wrapping>);
 impl Observer for Energy {
     /// `rapl.ZONE.energy_uj`, with the zone's name (`package-0`) and its number if it is part of a package
     /// (`package-0:dram`).
-    fn read(&mut self, sys: &dyn Sys, reading: &mut Reading) -> io::Result<()> {
+    fn read(&mut self, sys: &dyn Sys, reading: &mut ObservedValues) -> io::Result<()> {
         let zones = sys.list(ZONES).map_err(|error| io::Error::new(error.kind(), format!("{ZONES}: {error}")))?;
         let mut names: BTreeMap<String, String> = BTreeMap::new();
         for zone in &zones {

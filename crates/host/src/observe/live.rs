@@ -7,22 +7,22 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use model::source::{DEV, column, counter};
 use model::{CpuUse, Watched, WatchedInterface};
 
-use super::{CpuObserver, Reading, Recorder};
+use super::{CpuObserver, HostRecorder, ObservedValues};
 use crate::sys::Sys;
 
 /// Reads a host repeatedly.
-pub struct Live {
+pub struct HostReader {
     sys: Arc<dyn Sys>,
-    recorder: Recorder,
+    recorder: HostRecorder,
     cpu: Option<CpuObserver>,
-    before: Reading,
+    before: ObservedValues,
 }
 
-impl Live {
+impl HostReader {
     /// Takes the first reading.
     #[must_use]
     pub fn start(sys: Arc<dyn Sys>) -> Self {
-        let mut recorder = Recorder::start(sys.clone(), &[]);
+        let mut recorder = HostRecorder::start(sys.clone(), &[]);
         let before = recorder.read_watched();
         let cpu = CpuObserver::start(&*sys).ok();
         Self { sys, recorder, cpu, before }
@@ -45,7 +45,7 @@ impl Live {
 }
 
 /// The rates between two readings.
-fn watched(before: &Reading, now: &Reading, cpu: Option<CpuUse>) -> Watched {
+fn watched(before: &ObservedValues, now: &ObservedValues, cpu: Option<CpuUse>) -> Watched {
     let window_ns = now.at_ns.saturating_sub(before.at_ns);
     let level = |name: &str| now.values.get(name).map(|value| value.number);
     let rate = |name: &str| {

@@ -2,14 +2,14 @@
 
 use std::io;
 
-use super::reading::{Kind, Reading};
+use super::reading::{ObservedValues, ValueKind};
 use crate::sys::Sys;
 
 /// The values of /proc/meminfo that affect a transfer (proc_meminfo(5)).
 const MEMORY: [&str; 6] = ["MemFree", "MemAvailable", "Buffers", "Cached", "Slab", "Dirty"];
 
 /// `mem` counts pages there and bytes here; `memory` (of fragments) is bytes already.
-pub(super) fn sockstat(sys: &dyn Sys, reading: &mut Reading) -> io::Result<()> {
+pub(super) fn sockstat(sys: &dyn Sys, reading: &mut ObservedValues) -> io::Result<()> {
     let page = sys.page_size();
     let mut text = reading.file(sys, "/proc/net/sockstat")?.to_string();
     // Without IPv6 there is no such file, and no such socket.
@@ -23,7 +23,7 @@ pub(super) fn sockstat(sys: &dyn Sys, reading: &mut Reading) -> io::Result<()> {
             let (key, Ok(number)) = (pair[0], pair[1].parse::<u64>()) else { continue };
             let name = format_args!("sockstat.{protocol}.{key}");
             if key == "mem" {
-                reading.traced(Kind::Level, "B", name, number * page);
+                reading.traced(ValueKind::Level, "B", name, number * page);
             } else {
                 reading.level(name, number);
             }
@@ -32,7 +32,7 @@ pub(super) fn sockstat(sys: &dyn Sys, reading: &mut Reading) -> io::Result<()> {
     Ok(())
 }
 
-pub(super) fn meminfo(sys: &dyn Sys, reading: &mut Reading) -> io::Result<()> {
+pub(super) fn meminfo(sys: &dyn Sys, reading: &mut ObservedValues) -> io::Result<()> {
     let text = reading.file(sys, "/proc/meminfo")?;
     for line in text.lines() {
         let Some((key, rest)) = line.split_once(':') else { continue };
@@ -40,7 +40,7 @@ pub(super) fn meminfo(sys: &dyn Sys, reading: &mut Reading) -> io::Result<()> {
         let Some(bytes) = kib.map(|kib| kib << 10).filter(|_| MEMORY.contains(&key)) else { continue };
         let name = format_args!("meminfo.{key}");
         if key == "MemAvailable" {
-            reading.traced(Kind::Level, "B", name, bytes);
+            reading.traced(ValueKind::Level, "B", name, bytes);
         } else {
             reading.level(name, bytes);
         }

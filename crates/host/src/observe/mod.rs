@@ -1,6 +1,6 @@
 //! The changes of a host's counters during a measurement.
 //!
-//! An observer reads one source into a [`Reading`]; the [`Recorder`] reads all sources when a pass starts and when it
+//! An observer reads one source into a [`ObservedValues`]; the [`HostRecorder`] reads all sources when a pass starts and when it
 //! ends, and the cheap ones several times a second in between. To add one: a file beside `stat.rs` and a line in
 //! `OBSERVERS`, or [`add`] in a program that has an observer of its own.
 
@@ -24,12 +24,12 @@ mod watch;
 
 pub use cpu::CpuObserver;
 pub use dev::interface_totals;
-pub use live::Live;
-pub use reading::{Kind, Reading};
-pub use recorder::Recorder;
+pub use live::HostReader;
+pub use reading::{ObservedValues, ValueKind};
+pub use recorder::HostRecorder;
 pub use registry::{Entry, ObserverError, Start, add};
 pub use sched::Own;
-pub use watch::{Options, Watch};
+pub use watch::{Watch, WatchOptions};
 
 use std::io;
 
@@ -41,12 +41,12 @@ pub trait Observer: Send {
     ///
     /// # Errors
     /// When the source cannot be read: what the kernel says, with the path.
-    fn read(&mut self, sys: &dyn Sys, reading: &mut Reading) -> io::Result<()>;
+    fn read(&mut self, sys: &dyn Sys, reading: &mut ObservedValues) -> io::Result<()>;
 }
 
 /// An observer without state.
-impl Observer for fn(&dyn Sys, &mut Reading) -> io::Result<()> {
-    fn read(&mut self, sys: &dyn Sys, reading: &mut Reading) -> io::Result<()> {
+impl Observer for fn(&dyn Sys, &mut ObservedValues) -> io::Result<()> {
+    fn read(&mut self, sys: &dyn Sys, reading: &mut ObservedValues) -> io::Result<()> {
         self(sys, reading)
     }
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use super::Reading;
+use super::ObservedValues;
 use super::dev::devices;
 use crate::sys::Sys;
 
-pub(super) fn statistics(sys: &dyn Sys, reading: &mut Reading) -> io::Result<()> {
+pub(super) fn statistics(sys: &dyn Sys, reading: &mut ObservedValues) -> io::Result<()> {
     let text = reading.file(sys, "/proc/net/dev")?;
     for (device, _) in devices(&text) {
         for (name, number) in sys.driver_statistics(device)? {
@@ -18,7 +18,7 @@ pub(super) fn statistics(sys: &dyn Sys, reading: &mut Reading) -> io::Result<()>
 }
 
 /// `irq.NUMBER.NAME` for each line that belongs to a network device, all cores added up.
-pub(super) fn interrupts(sys: &dyn Sys, reading: &mut Reading) -> io::Result<()> {
+pub(super) fn interrupts(sys: &dyn Sys, reading: &mut ObservedValues) -> io::Result<()> {
     let text = reading.file(sys, "/proc/interrupts")?;
     let names = sys.list("/sys/class/net")?;
     let lines: BTreeSet<String> = names.iter().flat_map(|name| lines(sys, name)).collect();

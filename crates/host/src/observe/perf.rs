@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{Observer, Reading};
+use super::{ObservedValues, Observer};
 use crate::sys::{ProcessorEvents, Sys};
 
 /// Counters that run since the observer was made.
@@ -16,7 +16,7 @@ impl Perf {
 }
 
 impl Observer for Perf {
-    fn read(&mut self, _: &dyn Sys, reading: &mut Reading) -> io::Result<()> {
+    fn read(&mut self, _: &dyn Sys, reading: &mut ObservedValues) -> io::Result<()> {
         for (name, count) in self.0.read()? {
             reading.counter(format_args!("perf.{name}"), count);
         }

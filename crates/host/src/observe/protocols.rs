@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::reading::{Kind, Reading};
+use super::reading::{ObservedValues, ValueKind};
 use crate::sys::Sys;
 
 /// Entries of /proc/net/snmp that are not event counts.
@@ -11,13 +11,13 @@ const LEVELS: [&str; 7] =
 /// The values that get a line over time.
 const TRACED: [&str; 2] = ["Tcp.RetransSegs", "Udp.RcvbufErrors"];
 
-pub(super) fn snmp(sys: &dyn Sys, reading: &mut Reading) -> io::Result<()> {
+pub(super) fn snmp(sys: &dyn Sys, reading: &mut ObservedValues) -> io::Result<()> {
     let text = reading.file(sys, "/proc/net/snmp")?;
     pairs(&text, |protocol, key, number| {
         let is = |list: &[&str]| list.iter().any(|one| one.split_once('.') == Some((protocol, key)));
         let name = format_args!("snmp.{protocol}.{key}");
         match number {
-            Some(number) if is(&TRACED) => reading.traced(Kind::Counter, "1/s", name, number),
+            Some(number) if is(&TRACED) => reading.traced(ValueKind::Counter, "1/s", name, number),
             Some(number) if !is(&LEVELS) => reading.counter(name, number),
             Some(number) if key == "CurrEstab" => reading.level(name, number),
             _ => {}
@@ -26,7 +26,7 @@ pub(super) fn snmp(sys: &dyn Sys, reading: &mut Reading) -> io::Result<()> {
     Ok(())
 }
 
-pub(super) fn netstat(sys: &dyn Sys, reading: &mut Reading) -> io::Result<()> {
+pub(super) fn netstat(sys: &dyn Sys, reading: &mut ObservedValues) -> io::Result<()> {
     let text = reading.file(sys, "/proc/net/netstat")?;
     pairs(&text, |protocol, key, number| {
         if let Some(number) = number {
@@ -36,7 +36,7 @@ pub(super) fn netstat(sys: &dyn Sys, reading: &mut Reading) -> io::Result<()> {
     Ok(())
 }
 
-pub(super) fn snmp6(sys: &dyn Sys, reading: &mut Reading) -> io::Result<()> {
+pub(super) fn snmp6(sys: &dyn Sys, reading: &mut ObservedValues) -> io::Result<()> {
     let text = reading.file(sys, "/proc/net/snmp6")?;
     for line in text.lines() {
         let mut fields = line.split_ascii_whitespace();

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use super::Observer;
-use super::reading::{Kind, Reading, Wrapping};
+use super::reading::{ObservedValues, ValueKind, Wrapping};
 use crate::netlink::qdisc::ROOT;
 use crate::sys::{Qdisc, Sys};
 
@@ -16,7 +16,7 @@ use crate::sys::{Qdisc, Sys};
 pub(super) struct Qdiscs(BTreeMap<(String, String, String), [Wrapping; 4]>);
 
 impl Observer for Qdiscs {
-    fn read(&mut self, sys: &dyn Sys, reading: &mut Reading) -> io::Result<()> {
+    fn read(&mut self, sys: &dyn Sys, reading: &mut ObservedValues) -> io::Result<()> {
         for found in sys.qdiscs()? {
             let root = found.parent == ROOT;
             let under = if root { found.interface.clone() } else { format!("{}.{}", found.interface, found.parent) };
@@ -32,8 +32,8 @@ impl Observer for Qdiscs {
             reading.tally(format_args!("qdisc.{under}.requeues"), requeues);
             reading.level(format_args!("qdisc.{under}.qlen"), qlen.into());
             if root {
-                reading.traced(Kind::Tally, "1/s", format_args!("qdisc.{under}.drops"), drops);
-                reading.traced(Kind::Level, "B", format_args!("qdisc.{under}.backlog"), backlog.into());
+                reading.traced(ValueKind::Tally, "1/s", format_args!("qdisc.{under}.drops"), drops);
+                reading.traced(ValueKind::Level, "B", format_args!("qdisc.{under}.backlog"), backlog.into());
             } else {
                 reading.tally(format_args!("qdisc.{under}.drops"), drops);
                 reading.level(format_args!("qdisc.{under}.backlog"), backlog.into());

@@ -9,7 +9,7 @@ use crate::sys::{KeptFile, Sys};
 
 /// The meaning of a value, and so of its difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// A total that started before the watch.
     Counter,
     /// A total that the observer counts itself, from 0 at its first reading.
@@ -23,7 +23,7 @@ pub enum Kind {
 /// One value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Value {
-    pub(super) kind: Kind,
+    pub(super) kind: ValueKind,
     pub(super) number: u64,
     /// Unit of its line in the series; `None` for a value that has no line.
     pub(super) unit: Option<&'static str>,
@@ -45,7 +45,7 @@ struct File {
 
 /// All values that the observers read at one moment, by name.
 #[derive(Debug, Default)]
-pub struct Reading {
+pub struct ObservedValues {
     pub(super) at_ns: u64,
     pub(super) values: BTreeMap<String, Value>,
     /// Whether everything is read, or only what has a line in the series.
@@ -54,7 +54,7 @@ pub struct Reading {
     name: String,
 }
 
-impl Reading {
+impl ObservedValues {
     /// An empty reading of now, with the files that the previous reading left open. One that is not `whole` takes only
     /// what has a line in the series.
     pub(super) fn new(sys: &dyn Sys, whole: bool, mut files: Files) -> Self {
@@ -92,21 +92,21 @@ impl Reading {
 
     /// A total kept by the kernel.
     pub fn counter(&mut self, name: Arguments<'_>, number: u64) {
-        self.put(name, Value { kind: Kind::Counter, number, unit: None });
+        self.put(name, Value { kind: ValueKind::Counter, number, unit: None });
     }
 
     /// A total kept by the observer.
     pub fn tally(&mut self, name: Arguments<'_>, number: u64) {
-        self.put(name, Value { kind: Kind::Tally, number, unit: None });
+        self.put(name, Value { kind: ValueKind::Tally, number, unit: None });
     }
 
     /// A level.
     pub fn level(&mut self, name: Arguments<'_>, number: u64) {
-        self.put(name, Value { kind: Kind::Level, number, unit: None });
+        self.put(name, Value { kind: ValueKind::Level, number, unit: None });
     }
 
     /// The same with a line in the series, in `unit` (of a second for totals).
-    pub fn traced(&mut self, kind: Kind, unit: &'static str, name: Arguments<'_>, number: u64) {
+    pub fn traced(&mut self, kind: ValueKind, unit: &'static str, name: Arguments<'_>, number: u64) {
         self.put(name, Value { kind, number, unit: Some(unit) });
     }
 

@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use model::{Observed, Source};
 
-use super::reading::{Files, Kind, Value, belongs};
+use super::reading::{Files, Value, ValueKind, belongs};
 use super::registry::{Entry, entries};
 use super::series::Series;
-use super::{Observer, Own, Reading, cpu};
+use super::{ObservedValues, Observer, Own, cpu};
 use crate::sys::Sys;
 
 /// Reads all sources at its start and at its end, and the cheap ones in between, on request.
-pub struct Recorder {
+pub struct HostRecorder {
     sys: Arc<dyn Sys>,
     sources: Vec<ReadSource>,
     /// All sources, also those that cannot be read.
     known: Vec<Source>,
     missing: Vec<String>,
-    first: Reading,
+    first: ObservedValues,
     files: Files,
     series: Series,
     cost_ns: u64,
@@ -30,7 +30,7 @@ struct ReadSource {
     observer: Box<dyn Observer>,
 }
 
-impl Recorder {
+impl HostRecorder {
     /// Takes the first reading of every source; a source that cannot be read is recorded with the reason.
     #[must_use]
     pub fn start(sys: Arc<dyn Sys>, processes: &[Own]) -> Self {
@@ -49,7 +49,7 @@ impl Recorder {
             sources,
             known,
             missing,
-            first: Reading::default(),
+            first: ObservedValues::default(),
             files: Files::default(),
             series: Series::default(),
             cost_ns: 0,
@@ -64,7 +64,7 @@ impl Recorder {
     /// the time.
     pub fn tick(&mut self) -> bool {
         let begun = self.sys.thread_ns();
-        let mut reading = Reading::new(&*self.sys, false, std::mem::take(&mut self.files));
+        let mut reading = ObservedValues::new(&*self.sys, false, std::mem::take(&mut self.files));
         for source in self.sources.iter_mut().filter(|source| source.often) {
             // A failure leaves no value at this moment; the last reading shows whether the source has disappeared.
             if source.observer.read(&*self.sys, &mut reading).is_err() {
@@ -109,8 +109,8 @@ impl Recorder {
     }
 
     /// A reading of all sources; those that fail are removed.
-    fn read(&mut self, whole: bool) -> Reading {
-        let mut reading = Reading::new(&*self.sys, whole, std::mem::take(&mut self.files));
+    fn read(&mut self, whole: bool) -> ObservedValues {
+        let mut reading = ObservedValues::new(&*self.sys, whole, std::mem::take(&mut self.files));
         let (sys, missing) = (&*self.sys, &mut self.missing);
         self.sources.retain_mut(|source| match source.observer.read(sys, &mut reading) {
             Ok(()) => true,
@@ -125,7 +125,7 @@ impl Recorder {
     }
 
     /// A reading of the sources of a live view only.
-    pub(super) fn read_watched(&mut self) -> Reading {
+    pub(super) fn read_watched(&mut self) -> ObservedValues {
         self.sources.retain(|read| read.source.is_watched);
         self.read(true)
     }
@@ -143,24 +143,24 @@ fn missed(source: &str, error: &io::Error) -> String {
 
 /// The changes between two readings. A device that appeared or disappeared, and a counter that decreased (its driver
 /// was reloaded, or it has wrapped), are unknown, not 0.
-fn differ(first: &Reading, last: &Reading, seen: &mut Observed) {
+fn differ(first: &ObservedValues, last: &ObservedValues, seen: &mut Observed) {
     let mut unknown: Vec<String> = Vec::new();
     let read = |name: &str, seen: &Observed| seen.sources.iter().any(|source| belongs(name, source));
     for (name, value) in &last.values {
         let before = first.values.get(name).map(|before| before.number);
         let Value { kind, number, .. } = *value;
         match (kind, before) {
-            (Kind::Share, _) => {}
-            (Kind::Level, before) => {
+            (ValueKind::Share, _) => {}
+            (ValueKind::Level, before) => {
                 if let Some(before) = before.filter(|before| *before > 0 || number > 0) {
                     seen.levels.insert(name.clone(), [before, number]);
                 }
             }
-            (Kind::Counter, None) => unknown.push(format!("{}: missing at the start", device(name))),
-            (Kind::Counter | Kind::Tally, Some(before)) if number < before => {
+            (ValueKind::Counter, None) => unknown.push(format!("{}: missing at the start", device(name))),
+            (ValueKind::Counter | ValueKind::Tally, Some(before)) if number < before => {
                 unknown.push(format!("{name}: decreased"));
             }
-            (Kind::Counter | Kind::Tally, before) => {
+            (ValueKind::Counter | ValueKind::Tally, before) => {
                 let grown = number - before.unwrap_or(0);
                 if grown > 0 {
                     seen.counters.insert(name.clone(), i64::try_from(grown).unwrap_or(i64::MAX));
@@ -169,7 +169,7 @@ fn differ(first: &Reading, last: &Reading, seen: &mut Observed) {
         }
     }
     for (name, value) in &first.values {
-        let counts = matches!(value.kind, Kind::Counter | Kind::Tally);
+        let counts = matches!(value.kind, ValueKind::Counter | ValueKind::Tally);
         if counts && !last.values.contains_key(name) && read(name, seen) {
             unknown.push(format!("{}: removed before the end", device(name)));
         }

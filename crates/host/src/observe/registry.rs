@@ -5,7 +5,9 @@ use std::sync::{PoisonError, RwLock};
 
 use model::{Source, source};
 
-use super::{Observer, Own, Reading, cpu, dev, energy, memory, nic, perf, protocols, qdisc, sched, softnet, stat};
+use super::{
+    ObservedValues, Observer, Own, cpu, dev, energy, memory, nic, perf, protocols, qdisc, sched, softnet, stat,
+};
 use crate::sys::Sys;
 
 /// Creates an observer, or returns why its source cannot be read. Its argument is the list of thru's own processes.
@@ -25,7 +27,7 @@ pub struct Entry {
 /// A source that is read by a function alone.
 macro_rules! plain {
     ($read:path) => {
-        |_, _| Ok(Box::new($read as fn(&dyn Sys, &mut Reading) -> io::Result<()>))
+        |_, _| Ok(Box::new($read as fn(&dyn Sys, &mut ObservedValues) -> io::Result<()>))
     };
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use super::{Observer, Reading};
+use super::{ObservedValues, Observer};
 use crate::sys::Sys;
 
 const NAMES: [&str; 3] = ["run_ns", "wait_ns", "slices"];
@@ -38,7 +38,7 @@ impl Sched {
 
 impl Observer for Sched {
     /// `sched.PROCESS.THREAD.wait_ns` and, over all threads, `sched.PROCESS.wait_ns`.
-    fn read(&mut self, sys: &dyn Sys, reading: &mut Reading) -> io::Result<()> {
+    fn read(&mut self, sys: &dyn Sys, reading: &mut ObservedValues) -> io::Result<()> {
         let mut tasks: Vec<(Own, u32)> = Vec::new();
         for own in &self.processes {
             // A process that has ended keeps its last values.
@@ -77,7 +77,7 @@ impl Observer for Sched {
 }
 
 impl Sched {
-    fn report(&self, reading: &mut Reading) {
+    fn report(&self, reading: &mut ObservedValues) {
         let mut sums: BTreeMap<&str, [u64; 3]> = BTreeMap::new();
         for thread in self.threads.values() {
             let process = thread.name.split('.').next().unwrap_or_default();

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use model::{HostSeries, SeriesLine, Source};
 
-use super::Reading;
-use super::reading::{Kind, Value};
+use super::ObservedValues;
+use super::reading::{Value, ValueKind};
 
 /// Maximum readings; one more makes every other one be dropped.
 const MAX_READINGS: usize = 600;
@@ -19,14 +19,14 @@ pub(super) struct Series {
 
 #[derive(Debug)]
 struct Line {
-    kind: Kind,
+    kind: ValueKind,
     unit: &'static str,
     totals: Vec<Option<u64>>,
 }
 
 impl Series {
     /// Adds a reading. Returns whether every other one was dropped, so that the next may come after twice the time.
-    pub(super) fn add(&mut self, reading: &Reading) -> bool {
+    pub(super) fn add(&mut self, reading: &ObservedValues) -> bool {
         let before = self.at_ns.len();
         self.at_ns.push(reading.at_ns);
         for (name, value) in &reading.values {
@@ -92,12 +92,12 @@ fn every_other<T>(list: &mut Vec<T>) {
 
 /// The value of an entry. A total that decreased has no rate there; a share is limited to the whole time, which ticks
 /// may exceed slightly.
-fn value(kind: Kind, before: Option<u64>, now: Option<u64>, ns: u64) -> Option<f64> {
+fn value(kind: ValueKind, before: Option<u64>, now: Option<u64>, ns: u64) -> Option<f64> {
     let now = now?;
     match kind {
-        Kind::Level => Some(now as f64),
-        Kind::Share => Some(rounded(now.saturating_sub(before?) as f64 / ns.max(1) as f64, 1e3).min(1.0)),
-        Kind::Counter | Kind::Tally => {
+        ValueKind::Level => Some(now as f64),
+        ValueKind::Share => Some(rounded(now.saturating_sub(before?) as f64 / ns.max(1) as f64, 1e3).min(1.0)),
+        ValueKind::Counter | ValueKind::Tally => {
             let rate = now.checked_sub(before?)? as f64 * 1e9 / ns.max(1) as f64;
             Some(if rate >= 100.0 { rate.round() } else { rounded(rate, 1e2) })
         }
@@ -113,8 +113,8 @@ fn rounded(value: f64, parts: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn reading(at_ns: u64, values: &[(&str, Kind, u64)]) -> Reading {
-        let mut reading = Reading::default();
+    fn reading(at_ns: u64, values: &[(&str, ValueKind, u64)]) -> ObservedValues {
+        let mut reading = ObservedValues::default();
         reading.at_ns = at_ns;
         for (name, kind, number) in values {
             reading.traced(*kind, "1/s", format_args!("{name}"), *number);
@@ -130,7 +130,10 @@ mod tests {
     fn totals_become_rates_and_levels_stay() {
         let mut series = Series::default();
         let at = |ns, total, level, busy| {
-            reading(ns, &[("a", Kind::Counter, total), ("l", Kind::Level, level), ("b", Kind::Share, busy)])
+            reading(
+                ns,
+                &[("a", ValueKind::Counter, total), ("l", ValueKind::Level, level), ("b", ValueKind::Share, busy)],
+            )
         };
         series.add(&at(1_000, 5, 9, 0));
         series.add(&at(1_000 + 100_000_000, 25, 8, 50_000_000));
@@ -145,12 +148,17 @@ mod tests {
     #[test]
     fn devices_that_appear_or_disappear_have_nulls_and_idle_ones_no_line() {
         let mut series = Series::default();
-        series.add(&reading(0, &[("dev.a.rx_bytes", Kind::Counter, 5), ("dev.b.rx_bytes", Kind::Counter, 5)]));
+        series
+            .add(&reading(0, &[("dev.a.rx_bytes", ValueKind::Counter, 5), ("dev.b.rx_bytes", ValueKind::Counter, 5)]));
         series.add(&reading(
             1_000_000_000,
-            &[("dev.a.rx_bytes", Kind::Counter, 7), ("dev.b.rx_bytes", Kind::Counter, 5), ("n", Kind::Tally, 4)],
+            &[
+                ("dev.a.rx_bytes", ValueKind::Counter, 7),
+                ("dev.b.rx_bytes", ValueKind::Counter, 5),
+                ("n", ValueKind::Tally, 4),
+            ],
         ));
-        series.add(&reading(2_000_000_000, &[("dev.b.rx_bytes", Kind::Counter, 5), ("n", Kind::Tally, 6)]));
+        series.add(&reading(2_000_000_000, &[("dev.b.rx_bytes", ValueKind::Counter, 5), ("n", ValueKind::Tally, 6)]));
         let done = series.finish(&model::source::SOURCES).unwrap();
         assert_eq!(done.lines.len(), 2);
         assert_eq!(values(&done, "dev.a.rx_bytes"), [Some(2.0), None]);
@@ -164,7 +172,7 @@ mod tests {
         let mut total = 0;
         for moment in 0..2_500_u64 {
             total += moment % 7;
-            doubled += usize::from(series.add(&reading(moment * 1_000_000_000, &[("a", Kind::Counter, total)])));
+            doubled += usize::from(series.add(&reading(moment * 1_000_000_000, &[("a", ValueKind::Counter, total)])));
         }
         let done = series.finish(&model::source::SOURCES).unwrap();
         assert!(doubled >= 4 && done.at_ns.len() <= MAX_READINGS, "{doubled} {}", done.at_ns.len());
@@ -185,7 +193,7 @@ mod tests {
     #[test]
     fn one_reading_is_no_series() {
         let mut series = Series::default();
-        series.add(&reading(0, &[("a", Kind::Counter, 5)]));
+        series.add(&reading(0, &[("a", ValueKind::Counter, 5)]));
         assert_eq!(series.finish(&model::source::SOURCES), None);
     }
 }

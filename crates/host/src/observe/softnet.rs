@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use super::Observer;
-use super::reading::{Kind, Reading, Wrapping};
+use super::reading::{ObservedValues, ValueKind, Wrapping};
 use crate::sys::Sys;
 
 const PATH: &str = "/proc/net/softnet_stat";
@@ -19,7 +19,7 @@ const NAMES: [&str; 3] = ["processed", "dropped", "squeezed"];
 pub(super) struct Softnet(BTreeMap<u64, [Wrapping; 3]>);
 
 impl Observer for Softnet {
-    fn read(&mut self, sys: &dyn Sys, reading: &mut Reading) -> io::Result<()> {
+    fn read(&mut self, sys: &dyn Sys, reading: &mut ObservedValues) -> io::Result<()> {
         let text = reading.file(sys, PATH)?;
         for (row, line) in text.lines().enumerate() {
             let fields: Vec<u64> = line
@@ -43,7 +43,7 @@ impl Observer for Softnet {
             if *name == "processed" {
                 reading.tally(format_args!("softnet.{name}"), sum);
             } else {
-                reading.traced(Kind::Tally, "1/s", format_args!("softnet.{name}"), sum);
+                reading.traced(ValueKind::Tally, "1/s", format_args!("softnet.{name}"), sum);
             }
         }
         Ok(())

@@ -41,8 +41,8 @@ impl Host {
         std::fs::write(path, text).unwrap();
     }
 
-    fn start(&self) -> Recorder {
-        Recorder::start(self.sys.clone(), &[("agent", 70), ("worker", 71)])
+    fn start(&self) -> HostRecorder {
+        HostRecorder::start(self.sys.clone(), &[("agent", 70), ("worker", 71)])
     }
 }
 
@@ -163,7 +163,7 @@ fn the_series_has_shares_rates_and_levels() {
 fn missing_sources_are_named_with_the_reason_and_stay_unknown() {
     let host = Host::new();
     host.write("proc/stat", "cpu0 1 0 0 9 0 0 0\nctxt 5\n");
-    let watch = Watch::start(host.sys.clone(), &Options { observe: Observe::Counters, ..Options::default() });
+    let watch = Watch::start(host.sys.clone(), &WatchOptions { observe: Observe::Counters, ..WatchOptions::default() });
     let mut pass = EndPass::default();
     watch.finish(&mut pass);
     let seen = pass.observed.unwrap();
@@ -181,7 +181,7 @@ fn missing_sources_are_named_with_the_reason_and_stay_unknown() {
 #[test]
 fn only_processor_time_is_read_on_request() {
     let host = Host::recorded("before");
-    let watch = Watch::start(host.sys.clone(), &Options { observe: Observe::Off, ..Options::default() });
+    let watch = Watch::start(host.sys.clone(), &WatchOptions { observe: Observe::Off, ..WatchOptions::default() });
     let mut pass = EndPass::default();
     watch.finish(&mut pass);
     assert!(pass.observed.is_none() && pass.cpu.is_some());
@@ -219,7 +219,7 @@ fn a_source_that_disappears_is_unknown() {
 #[test]
 fn a_live_view_has_rates_of_the_interval() {
     let host = Host::recorded("before");
-    let mut live = Live::start(host.sys.clone());
+    let mut live = HostReader::start(host.sys.clone());
     host.sys.set_now_ns(3_000_000_000);
     host.becomes("after");
     let seen = live.read();
@@ -234,7 +234,7 @@ fn a_live_view_has_rates_of_the_interval() {
 
 #[test]
 fn this_host_can_be_watched_over_time() {
-    let options = Options {
+    let options = WatchOptions {
         observe: Observe::Series,
         interval_ns: 20_000_000,
         processes: vec![("agent", std::process::id())],
@@ -266,7 +266,7 @@ fn this_host_can_be_watched_over_time() {
 
 /// The names of the values that the used sources of a host have now.
 fn names_read(sys: &dyn Sys) -> BTreeSet<String> {
-    let mut reading = Reading::new(sys, true, reading::Files::default());
+    let mut reading = ObservedValues::new(sys, true, reading::Files::default());
     for entry in OBSERVERS.iter().filter(|entry| entry.source.is_evidence || entry.source.is_watched) {
         if let Ok(mut observer) = (entry.start)(sys, &[]) {
             let _ = observer.read(sys, &mut reading);

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use model::{CpuUse, EndPass, Observe};
 use rustix::thread::{sched_getaffinity, sched_setaffinity};
 
-use super::{CpuObserver, Own, Recorder};
+use super::{CpuObserver, HostRecorder, Own};
 use crate::sys::Sys;
 
 /// What is observed and how.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct WatchOptions {
     /// How much is read.
     pub observe: Observe,
     /// Interval of the readings over time, ns.
@@ -46,19 +46,19 @@ pub struct Watch {
 
 enum Running {
     Off,
-    Still(Box<Recorder>),
+    Still(Box<HostRecorder>),
     /// The thread ends, and returns the recorder, when the sender is dropped.
-    Sampling(mpsc::Sender<()>, JoinHandle<Option<Recorder>>),
+    Sampling(mpsc::Sender<()>, JoinHandle<Option<HostRecorder>>),
 }
 
 impl Watch {
     /// Takes the first reading of everything that is to be observed.
     #[must_use]
-    pub fn start(sys: Arc<dyn Sys>, options: &Options) -> Self {
+    pub fn start(sys: Arc<dyn Sys>, options: &WatchOptions) -> Self {
         let running = match options.observe {
             Observe::Off => Running::Off,
-            Observe::Counters => Running::Still(Box::new(Recorder::start(sys.clone(), &options.processes))),
-            Observe::Series => sample(Recorder::start(sys.clone(), &options.processes), options),
+            Observe::Counters => Running::Still(Box::new(HostRecorder::start(sys.clone(), &options.processes))),
+            Observe::Series => sample(HostRecorder::start(sys.clone(), &options.processes), options),
         };
         // Last, so that the readings above are not in the pass's CPU time.
         let cpu = CpuObserver::start(&*sys).ok();
@@ -89,7 +89,7 @@ impl Watch {
 }
 
 /// Passes the recorder to a thread that reads at every interval; if no thread can be started, there is no series.
-fn sample(recorder: Recorder, options: &Options) -> Running {
+fn sample(recorder: HostRecorder, options: &WatchOptions) -> Running {
     let (stop, stopped) = mpsc::channel();
     let (sender, receiver) = mpsc::sync_channel(1);
     let (interval, avoid) = (Duration::from_nanos(options.interval_ns.max(1)), options.avoid.clone());
@@ -108,7 +108,7 @@ fn sample(recorder: Recorder, options: &Options) -> Running {
 }
 
 /// Reads until stopped. A late reading is not made up.
-fn readings(mut recorder: Recorder, mut interval: Duration, stopped: &mpsc::Receiver<()>) -> Recorder {
+fn readings(mut recorder: HostRecorder, mut interval: Duration, stopped: &mpsc::Receiver<()>) -> HostRecorder {
     let mut due = Instant::now() + interval;
     loop {
         match stopped.recv_timeout(due.saturating_duration_since(Instant::now())) {

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use model::Route;
 
-use crate::netlink::{Attributes, Family, NetlinkRequest, put};
+use crate::netlink::{Attributes, NetlinkFamily, NetlinkRequest, put};
 use crate::sys::Sys;
 
 const GET_ROUTE: u16 = 26;
@@ -50,8 +50,13 @@ pub(super) fn to(sys: &dyn Sys, to: SocketAddr) -> io::Result<Route> {
     {
         put(&mut body, OUT, &to.scope_id().to_ne_bytes());
     }
-    let request =
-        NetlinkRequest { name: format!("route-{peer}"), family: Family::Route, kind: GET_ROUTE, dump: false, body };
+    let request = NetlinkRequest {
+        name: format!("route-{peer}"),
+        family: NetlinkFamily::Route,
+        kind: GET_ROUTE,
+        dump: false,
+        body,
+    };
     let answers = sys.netlink(&request)?;
     let answer = answers.first().ok_or(io::ErrorKind::NotFound)?;
     Ok(route(sys, answer))

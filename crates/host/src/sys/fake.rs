@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Address, DriverInfo, ProcessorEvents, Qdisc, Sys, Uname, sorted_names};
+use super::{DriverInfo, InterfaceAddress, ProcessorEvents, Qdisc, Sys, Uname, sorted_names};
 use crate::netlink::NetlinkRequest;
 
 /// The files of a host, by absolute paths.
@@ -139,7 +139,7 @@ impl<F: Files> Sys for FakeSys<F> {
         Ok(Uname { hostname: line()?, release: line()?, version: line()?, machine: line()? })
     }
 
-    fn addresses(&self) -> io::Result<Vec<Address>> {
+    fn addresses(&self) -> io::Result<Vec<InterfaceAddress>> {
         self.read("/addresses")?
             .lines()
             .map(|line| address(line).ok_or_else(|| io::Error::other(format!("'{line}' is not an address"))))
@@ -258,8 +258,8 @@ fn messages(text: &str) -> io::Result<Vec<Vec<u8>>> {
     Ok(messages)
 }
 
-fn address(line: &str) -> Option<Address> {
+fn address(line: &str) -> Option<InterfaceAddress> {
     let (interface, rest) = line.split_once(' ')?;
     let (address, prefix) = rest.split_once('/')?;
-    Some(Address { interface: interface.into(), address: address.parse().ok()?, prefix: prefix.parse().ok()? })
+    Some(InterfaceAddress { interface: interface.into(), address: address.parse().ok()?, prefix: prefix.parse().ok()? })
 }

@@ -94,7 +94,7 @@ pub trait Sys: Send + Sync {
     ///
     /// # Errors
     /// The kernel's error.
-    fn addresses(&self) -> io::Result<Vec<Address>>;
+    fn addresses(&self) -> io::Result<Vec<InterfaceAddress>>;
 
     /// CPU time of the calling thread, ns.
     fn thread_ns(&self) -> u64;
@@ -177,7 +177,7 @@ pub struct Uname {
 
 /// An address of an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Address {
+pub struct InterfaceAddress {
     /// The interface, such as `eth0`.
     pub interface: String,
     /// The address.

@@ -12,7 +12,7 @@ use rustix::net::{
 
 use super::Qdisc;
 use crate::netlink::frame::{Message, Messages, request};
-use crate::netlink::{Attributes, Family, put, qdisc};
+use crate::netlink::{Attributes, NetlinkFamily, put, qdisc};
 
 /// The generic family that resolves the others (linux/genetlink.h), its request and two of its attributes.
 const CONTROLLER: u16 = 16;
@@ -33,10 +33,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// # Errors
 /// The kernel's error: the family, the device or the route is unknown, the process may not change it, or the driver
 /// has no answer.
-pub(crate) fn exchange(family: Family, kind: u16, dump: bool, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+pub(crate) fn exchange(family: NetlinkFamily, kind: u16, dump: bool, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
     match family {
-        Family::Route => Socket::open(None)?.converse(kind, dump, body),
-        Family::Ethtool => {
+        NetlinkFamily::Route => Socket::open(None)?.converse(kind, dump, body),
+        NetlinkFamily::Ethtool => {
             let mut socket = Socket::open(Some(GENERIC))?;
             let mut name = Vec::new();
             put(&mut name, FAMILY_NAME, b"ethtool\0");
@@ -114,11 +114,11 @@ mod tests {
 
     #[test]
     fn one_is_answered_as_a_list_is_and_a_refusal_has_the_kernels_number() {
-        let all = exchange(Family::Route, link::GET, true, &[0; link::HEADER]).unwrap();
+        let all = exchange(NetlinkFamily::Route, link::GET, true, &[0; link::HEADER]).unwrap();
         let named = |name: &[u8]| {
             let mut body = vec![0; link::HEADER];
             put(&mut body, link::NAME, name);
-            exchange(Family::Route, link::GET, false, &body)
+            exchange(NetlinkFamily::Route, link::GET, false, &body)
         };
         let one = named(b"lo\0").unwrap();
         assert_eq!(one.iter().filter_map(|answer| link::name(answer)).collect::<Vec<_>>(), ["lo"]);

@@ -2,11 +2,11 @@
 
 use std::io;
 
-use perf::{Counter, Event};
+use perf::{Counter, PerfEvent};
 
 use super::{ProcessorEvents, Sys};
 
-const EVENTS: [(&str, Event); 2] = [("cycles", Event::Cycles), ("instructions", Event::Instructions)];
+const EVENTS: [(&str, PerfEvent); 2] = [("cycles", PerfEvent::Cycles), ("instructions", PerfEvent::Instructions)];
 
 /// A counter of each event on each core.
 pub(super) struct Counting(Vec<(&'static str, Counter)>);

@@ -6,7 +6,8 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::{
-    Address, DriverInfo, KeptFile, ProcessorEvents, Qdisc, Sys, Uname, ethtool, lldpd, netlink, perf, sorted_names,
+    DriverInfo, InterfaceAddress, KeptFile, ProcessorEvents, Qdisc, Sys, Uname, ethtool, lldpd, netlink, perf,
+    sorted_names,
 };
 use crate::netlink::NetlinkRequest;
 
@@ -85,7 +86,7 @@ impl Sys for RealSys {
         })
     }
 
-    fn addresses(&self) -> io::Result<Vec<Address>> {
+    fn addresses(&self) -> io::Result<Vec<InterfaceAddress>> {
         let found = if_addrs::get_if_addrs()?;
         Ok(found
             .into_iter()
@@ -96,7 +97,7 @@ impl Sys for RealSys {
                 };
                 // An IPv4 address may carry a label such as `eth0:1`; the interface is the part before the colon.
                 let name = interface.name.split(':').next().unwrap_or_default().to_owned();
-                Address { interface: name, address: interface.addr.ip(), prefix }
+                InterfaceAddress { interface: name, address: interface.addr.ip(), prefix }
             })
             .collect())
     }

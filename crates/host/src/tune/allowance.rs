@@ -30,12 +30,12 @@ pub enum Allowance {
     /// Everything that the process may: its own user gave the command.
     All,
     /// The network's settings, and what these patterns add.
-    Network(Vec<Pattern>),
+    Network(Vec<KeyPattern>),
 }
 
 /// Keys that the host's user adds to the network's. `*` matches any text within one part of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pattern(String);
+pub struct KeyPattern(String);
 
 /// Whether a key is of an interface's addresses: with them a client could take another host's place.
 fn is_address(key: &str) -> bool {
@@ -96,14 +96,14 @@ fn is_never(key: &str) -> bool {
     NEVER.iter().any(|begin| key.starts_with(begin))
 }
 
-impl Pattern {
+impl KeyPattern {
     fn fits(&self, key: &str) -> bool {
         let (ours, theirs) = (self.0.split('.'), key.split('.'));
         ours.clone().count() == theirs.clone().count() && ours.zip(theirs).all(|(pattern, part)| fits(pattern, part))
     }
 }
 
-impl FromStr for Pattern {
+impl FromStr for KeyPattern {
     type Err = AllowanceError;
 
     /// A key, or a sysctl's name without `sysctl.` before it.
@@ -195,7 +195,7 @@ mod tests {
             "fs.binfmt_misc.register",
             "kernel.usermodehelper.bset",
         ] {
-            assert!(text.parse::<Pattern>().is_err(), "{text}");
+            assert!(text.parse::<KeyPattern>().is_err(), "{text}");
         }
         let named = with(&["kernel.numa_balancing"]);
         assert!(named.covers("sysctl.kernel.numa_balancing") && !named.covers("sysctl.kernel.core_pattern"));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::process::{Command, Stdio};
 
-use super::ethtool::{self, Feature, Group, Value};
+use super::ethtool::{self, DeviceNumber, Feature, Group};
 use super::link;
 
 /// What the kinds of settings need from a host. All of it happens in the network namespace of the calling thread.
@@ -55,7 +55,7 @@ pub trait Backend: Send + Sync {
     ///
     /// # Errors
     /// The kernel's error; `Unsupported` if the device has none.
-    fn counts(&self, device: &str, group: Group) -> io::Result<BTreeMap<String, Value>>;
+    fn counts(&self, device: &str, group: Group) -> io::Result<BTreeMap<String, DeviceNumber>>;
 
     /// Sets one of them; the device may round it.
     ///
@@ -140,7 +140,7 @@ impl Backend for RealBackend {
         link::write(device, field, value)
     }
 
-    fn counts(&self, device: &str, group: Group) -> io::Result<BTreeMap<String, Value>> {
+    fn counts(&self, device: &str, group: Group) -> io::Result<BTreeMap<String, DeviceNumber>> {
         ethtool::read(device, group)
     }
 

@@ -109,7 +109,7 @@ pub enum SettingValueError {
 
 /// The cause of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum TuneFault {
     /// The request is invalid.
     Wrong,
     /// The client may not do this.
@@ -123,12 +123,12 @@ pub enum Fault {
 impl TuneError {
     /// The cause.
     #[must_use]
-    pub fn fault(&self) -> Fault {
+    pub fn fault(&self) -> TuneFault {
         match self {
-            Self::Unknown { .. } | Self::Value { .. } | Self::NoEntry { .. } => Fault::Wrong,
-            Self::Forbidden { .. } => Fault::Refused,
-            Self::Busy { .. } => Fault::Busy,
-            Self::Host { .. } | Self::Journal { .. } => Fault::Host,
+            Self::Unknown { .. } | Self::Value { .. } | Self::NoEntry { .. } => TuneFault::Wrong,
+            Self::Forbidden { .. } => TuneFault::Refused,
+            Self::Busy { .. } => TuneFault::Busy,
+            Self::Host { .. } | Self::Journal { .. } => TuneFault::Host,
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use crate::netlink::ethtool::{self, COALESCING_COUNTS, Count, QUEUE_COUNTS, RING_COUNTS};
-use crate::netlink::{Attributes, Family, put};
+use crate::netlink::{Attributes, NetlinkFamily, put};
 use crate::sys::netlink;
 
 /// A group of numbers that one request reads and another sets.
@@ -56,7 +56,7 @@ impl Group {
 
 /// A number of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Value {
+pub struct DeviceNumber {
     /// What it is.
     pub now: u32,
     /// The device's maximum, if it reports one.
@@ -81,17 +81,17 @@ pub struct Feature {
 fn exchange(device: &str, command: u16, more: &[u8]) -> io::Result<Vec<u8>> {
     let mut body = ethtool::request(Some(device));
     body.extend_from_slice(more);
-    let mut answers = netlink::exchange(Family::Ethtool, command, false, &body)?;
+    let mut answers = netlink::exchange(NetlinkFamily::Ethtool, command, false, &body)?;
     Ok(if answers.is_empty() { Vec::new() } else { answers.swap_remove(0) })
 }
 
 /// The numbers of a group that a device has.
-pub(crate) fn read(device: &str, group: Group) -> io::Result<BTreeMap<String, Value>> {
+pub(crate) fn read(device: &str, group: Group) -> io::Result<BTreeMap<String, DeviceNumber>> {
     let answer = exchange(device, group.get(), &[])?;
     let answer = Attributes(&answer);
     let value = |(name, kind, most): &Count| {
         let most = most.and_then(|most| answer.number32(most));
-        Some(((*name).to_owned(), Value { now: answer.number32(*kind)?, most }))
+        Some(((*name).to_owned(), DeviceNumber { now: answer.number32(*kind)?, most }))
     };
     Ok(group.counts().iter().filter_map(value).collect())
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::backend::Backend;
-use super::ethtool::{Feature, Group, Value};
+use super::ethtool::{DeviceNumber, Feature, Group};
 
 /// The state of the host.
 #[derive(Debug, Default)]
@@ -14,7 +14,7 @@ pub(crate) struct Tables {
     /// Numbers of interfaces, by (interface, name).
     pub(crate) links: BTreeMap<(String, String), u32>,
     /// Numbers of ethtool, by (interface, group, name).
-    pub(crate) counts: BTreeMap<(String, Group, String), Value>,
+    pub(crate) counts: BTreeMap<(String, Group, String), DeviceNumber>,
     pub(crate) features: BTreeMap<String, Vec<Feature>>,
     /// The output of programs, by their command line.
     pub(crate) answers: BTreeMap<String, String>,
@@ -97,7 +97,7 @@ impl Backend for FakeBackend {
         Ok(())
     }
 
-    fn counts(&self, device: &str, group: Group) -> io::Result<BTreeMap<String, Value>> {
+    fn counts(&self, device: &str, group: Group) -> io::Result<BTreeMap<String, DeviceNumber>> {
         let tables = self.tables();
         let of = tables.counts.iter().filter(|((name, of, _), _)| name == device && *of == group);
         Ok(of.map(|((_, _, name), value)| (name.clone(), *value)).collect())

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use crate::netlink::{Family, link, put};
+use crate::netlink::{NetlinkFamily, link, put};
 use crate::sys::netlink;
 
 const IFF_UP: u32 = 1;
@@ -34,13 +34,13 @@ fn request(device: &str, flags: u32, change: u32) -> Vec<u8> {
 
 /// The interfaces of this network namespace.
 pub(crate) fn names() -> io::Result<Vec<String>> {
-    let answers = netlink::exchange(Family::Route, link::GET, true, &[0; link::HEADER])?;
+    let answers = netlink::exchange(NetlinkFamily::Route, link::GET, true, &[0; link::HEADER])?;
     Ok(answers.iter().filter_map(|answer| link::name(answer)).collect())
 }
 
 /// The properties of an interface; those that the kernel does not report are left out.
 pub(crate) fn read(device: &str) -> io::Result<BTreeMap<String, u32>> {
-    let answers = netlink::exchange(Family::Route, link::GET, false, &request(device, 0, 0))?;
+    let answers = netlink::exchange(NetlinkFamily::Route, link::GET, false, &request(device, 0, 0))?;
     let answer = answers.first().filter(|answer| answer.len() >= link::HEADER);
     let answer = answer.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
     let attributes = link::attributes(answer);
@@ -62,5 +62,5 @@ pub(crate) fn write(device: &str, field: &str, value: u32) -> io::Result<()> {
         put(&mut body, kind, &value.to_ne_bytes());
         body
     };
-    netlink::exchange(Family::Route, link::SET, false, &body).map(|_| ())
+    netlink::exchange(NetlinkFamily::Route, link::SET, false, &body).map(|_| ())
 }

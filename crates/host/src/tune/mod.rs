@@ -21,10 +21,10 @@ mod tuner;
 
 use model::{Change, JournalEntry, Reverted, SettingNow};
 
-pub use allowance::{Allowance, AllowanceError, Pattern};
+pub use allowance::{Allowance, AllowanceError, KeyPattern};
 pub use backend::{Backend, RealBackend};
-pub use error::{Fault, SettingValueError, TuneError};
-pub use ethtool::{Feature, Group, Value};
+pub use error::{SettingValueError, TuneError, TuneFault};
+pub use ethtool::{DeviceNumber, Feature, Group};
 pub use journal::Journal;
 pub use namespace::Namespace;
 pub use tuner::Tuner;

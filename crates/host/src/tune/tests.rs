@@ -12,7 +12,8 @@ use super::*;
 /// mlx5-like host as its kernel presents itself.
 fn host() -> Arc<FakeBackend> {
     let file = |path: &str, text: &str| (path.to_owned(), text.to_owned());
-    let count = |group, name: &str, now, most| (("eth0".to_owned(), group, name.to_owned()), Value { now, most });
+    let count =
+        |group, name: &str, now, most| (("eth0".to_owned(), group, name.to_owned()), DeviceNumber { now, most });
     let feature = |name: &str, active, changeable| Feature { name: name.into(), active, wanted: active, changeable };
     Arc::new(FakeBackend::new(Tables {
         files: BTreeMap::from([
@@ -146,7 +147,7 @@ fn mistakes_change_nothing_and_name_the_remedy() {
         (error.fault(), error.to_string())
     };
     let (fault, text) = refusal("sysctl.net.ipv4.tcp_rmen=1");
-    assert_eq!(fault, Fault::Wrong);
+    assert_eq!(fault, TuneFault::Wrong);
     assert!(text.contains("did you mean sysctl.net.ipv4.tcp_rmem?"), "{text}");
     assert!(refusal("mtu=1").1.contains("keys look like"));
     assert!(refusal("dev.eth1.mtu=1").1.contains("did you mean dev.eth0.mtu?"));
@@ -207,7 +208,7 @@ fn kept_settings_stay_until_reverted_and_nest() -> Result<(), TuneError> {
     assert_eq!(mtu(), Some(1500), "the newest first");
     assert!(entries(&fixture.journal(), &Allowance::All)?.is_empty());
     let unknown = revert(&fixture.journal(), fixture.host.as_ref(), &Which::One("t0".into()), false, &Allowance::All);
-    assert!(unknown.is_err_and(|error| error.fault() == Fault::Wrong));
+    assert!(unknown.is_err_and(|error| error.fault() == TuneFault::Wrong));
     Ok(())
 }
 
@@ -236,7 +237,7 @@ fn a_setting_in_use_names_its_owner_and_can_be_waited_for() -> Result<(), TuneEr
     first.tune(&settings(&["dev.eth0.mtu=9000"]))?;
     first.tune(&settings(&["dev.eth0.mtu=8000"]))?;
     let busy = fixture.tuner().tune(&settings(&["dev.eth0.mtu=4000"]));
-    assert!(busy.is_err_and(|error| error.fault() == Fault::Busy && error.to_string().contains("'a test'")));
+    assert!(busy.is_err_and(|error| error.fault() == TuneFault::Busy && error.to_string().contains("'a test'")));
     fixture.tuner().tune(&settings(&["dev.eth0.txqueuelen=1"]))?;
     let waiting = Tuner::new(fixture.host.clone(), fixture.journal(), "waits", Duration::from_secs(60));
     let changed = std::thread::scope(|scope| {
@@ -308,7 +309,7 @@ fn a_disallowed_setting_is_neither_read_nor_set_nor_listed_nor_restored() -> Res
     fixture.host.tables().files.insert("/proc/sys/vm/dirty_ratio".into(), "20".into());
     let refused = |result: Result<(), TuneError>| {
         let error = result.err().unwrap_or_else(|| panic!("it was allowed"));
-        assert!(error.fault() == Fault::Refused && error.to_string().contains("may not change"), "{error}");
+        assert!(error.fault() == TuneFault::Refused && error.to_string().contains("may not change"), "{error}");
     };
     let key = "sysctl.vm.dirty_ratio".to_owned();
     refused(show(fixture.host.as_ref(), std::slice::from_ref(&key), &network).map(|_| ()));
@@ -342,7 +343,7 @@ fn a_file_has_one_owner_however_it_is_called() -> Result<(), TuneError> {
     let busy = |in_use: &str, requested: &str| -> Result<bool, TuneError> {
         let mut owner = fixture.tuner();
         owner.tune(&settings(&[in_use]))?;
-        Ok(fixture.tuner().tune(&settings(&[requested])).is_err_and(|error| error.fault() == Fault::Busy))
+        Ok(fixture.tuner().tune(&settings(&[requested])).is_err_and(|error| error.fault() == TuneFault::Busy))
     };
     for (in_use, requested) in [
         ("sysctl.net.ipv4.tcp_rmem=1 2 3", "sysctl.net/ipv4/tcp_rmem=1 2 4"),
@@ -365,7 +366,7 @@ fn keys_and_values_are_plain_words() {
     let fixture = Fixture::new();
     let wrong = |text: &str| {
         let error = fixture.tuner().tune(&settings(&[text])).err().unwrap_or_else(|| panic!("{text:?} was taken"));
-        assert_eq!(error.fault(), Fault::Wrong, "{text:?}: {error}");
+        assert_eq!(error.fault(), TuneFault::Wrong, "{text:?}: {error}");
         let tables = fixture.host.tables();
         // Similar names are looked up for the message.
         assert!(tables.writes.is_empty() && tables.ran.iter().all(|line| line.ends_with("route show")), "{text:?}");

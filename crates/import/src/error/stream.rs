@@ -5,7 +5,7 @@ use super::Contradiction;
 /// A fault of a result of netperf.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum NetperfError {
+pub enum NetperfResultError {
     /// A test of a transport that this program does not have.
     #[error("a test of {0}, a transport that is not supported")]
     Transport(&'static str),
@@ -37,7 +37,7 @@ pub enum NetperfError {
 /// A fault of a line of NetPIPE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum NetpipeError {
+pub enum NetpipeLineError {
     /// A unit of another program, of "rate" or "time".
     #[error("the {0} has a unit that NetPIPE does not print")]
     Unit(&'static str),

@@ -2,14 +2,14 @@
 
 use model::Device;
 
-use super::Format;
+use super::ImportFormat;
 use super::interface_list::Interfaces;
 use crate::error::HostError;
-use crate::listing::{Confidence, Reading};
+use crate::listing::{Certainty, TextReading};
 use crate::text::lines;
 
 /// A network device by ethtool.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "ethtool",
     help: "ethtool DEV, -i, -k, -g, -c, -a, -l: settings of the near host's network devices",
     detect,
@@ -51,15 +51,15 @@ fn asked(line: &str) -> Option<&str> {
     words.next().is_none().then_some(name)
 }
 
-fn detect(text: &str) -> Confidence {
+fn detect(text: &str) -> Certainty {
     let driver = |line: &str| line.starts_with("driver: ");
     let of_driver = || {
         lines(text).any(|(_, line)| driver(line)) && lines(text).any(|(_, line)| line.starts_with("firmware-version:"))
     };
-    if lines(text).any(|(_, line)| head(line).is_some()) || of_driver() { Confidence::Certain } else { Confidence::No }
+    if lines(text).any(|(_, line)| head(line).is_some()) || of_driver() { Certainty::Certain } else { Certainty::No }
 }
 
-fn read(text: &str) -> Reading {
+fn read(text: &str) -> TextReading {
     let mut found = Interfaces::default();
     let mut refused = Vec::new();
     let mut of: Option<(String, Part)> = None;

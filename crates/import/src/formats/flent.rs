@@ -6,29 +6,29 @@
 use model::{Count, Direction, Factor, FactorKind, Interval, Pattern, Plan, RttTally, RunKind, Spec, Stop};
 use serde_json::Value;
 
-use super::Format;
+use super::ImportFormat;
 use crate::error::DocumentError;
 use crate::json::{Shape, documents, may_have_documents};
-use crate::listing::{Confidence, Imported, Reading, Row};
+use crate::listing::{Certainty, Imported, Row, TextReading};
 use crate::text::{MAX_ROWS, ns, rate_unit, time_unit};
 
 /// flent's data files.
-pub(super) const FORMAT: Format =
-    Format { name: "flent", help: "flent's data files; each series is a cell", detect, read };
+pub(super) const FORMAT: ImportFormat =
+    ImportFormat { name: "flent", help: "flent's data files; each series is a cell", detect, read };
 
 /// The factor whose levels are the series.
 const SERIES: &str = "series";
 
-fn detect(text: &str) -> Confidence {
+fn detect(text: &str) -> Certainty {
     let shaped = may_have_documents(text) && text.contains("\"x_values\"") && text.contains("\"results\"");
-    if shaped && text.contains("\"metadata\"") { Confidence::Certain } else { Confidence::No }
+    if shaped && text.contains("\"metadata\"") { Certainty::Certain } else { Certainty::No }
 }
 
 /// The documents of flent.
 const SHAPE: Shape = Shape::of(|document| ["results", "x_values"].iter().any(|key| document.get(*key).is_some()));
 
-fn read(text: &str) -> Reading {
-    let mut reading = Reading::default();
+fn read(text: &str) -> TextReading {
+    let mut reading = TextReading::default();
     for (line, found) in documents(text, SHAPE) {
         match found {
             Ok(document) => of_document(&document, line, &mut reading),
@@ -41,7 +41,7 @@ fn read(text: &str) -> Reading {
 /// Times with values, null if there is none.
 type Points = Vec<(f64, Option<f64>)>;
 
-fn of_document(document: &Value, line: u32, reading: &mut Reading) {
+fn of_document(document: &Value, line: u32, reading: &mut TextReading) {
     let times: Vec<f64> = document["x_values"].as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
     let Some(results) = document["results"].as_object().filter(|_| !times.is_empty()) else {
         return reading.refuse(line, DocumentError::NoSeries);

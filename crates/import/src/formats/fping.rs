@@ -2,16 +2,17 @@
 
 use model::{Path, Pattern, Ping, RunKind, Spec, Verdict};
 
-use super::Format;
+use super::ImportFormat;
 use crate::error::{Contradiction, ImportError, PathError};
-use crate::listing::{Confidence, Imported, Reading, Row};
+use crate::listing::{Certainty, Imported, Row, TextReading};
 use crate::text::{MAX_ROWS, lines, ns, number, resolution, whole};
 
 /// fping.
-pub(super) const FORMAT: Format = Format { name: "fping", help: "fping's summaries, as round trips", detect, read };
+pub(super) const FORMAT: ImportFormat =
+    ImportFormat { name: "fping", help: "fping's summaries, as round trips", detect, read };
 
-fn detect(text: &str) -> Confidence {
-    if lines(text).any(|(_, line)| summary(line).is_some()) { Confidence::Certain } else { Confidence::No }
+fn detect(text: &str) -> Certainty {
+    if lines(text).any(|(_, line)| summary(line).is_some()) { Certainty::Certain } else { Certainty::No }
 }
 
 /// A host's summary: its name, requests and replies, and the least, the mean and the longest round trip in ms, if there was a reply.
@@ -44,8 +45,8 @@ fn check([sent, received]: [u32; 2], times: Option<[f64; 3]>) -> Result<(), Impo
     }
 }
 
-fn read(text: &str) -> Reading {
-    let mut reading = Reading::default();
+fn read(text: &str) -> TextReading {
+    let mut reading = TextReading::default();
     for (at, line) in lines(text) {
         let Some((host, [sent, received], times)) = summary(line) else {
             if line.contains(" : xmt/rcv/%loss = ") {

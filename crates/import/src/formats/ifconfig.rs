@@ -2,14 +2,14 @@
 
 use model::Interface;
 
-use super::Format;
+use super::ImportFormat;
 use super::interface_list::{Interfaces, prefix_length};
-use crate::listing::{Confidence, Reading};
+use crate::listing::{Certainty, TextReading};
 use crate::text::lines;
 
 /// Interfaces by ifconfig.
-pub(super) const FORMAT: Format =
-    Format { name: "ifconfig", help: "ifconfig: the near host's interfaces with their counters", detect, read };
+pub(super) const FORMAT: ImportFormat =
+    ImportFormat { name: "ifconfig", help: "ifconfig: the near host's interfaces with their counters", detect, read };
 
 /// The name of the interface whose block begins with this line.
 fn begins(line: &str) -> Option<&str> {
@@ -20,11 +20,11 @@ fn begins(line: &str) -> Option<&str> {
     (line.contains("flags=") && line.contains("mtu ")).then(|| name.trim_end_matches(':'))
 }
 
-fn detect(text: &str) -> Confidence {
-    if lines(text).any(|(_, line)| begins(line).is_some()) { Confidence::Certain } else { Confidence::No }
+fn detect(text: &str) -> Certainty {
+    if lines(text).any(|(_, line)| begins(line).is_some()) { Certainty::Certain } else { Certainty::No }
 }
 
-fn read(text: &str) -> Reading {
+fn read(text: &str) -> TextReading {
     let mut found = Interfaces::default();
     let mut name: Option<String> = None;
     for (_, line) in lines(text) {

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use model::{Interface, RunKind};
 
 use crate::error::ImportError;
-use crate::listing::{Imported, Reading};
+use crate::listing::{Imported, TextReading};
 
 /// The interfaces of listings, in their order; the last listing is open.
 #[derive(Debug, Default)]
@@ -47,14 +47,14 @@ impl Interfaces {
     }
 
     /// The listings of `tool`; nothing without interfaces.
-    pub(super) fn reading(self, tool: &str) -> Reading {
+    pub(super) fn reading(self, tool: &str) -> TextReading {
         let beyond = self.beyond.is_some();
         let imported = self.listings.into_iter().map(|listing| {
             let mut imported = Imported { tool: tool.into(), kind: RunKind::Environment, ..Imported::default() };
             imported.near.interfaces = listing;
             imported
         });
-        let mut reading = Reading { imported: imported.collect(), ..Reading::default() };
+        let mut reading = TextReading { imported: imported.collect(), ..TextReading::default() };
         if beyond {
             reading.refuse(0, ImportError::TooMany { most: MOST, what: "interfaces" });
         }

@@ -2,13 +2,13 @@
 
 use model::Interface;
 
-use super::Format;
+use super::ImportFormat;
 use super::interface_list::Interfaces;
-use crate::listing::{Confidence, Reading};
+use crate::listing::{Certainty, TextReading};
 use crate::text::lines;
 
 /// Interfaces by ip.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "ip-link",
     help: "ip -s link, ip addr: the near host's interfaces with their counters",
     detect,
@@ -24,11 +24,11 @@ fn begins(line: &str) -> Option<(&str, &str)> {
     Some((name.split('@').next().unwrap_or(name), rest)).filter(|_| rest.contains(" mtu "))
 }
 
-fn detect(text: &str) -> Confidence {
-    if lines(text).any(|(_, line)| begins(line).is_some()) { Confidence::Certain } else { Confidence::No }
+fn detect(text: &str) -> Certainty {
+    if lines(text).any(|(_, line)| begins(line).is_some()) { Certainty::Certain } else { Certainty::No }
 }
 
-fn read(text: &str) -> Reading {
+fn read(text: &str) -> TextReading {
     let mut found = Interfaces::default();
     let mut name: Option<&str> = None;
     // The direction and the heads of the line of counters that follows.

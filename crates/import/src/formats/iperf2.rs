@@ -8,19 +8,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Count, DatagramTally, Direction, FlowTally, Interval, Pattern, RunKind, SocketFacts, Spec, Stop, Verdict};
 
-use super::Format;
+use super::ImportFormat;
 use super::iperf::{Line, REVERSE, Who, check_loss, check_sum, flag_rounding};
 use crate::error::{Contradiction, ImportError, IperfError};
-use crate::listing::{Confidence, Imported, Reading, Refused, Row, unless_reported};
+use crate::listing::{Certainty, Imported, Refused, Row, TextReading, unless_reported};
 use crate::text::{MAX_ROWS, block, lines, ns, number};
 
 /// iperf 2's text.
-pub(super) const FORMAT: Format =
-    Format { name: "iperf2", help: "iperf 2's text, of a client or of a server", detect, read };
+pub(super) const FORMAT: ImportFormat =
+    ImportFormat { name: "iperf2", help: "iperf 2's text, of a client or of a server", detect, read };
 
-fn detect(text: &str) -> Confidence {
+fn detect(text: &str) -> Certainty {
     let opens = lines(text).any(|(_, line)| banner(line).is_some() || connected(line).is_some());
-    if opens && lines(text).any(|(_, line)| Line::of(line).is_some()) { Confidence::Certain } else { Confidence::No }
+    if opens && lines(text).any(|(_, line)| Line::of(line).is_some()) { Certainty::Certain } else { Certainty::No }
 }
 
 /// `Client connecting to HOST, TCP port 5001` or `Server listening on TCP port 5001`.
@@ -122,8 +122,8 @@ struct Group<'a> {
     unknown: BTreeSet<String>,
 }
 
-fn read(text: &str) -> Reading {
-    let mut reading = Reading::default();
+fn read(text: &str) -> TextReading {
+    let mut reading = TextReading::default();
     let (mut setting, mut group) = (Setting::default(), Group::default());
     let (mut report, mut count) = (false, 0);
     for (at, line) in lines(text) {
@@ -186,7 +186,7 @@ fn read(text: &str) -> Reading {
 }
 
 /// Refuses connections without a total.
-fn incomplete(open: &[(u32, u32)], reading: &mut Reading) {
+fn incomplete(open: &[(u32, u32)], reading: &mut TextReading) {
     for (at, number) in open {
         reading.refuse(*at, IperfError::NoTotal(Some(*number)));
     }
@@ -237,7 +237,7 @@ fn totals<'g, 'a>(group: &'g Group<'a>, setting: &Setting) -> Result<Totals<'g, 
 }
 
 /// Ends a group. Returns the connections of a server that have no total yet.
-fn close(group: &Group<'_>, setting: &Setting, reading: &mut Reading) -> Vec<(u32, u32)> {
+fn close(group: &Group<'_>, setting: &Setting, reading: &mut TextReading) -> Vec<(u32, u32)> {
     match totals(group, setting) {
         Ok(totals) => {
             let ended = |number: u32| totals.flows.iter().any(|(.., line)| line.who == Who::Flow(number));
@@ -253,7 +253,7 @@ fn close(group: &Group<'_>, setting: &Setting, reading: &mut Reading) -> Vec<(u3
 }
 
 /// Takes the measurement of a group.
-fn take(group: &Group<'_>, totals: Totals<'_, '_>, setting: &Setting, reading: &mut Reading) {
+fn take(group: &Group<'_>, totals: Totals<'_, '_>, setting: &Setting, reading: &mut TextReading) {
     let Totals { flows, mut sum } = totals;
     // After a test in both directions a server adds connections of several tests up.
     let both_directions =

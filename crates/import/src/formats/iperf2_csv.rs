@@ -6,18 +6,18 @@ use std::net::IpAddr;
 
 use model::{Count, DatagramTally, Direction, Interval, Pattern, RunKind, Spec, Stop, Verdict};
 
-use super::Format;
+use super::ImportFormat;
 use super::iperf::check_loss;
 use crate::error::{Contradiction, ImportError, IperfError};
-use crate::listing::{Confidence, Imported, Reading, Row};
+use crate::listing::{Certainty, Imported, Row, TextReading};
 use crate::text::{MAX_ROWS, half_digit, lines, ns, number, whole};
 
 /// iperf 2's CSV.
-pub(super) const FORMAT: Format = Format { name: "iperf2-csv", help: "iperf 2's CSV (-y C)", detect, read };
+pub(super) const FORMAT: ImportFormat = ImportFormat { name: "iperf2-csv", help: "iperf 2's CSV (-y C)", detect, read };
 
-fn detect(text: &str) -> Confidence {
+fn detect(text: &str) -> Certainty {
     let found = lines(text).any(|(_, line)| matches!(Line::of(line), Some(Ok(_))));
-    if found { Confidence::Certain } else { Confidence::No }
+    if found { Certainty::Certain } else { Certainty::No }
 }
 
 /// An address and a port, as printed.
@@ -125,8 +125,8 @@ const CUT_COLUMNS: usize = 4;
 /// The lines of one connection, or of the sums of several.
 type Lines<'a> = Vec<(u32, &'a str, Line)>;
 
-fn read(text: &str) -> Reading {
-    let mut reading = Reading::default();
+fn read(text: &str) -> TextReading {
+    let mut reading = TextReading::default();
     let (mut connections, mut sums): (Vec<Lines<'_>>, Lines<'_>) = Default::default();
     let mut indices: BTreeMap<(Address, Address, i64), usize> = BTreeMap::new();
     let (mut seen, mut repeated): (BTreeSet<&str>, Vec<u32>) = Default::default();
@@ -263,7 +263,7 @@ fn longest<'a>(lines: &Lines<'a>) -> Option<(u32, &'a str, Line)> {
     lines.iter().all(|(.., one)| covers(one) || *one == longest.2).then(|| longest.clone())
 }
 
-fn close(group: &[Lines<'_>], sums: Lines<'_>, accepted: &BTreeSet<(Address, Address)>, reading: &mut Reading) {
+fn close(group: &[Lines<'_>], sums: Lines<'_>, accepted: &BTreeSet<(Address, Address)>, reading: &mut TextReading) {
     if let Some((at, ..)) = group.iter().filter(|lines| longest(lines).is_none()).find_map(|lines| lines.last()) {
         return reading.refuse(*at, IperfError::NoTotal(None));
     }

@@ -12,22 +12,22 @@ use model::{Count, Direction, Interval, Pattern, RunKind, Spec, Stop, TransportN
 use serde_json::Value;
 
 use self::ways::{Way, ways};
-use super::Format;
+use super::ImportFormat;
 use crate::error::{ImportError, IperfError};
 use crate::json::{Shape, documents, may_have_documents};
-use crate::listing::{Confidence, Imported, Reading, Row};
+use crate::listing::{Certainty, Imported, Row, TextReading};
 use crate::text::{MAX_NUMBER, block, lines, ns};
 
 /// iperf3's JSON.
-pub(super) const FORMAT: Format =
-    Format { name: "iperf3-json", help: "iperf3 -J, whole or as events, 3.1 to 3.21", detect, read };
+pub(super) const FORMAT: ImportFormat =
+    ImportFormat { name: "iperf3-json", help: "iperf3 -J, whole or as events, 3.1 to 3.21", detect, read };
 
-fn detect(text: &str) -> Confidence {
+fn detect(text: &str) -> Certainty {
     let shaped = may_have_documents(text) && text.contains("\"start\"");
     if shaped && (text.contains("\"test_start\"") || text.contains("iperf 3")) {
-        Confidence::Certain
+        Certainty::Certain
     } else {
-        Confidence::No
+        Certainty::No
     }
 }
 
@@ -40,8 +40,8 @@ const SHAPE: Shape = Shape {
     },
 };
 
-fn read(text: &str) -> Reading {
-    let mut reading = Reading::default();
+fn read(text: &str) -> TextReading {
+    let mut reading = TextReading::default();
     let mut tests = Tests::default();
     let mut streamed: Option<(u32, Value)> = None;
     for (line, found) in documents(text, SHAPE) {
@@ -78,7 +78,7 @@ struct Test {
 
 impl Tests {
     /// Takes a document.
-    fn take(&mut self, document: &Value, line: u32, reading: &mut Reading) {
+    fn take(&mut self, document: &Value, line: u32, reading: &mut TextReading) {
         let imported = match of_document(document, line) {
             Ok(imported) => imported,
             Err(reason) => return reading.refuse(line, reason),

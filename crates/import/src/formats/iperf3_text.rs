@@ -6,17 +6,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Count, DatagramTally, Direction, FlowTally, Interval, Pattern, RunKind, SocketFacts, Spec, Stop, Verdict};
 
-use super::Format;
+use super::ImportFormat;
 use super::iperf::{COUNTER_LIMIT, Line, Who, check_loss, check_sum, flag_rounding, out_of_order};
 use crate::error::{Contradiction, ImportError, IperfError};
-use crate::listing::{Confidence, Imported, Reading, Row, unless_reported};
+use crate::listing::{Certainty, Imported, Row, TextReading, unless_reported};
 use crate::text::{MAX_ROWS, block, lines, ns, number, whole};
 
 /// iperf3's text.
-pub(super) const FORMAT: Format =
-    Format { name: "iperf3", help: "iperf3's text, of a client or of a server", detect, read };
+pub(super) const FORMAT: ImportFormat =
+    ImportFormat { name: "iperf3", help: "iperf3's text, of a client or of a server", detect, read };
 
-fn detect(text: &str) -> Confidence {
+fn detect(text: &str) -> Certainty {
     let mut prefix = Prefix::of(text);
     let mut bare = lines(text).map(|(_, line)| {
         prefix = Prefix::of_line(line).unwrap_or(prefix);
@@ -27,7 +27,7 @@ fn detect(text: &str) -> Confidence {
         opens |= peer(line).is_some();
         counts |= Line::of(line).is_some();
     }
-    if opens && counts { Confidence::Certain } else { Confidence::No }
+    if opens && counts { Certainty::Certain } else { Certainty::No }
 }
 
 /// What stands before each line: a title (-T), a time (--timestamps), or nothing.
@@ -115,8 +115,8 @@ struct Session<'a> {
     has_theirs: bool,
 }
 
-fn read(text: &str) -> Reading {
-    let mut reading = Reading::default();
+fn read(text: &str) -> TextReading {
+    let mut reading = TextReading::default();
     let mut version = None;
     let mut host = None;
     let mut open: Option<Session<'_>> = None;
@@ -178,7 +178,7 @@ fn read(text: &str) -> Reading {
 
 type Host = Option<(Option<String>, Option<String>)>;
 
-fn close(session: Option<Session<'_>>, at: u32, version: &Option<String>, host: &Host, reading: &mut Reading) {
+fn close(session: Option<Session<'_>>, at: u32, version: &Option<String>, host: &Host, reading: &mut TextReading) {
     let Some(mut session) = session else { return };
     session.take_unnamed_total();
     if session.summary.is_empty() {

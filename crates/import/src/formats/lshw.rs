@@ -1,12 +1,12 @@
 //! `lshw -short -class network`, and the blocks of `lshw -class network`.
 
-use super::Format;
+use super::ImportFormat;
 use super::interface_list::Interfaces;
-use crate::listing::{Confidence, Reading};
+use crate::listing::{Certainty, TextReading};
 use crate::text::lines;
 
 /// Network devices by lshw.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "lshw",
     help: "lshw -class network, with and without -short: the near host's network devices",
     detect,
@@ -22,8 +22,8 @@ fn is_block(line: &str) -> bool {
     line.trim_start().starts_with("*-network")
 }
 
-fn detect(text: &str) -> Confidence {
-    if lines(text).any(|(_, line)| is_head(line) || is_block(line)) { Confidence::Certain } else { Confidence::No }
+fn detect(text: &str) -> Certainty {
+    if lines(text).any(|(_, line)| is_head(line) || is_block(line)) { Certainty::Certain } else { Certainty::No }
 }
 
 /// The facts of a block, until its interface is known.
@@ -33,7 +33,7 @@ struct Block {
     facts: Vec<(String, String)>,
 }
 
-fn read(text: &str) -> Reading {
+fn read(text: &str) -> TextReading {
     let mut found = Interfaces::default();
     let mut table = false;
     let mut block: Option<Block> = None;

@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 
 use model::{Factor, FactorKind, Pattern, Plan, RunKind, Shared, Spec, Verdict};
 
-use super::Format;
+use super::ImportFormat;
 use crate::error::DocumentError;
-use crate::listing::{Confidence, Imported, Reading, Row};
+use crate::listing::{Certainty, Imported, Row, TextReading};
 use crate::text::{lines, number, rate_unit, resolution, time_unit};
 
 /// Tables of two factors.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "matrix",
     help: "a table of hosts or of two other factors as CSV, its unit in the first cell",
     detect,
@@ -27,10 +27,10 @@ const COARSE: f64 = 0.05;
 /// The name of the columns' factor if the first cell does not have it.
 const UNNAMED: &str = "column";
 
-fn detect(text: &str) -> Confidence {
+fn detect(text: &str) -> Certainty {
     let all: Vec<(u32, &str)> = lines(text).collect();
     let found = |index: usize| table(&all[index..]).is_some();
-    if (0..all.len()).any(found) { Confidence::Possible } else { Confidence::No }
+    if (0..all.len()).any(found) { Certainty::Possible } else { Certainty::No }
 }
 
 /// The cells of a line. Within quotes a separator is text.
@@ -108,8 +108,8 @@ fn table<'a>(all: &[(u32, &'a str)]) -> Option<Table<'a>> {
     (rows.len() >= 2 && some).then_some(Table { corner, names, rows })
 }
 
-fn read(text: &str) -> Reading {
-    let mut reading = Reading::default();
+fn read(text: &str) -> TextReading {
+    let mut reading = TextReading::default();
     let all: Vec<(u32, &str)> = lines(text).collect();
     let mut index = 0;
     while index < all.len() {
@@ -136,7 +136,7 @@ fn read(text: &str) -> Reading {
     reading
 }
 
-fn of_table(table: &Table<'_>, rate: bool, scale: f64, reading: &mut Reading) {
+fn of_table(table: &Table<'_>, rate: bool, scale: f64, reading: &mut TextReading) {
     let hosts = table.corner.factors.is_none();
     let factors = table.corner.factors.clone().unwrap_or([Factor::FROM, Factor::TO].map(str::to_owned));
     let [down, across] = &factors;

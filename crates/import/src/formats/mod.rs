@@ -32,23 +32,23 @@ mod throughline;
 mod traceroute;
 mod vmstat;
 
-use crate::listing::{Confidence, Reading};
+use crate::listing::{Certainty, TextReading};
 
 /// A format of results.
 #[derive(Debug, Clone, Copy)]
-pub struct Format {
+pub struct ImportFormat {
     /// Its name, as `--format` takes it.
     pub name: &'static str,
     /// One line of help.
     pub help: &'static str,
     /// How certain it is that a text is in this format.
-    pub detect: fn(&str) -> Confidence,
+    pub detect: fn(&str) -> Certainty,
     /// Reads the listings in a text and skips the rest.
-    pub read: fn(&str) -> Reading,
+    pub read: fn(&str) -> TextReading,
 }
 
 /// All formats, in the order of detection.
-pub const FORMATS: &[Format] = &[
+pub const FORMATS: &[ImportFormat] = &[
     throughline::FORMAT,
     iperf3_json::FORMAT,
     iperf3_text::FORMAT,
@@ -81,6 +81,6 @@ pub const FORMATS: &[Format] = &[
 
 /// A format by its name.
 #[must_use]
-pub fn format(name: &str) -> Option<&'static Format> {
+pub fn format(name: &str) -> Option<&'static ImportFormat> {
     FORMATS.iter().find(|format| format.name == name)
 }

@@ -8,19 +8,19 @@
 use model::{Hop, Path, RunKind};
 use serde_json::Value;
 
-use super::Format;
+use super::ImportFormat;
 use crate::error::{ImportError, PathError};
 use crate::json::{Shape, documents, may_have_documents};
-use crate::listing::{Confidence, Imported, Reading};
+use crate::listing::{Certainty, Imported, TextReading};
 use crate::text::{lines, ns, number};
 
 /// mtr.
-pub(super) const FORMAT: Format =
-    Format { name: "mtr", help: "mtr's report as text, CSV or JSON, as the path", detect, read };
+pub(super) const FORMAT: ImportFormat =
+    ImportFormat { name: "mtr", help: "mtr's report as text, CSV or JSON, as the path", detect, read };
 
-fn detect(text: &str) -> Confidence {
+fn detect(text: &str) -> Certainty {
     let known = |line: &str| head(line).is_some() || columns(line).is_some();
-    if lines(text).any(|(_, line)| known(line)) || is_json(text) { Confidence::Certain } else { Confidence::No }
+    if lines(text).any(|(_, line)| known(line)) || is_json(text) { Certainty::Certain } else { Certainty::No }
 }
 
 /// Position of the means among the columns after the host.
@@ -54,8 +54,8 @@ fn hop(line: &str, mean: usize) -> Option<(Hop, &str)> {
 /// A report: its line, the position of the means, and the hops with their losses.
 type Report<'a> = (u32, usize, Vec<(Hop, &'a str)>);
 
-fn read(text: &str) -> Reading {
-    let mut reading = Reading::default();
+fn read(text: &str) -> TextReading {
+    let mut reading = TextReading::default();
     if is_json(text) {
         for (line, found) in documents(text, SHAPE) {
             match found {
@@ -135,7 +135,7 @@ impl<'a> Table<'a> {
     }
 }
 
-fn close_table(table: Option<Table<'_>>, reading: &mut Reading) {
+fn close_table(table: Option<Table<'_>>, reading: &mut TextReading) {
     let Some(table) = table else { return };
     if table.runs.is_empty() {
         return reading.refuse(table.line, PathError::NoHop("mtr"));
@@ -153,7 +153,7 @@ fn is_json(text: &str) -> bool {
 /// The documents of mtr.
 const SHAPE: Shape = Shape::of(|document| document["report"]["hubs"].is_array());
 
-fn of_document(document: &Value, line: u32, reading: &mut Reading) {
+fn of_document(document: &Value, line: u32, reading: &mut TextReading) {
     let report = &document["report"];
     let one = |hub: &Value| {
         // Older versions write the number as a string.
@@ -176,7 +176,7 @@ fn lost(percent: &str) -> bool {
 }
 
 /// Adds a path unless its hops are out of order.
-fn add<Loss: AsRef<str>>(peer: Option<&str>, hops: Vec<(Hop, Loss)>, line: u32, reading: &mut Reading) {
+fn add<Loss: AsRef<str>>(peer: Option<&str>, hops: Vec<(Hop, Loss)>, line: u32, reading: &mut TextReading) {
     if hops.windows(2).any(|pair| pair[1].0.hop <= pair[0].0.hop) {
         return reading.refuse(line, PathError::Unordered);
     }
@@ -195,7 +195,7 @@ fn averaged(hop: u8, host: &str, mean_ms: f64) -> Hop {
     }
 }
 
-fn close(open: Option<Report<'_>>, reading: &mut Reading) {
+fn close(open: Option<Report<'_>>, reading: &mut TextReading) {
     let Some((line, _, hops)) = open else { return };
     if hops.is_empty() {
         return reading.refuse(line, PathError::NoHop("mtr"));

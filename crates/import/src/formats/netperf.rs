@@ -9,20 +9,20 @@ mod omni;
 use model::{Count, DatagramTally, Direction, FlowTally, Pattern, RunKind, SocketFacts, Spec, Stop, Verdict};
 
 use self::omni::Omni;
-use super::Format;
-use crate::error::{Contradiction, ImportError, NetperfError};
-use crate::listing::{Confidence, Imported, Reading, Row};
+use super::ImportFormat;
+use crate::error::{Contradiction, ImportError, NetperfResultError};
+use crate::listing::{Certainty, Imported, Row, TextReading};
 use crate::text::{MAX_ROWS, block, half_digit, lines, ns, number, resolution, whole};
 
 /// netperf.
-pub(super) const FORMAT: Format =
-    Format { name: "netperf", help: "netperf's tables and its omni output", detect, read };
+pub(super) const FORMAT: ImportFormat =
+    ImportFormat { name: "netperf", help: "netperf's tables and its omni output", detect, read };
 
-fn detect(text: &str) -> Confidence {
+fn detect(text: &str) -> Certainty {
     if lines(text).any(|(_, line)| Title::of(line).is_some()) {
-        return Confidence::Certain;
+        return Certainty::Certain;
     }
-    if bare_rows(text).is_some() { Confidence::Possible } else { Confidence::No }
+    if bare_rows(text).is_some() { Certainty::Possible } else { Certainty::No }
 }
 
 /// The first words of the tables that -v 2 adds.
@@ -160,8 +160,8 @@ fn has_own_head(line: &str) -> bool {
         || omni::is_key_value(line)
 }
 
-fn read(text: &str) -> Reading {
-    let mut reading = Reading::default();
+fn read(text: &str) -> TextReading {
+    let mut reading = TextReading::default();
     let mut table: Option<(Title, f64)> = None;
     let mut listing: Vec<(Title, [u64; 2], Imported)> = Vec::new();
     let mut omni: Option<Omni<'_>> = None;
@@ -179,7 +179,7 @@ fn read(text: &str) -> Reading {
             Omni::close(omni.take(), &mut reading);
             (begun, unsure) = (true, None);
             if !["tcp", "udp"].contains(&title.transport) {
-                reading.refuse(number_of_line, NetperfError::Transport(title.transport));
+                reading.refuse(number_of_line, NetperfResultError::Transport(title.transport));
                 table = None;
             } else if title.omni {
                 omni = Some(Omni::new(number_of_line, title));
@@ -225,7 +225,7 @@ fn read(text: &str) -> Reading {
         let Some(all) = numbers(line) else {
             // Heads have no numbers; a row with other words among its numbers is refused.
             if line.split_whitespace().filter_map(number).count() >= 4 {
-                reading.refuse_text(number_of_line, line, NetperfError::NotNumbers);
+                reading.refuse_text(number_of_line, line, NetperfResultError::NotNumbers);
             }
             continue;
         };
@@ -276,7 +276,7 @@ fn read(text: &str) -> Reading {
 }
 
 /// Rows without a head: the number of columns tells the test, and the units are netperf's own.
-fn of_bare_rows(title: &Title, rows: &[Numbers<'_>], reading: &mut Reading) {
+fn of_bare_rows(title: &Title, rows: &[Numbers<'_>], reading: &mut TextReading) {
     let mut imported: Option<Imported> = None;
     for (at, line, all) in rows.iter().take(MAX_ROWS) {
         match row(title, 1e6, all, *at, line, &mut None) {
@@ -344,10 +344,14 @@ fn remote_buffers(row: &mut Row, sizes: &[f64]) {
 }
 
 /// The time in `column` of a line, ns; 0 for one that is printed as zero, which is shorter than its last digit.
-fn elapsed(text: &str, column: usize, seconds: f64) -> Result<u64, NetperfError> {
+fn elapsed(text: &str, column: usize, seconds: f64) -> Result<u64, NetperfResultError> {
     let ns = ns(seconds);
     let word = text.split_whitespace().nth(column).unwrap_or_default();
-    if ns > 0 || (seconds == 0.0 && half_digit(word) < 0.5) { Ok(ns) } else { Err(NetperfError::Duration(seconds)) }
+    if ns > 0 || (seconds == 0.0 && half_digit(word) < 0.5) {
+        Ok(ns)
+    } else {
+        Err(NetperfResultError::Duration(seconds))
+    }
 }
 
 /// Sets the length of a row whose time is `ns`, at the end that measured it.
@@ -364,13 +368,13 @@ fn lasted(row: &mut Row, ns: u64, count: Count) {
 }
 
 /// Takes the digits of the value in `column`. An unknown value refuses the row.
-fn rounded(row: &mut Row, text: &str, column: usize) -> Result<(), NetperfError> {
+fn rounded(row: &mut Row, text: &str, column: usize) -> Result<(), NetperfResultError> {
     match row.trial.value {
         Some(value) if value.is_finite() => {
             row.rounded(text.split_whitespace().nth(column).map_or(0.0, resolution));
             Ok(())
         }
-        _ => Err(NetperfError::NoRate),
+        _ => Err(NetperfResultError::NoRate),
     }
 }
 
@@ -405,7 +409,7 @@ fn row(
 ) -> Result<Option<([u64; 2], Row)>, ImportError> {
     const NO_SENDER: ImportError = ImportError::Without { what: "receiver's line", lacks: "a sender's line" };
     let mut spec = title.spec();
-    let size = |bytes: f64| block(bytes).ok_or(NetperfError::Block(bytes));
+    let size = |bytes: f64| block(bytes).ok_or(NetperfResultError::Block(bytes));
     // What is unknown, NaN, is 0.
     let sizes = |a: f64, b: f64| [a as u64, b as u64];
     match (title.pattern, title.transport, all) {
@@ -488,7 +492,7 @@ fn row(
         // The second line of a request/response row: the remote end's socket sizes.
         (Pattern::Rr | Pattern::Crr, _, [_, _]) => Ok(None),
         (_, _, [_]) => Err(ImportError::Without { what: "a number", lacks: "its unit (-v 0)" }),
-        _ => Err(NetperfError::Columns(all.len()).into()),
+        _ => Err(NetperfResultError::Columns(all.len()).into()),
     }
 }
 

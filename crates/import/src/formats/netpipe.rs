@@ -13,28 +13,28 @@ use std::collections::BTreeMap;
 
 use model::{Direction, Pattern, RunKind, Spec, Verdict};
 
-use super::Format;
-use crate::error::{Contradiction, ImportError, NetpipeError};
-use crate::listing::{Confidence, Imported, Reading, Row};
+use super::ImportFormat;
+use crate::error::{Contradiction, ImportError, NetpipeLineError};
+use crate::listing::{Certainty, Imported, Row, TextReading};
 use crate::text::{MAX_ROWS, block, lines, number, numbers, resolution, uncoloured};
 
 /// NetPIPE.
-pub(super) const FORMAT: Format =
-    Format { name: "netpipe", help: "NetPIPE's np.out (2.x, 3.x, 5.x) and its screen output", detect, read };
+pub(super) const FORMAT: ImportFormat =
+    ImportFormat { name: "netpipe", help: "NetPIPE's np.out (2.x, 3.x, 5.x) and its screen output", detect, read };
 
 /// bit/s of NetPIPE's Mbps before 5.x.
 const MBPS: f64 = 1_048_576.0;
 /// Values with a larger relative rounding error are flagged.
 const COARSE: f64 = 0.01;
 
-fn detect(text: &str) -> Confidence {
+fn detect(text: &str) -> Certainty {
     let text = &*uncoloured(text);
     if lines(text).any(|(_, line)| line.contains(" times -->") && size_of_screen(line).is_some()) {
-        return Confidence::Certain;
+        return Certainty::Certain;
     }
     let all: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let points = all.iter().filter(|line| Point::of_file(line).is_some()).count();
-    if points >= 1 && points * 10 >= all.len() * 8 { Confidence::Possible } else { Confidence::No }
+    if points >= 1 && points * 10 >= all.len() * 8 { Certainty::Possible } else { Certainty::No }
 }
 
 /// Units of the work that 5.x measures beside the network.
@@ -148,7 +148,7 @@ impl Point {
             "usecs" => (1e-6, "5"),
             "msecs" => (1e-3, "5"),
             "secs" => (1.0, "5"),
-            _ => return Err(NetpipeError::Unit("time").into()),
+            _ => return Err(NetpipeLineError::Unit("time").into()),
         };
         let bps = match (version, *rate_unit) {
             ("5", "bps") => 1.0,
@@ -157,7 +157,7 @@ impl Point {
             ("5", "Gbps") => 1e9,
             ("5", "Tbps") => 1e12,
             ("2" | "3", "Mbps") => MBPS,
-            _ => return Err(NetpipeError::Unit("rate").into()),
+            _ => return Err(NetpipeLineError::Unit("rate").into()),
         };
         let (rate_rounding, time_rounding) = (resolution(rate) + size_rounding, resolution(time));
         let none = ImportError::Figure { name: "rate or time", what: "a number" };
@@ -214,9 +214,9 @@ impl Point {
     }
 }
 
-fn read(text: &str) -> Reading {
+fn read(text: &str) -> TextReading {
     let text = &*uncoloured(text);
-    let mut reading = Reading::default();
+    let mut reading = TextReading::default();
     let mut mode = Mode::PingPong;
     let (mut file, mut screen): (Points<'_>, Points<'_>) = Default::default();
     let (mut files, mut screens): (Vec<Points<'_>>, Vec<Points<'_>>) = Default::default();
@@ -248,8 +248,8 @@ fn read(text: &str) -> Reading {
                 files.push(std::mem::take(&mut file));
             }
             file.push((number, line, point));
-        } else if screen.is_empty() && screens.is_empty() && known == Confidence::Possible && !line.trim().is_empty() {
-            reading.refuse_text(number, line, NetpipeError::NotAPoint);
+        } else if screen.is_empty() && screens.is_empty() && known == Certainty::Possible && !line.trim().is_empty() {
+            reading.refuse_text(number, line, NetpipeLineError::NotAPoint);
         }
     }
     // If both are present they are the same points, of which one may be cut; the file has more digits.

@@ -1,14 +1,18 @@
 //! `netstat -i` and `netstat -ina`: the kernel's table of interfaces.
 
-use super::Format;
+use super::ImportFormat;
 use super::interface_list::Interfaces;
 use crate::error::ImportError;
-use crate::listing::{Confidence, Reading};
+use crate::listing::{Certainty, TextReading};
 use crate::text::lines;
 
 /// Interfaces by netstat.
-pub(super) const FORMAT: Format =
-    Format { name: "netstat", help: "netstat -i, -ina: the near host's interfaces with their counters", detect, read };
+pub(super) const FORMAT: ImportFormat = ImportFormat {
+    name: "netstat",
+    help: "netstat -i, -ina: the near host's interfaces with their counters",
+    detect,
+    read,
+};
 
 /// Heads of the columns with a counter, and the kernel's names.
 const COUNTERS: [(&str, &str); 8] = [
@@ -28,11 +32,11 @@ fn heads(line: &str) -> Option<Vec<&str>> {
     (heads.first() == Some(&"Iface") && heads.contains(&"RX-OK")).then_some(heads)
 }
 
-fn detect(text: &str) -> Confidence {
-    if lines(text).any(|(_, line)| heads(line).is_some()) { Confidence::Certain } else { Confidence::No }
+fn detect(text: &str) -> Certainty {
+    if lines(text).any(|(_, line)| heads(line).is_some()) { Certainty::Certain } else { Certainty::No }
 }
 
-fn read(text: &str) -> Reading {
+fn read(text: &str) -> TextReading {
     let mut found = Interfaces::default();
     let mut refused = Vec::new();
     let mut table: Option<Vec<&str>> = None;

@@ -9,15 +9,15 @@ use std::collections::BTreeMap;
 use model::{EndPass, Observed, Pass, RunKind};
 use serde_json::Value;
 
-use super::Format;
+use super::ImportFormat;
 use crate::error::{HostError, ImportError};
 use crate::json::{Shape, documents, may_have_documents};
-use crate::listing::{Confidence, Imported, Reading};
+use crate::listing::{Certainty, Imported, TextReading};
 use crate::text::lines;
 
 /// nstat.
-pub(super) const FORMAT: Format =
-    Format { name: "nstat", help: "nstat as text (also -a, -z) or JSON: the near host's counters", detect, read };
+pub(super) const FORMAT: ImportFormat =
+    ImportFormat { name: "nstat", help: "nstat as text (also -a, -z) or JSON: the near host's counters", detect, read };
 
 /// Groups of /proc/net/netstat and /proc/net/snmp with their source, longer names first. Names in /proc/net/snmp6 have no groups.
 const GROUPS: [(&str, &str); 9] = [
@@ -70,23 +70,23 @@ fn entry(line: &str) -> Result<(String, i64), ImportError> {
 /// The documents of nstat.
 const SHAPE: Shape = Shape::of(|document| document["kernel"].is_object());
 
-fn detect(text: &str) -> Confidence {
+fn detect(text: &str) -> Certainty {
     if is_json(text) && documents(text, SHAPE).next().is_some() {
-        return Confidence::Certain;
+        return Certainty::Certain;
     }
     let mut after = lines(text).skip_while(|(_, line)| !is_head(line)).skip(1);
     let first = after.next();
     // A host without any traffic since the last use prints the head alone.
     let alone = text.trim() == "#kernel";
-    if alone || first.is_some_and(|(_, line)| entry(line).is_ok()) { Confidence::Certain } else { Confidence::No }
+    if alone || first.is_some_and(|(_, line)| entry(line).is_ok()) { Certainty::Certain } else { Certainty::No }
 }
 
 fn is_json(text: &str) -> bool {
     may_have_documents(text) && text.contains("\"kernel\"")
 }
 
-fn read(text: &str) -> Reading {
-    let mut reading = Reading::default();
+fn read(text: &str) -> TextReading {
+    let mut reading = TextReading::default();
     if is_json(text) {
         for (line, found) in documents(text, SHAPE) {
             match found {
@@ -142,7 +142,7 @@ fn add(counters: &mut Counters, name: String, value: i64) -> Result<(), HostErro
     }
 }
 
-fn of_document(all: &serde_json::Map<String, Value>, line: u32, reading: &mut Reading) {
+fn of_document(all: &serde_json::Map<String, Value>, line: u32, reading: &mut TextReading) {
     let mut counters = Counters::new();
     if all.len() > MOST {
         reading.refuse(line, ImportError::TooMany { most: MOST, what: "counters" });

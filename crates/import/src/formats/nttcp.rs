@@ -6,21 +6,22 @@
 
 use model::{Count, Direction, FlowTally, Pattern, RunKind, SocketFacts, Spec, Spent, Stop, Verdict};
 
-use super::Format;
+use super::ImportFormat;
 use crate::error::{Contradiction, ImportError, StreamError};
-use crate::listing::{Confidence, Imported, Reading, Row};
+use crate::listing::{Certainty, Imported, Row, TextReading};
 use crate::text::{MAX_ROWS, half_digit, lines, ns, number, resolution, whole};
 
 /// nttcp.
-pub(super) const FORMAT: Format = Format { name: "nttcp", help: "nttcp's tables and sessions", detect, read };
+pub(super) const FORMAT: ImportFormat =
+    ImportFormat { name: "nttcp", help: "nttcp's tables and sessions", detect, read };
 
 /// A value below this share of the listing's median is a slow one.
 const SLOW: f64 = 0.5;
 /// A time of fewer steps of its last digit is too coarse.
 const MIN_STEPS: f64 = 10.0;
 
-fn detect(text: &str) -> Confidence {
-    if lines(text).any(|(_, line)| is_head(line)) { Confidence::Certain } else { Confidence::No }
+fn detect(text: &str) -> Certainty {
+    if lines(text).any(|(_, line)| is_head(line)) { Certainty::Certain } else { Certainty::No }
 }
 
 fn is_head(line: &str) -> bool {
@@ -151,8 +152,8 @@ struct Table {
     remote: Option<Line>,
 }
 
-fn read(text: &str) -> Reading {
-    let mut reading = Reading::default();
+fn read(text: &str) -> TextReading {
+    let mut reading = TextReading::default();
     let mut session = Session::default();
     let mut table: Option<Table> = None;
     let mut imported = Imported { tool: "nttcp".into(), kind: RunKind::Stream, ..Imported::default() };
@@ -208,7 +209,7 @@ fn read(text: &str) -> Reading {
 }
 
 /// Makes a row of a table.
-fn flush(table: Option<Table>, imported: &mut Imported, reading: &mut Reading) {
+fn flush(table: Option<Table>, imported: &mut Imported, reading: &mut TextReading) {
     let Some(Table { session, local, remote }) = table else { return };
     let receiver = if session.reverse { [&local, &remote] } else { [&remote, &local] };
     let Some(line) = receiver.into_iter().flatten().next() else { return };
@@ -279,7 +280,7 @@ fn flush(table: Option<Table>, imported: &mut Imported, reading: &mut Reading) {
 }
 
 /// Ends a listing, and flags what only its rows together show.
-fn close(imported: &mut Imported, reading: &mut Reading) {
+fn close(imported: &mut Imported, reading: &mut TextReading) {
     let listing = Imported { tool: "nttcp".into(), kind: RunKind::Stream, ..Imported::default() };
     let mut done = std::mem::replace(imported, listing);
     if done.rows.is_empty() {

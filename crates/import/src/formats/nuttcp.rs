@@ -6,25 +6,25 @@ use std::collections::BTreeMap;
 
 use model::{Count, DatagramTally, Direction, Interval, Pattern, RunKind, Spec, Stop, Verdict};
 
-use super::Format;
+use super::ImportFormat;
 use crate::error::{Contradiction, ImportError, StreamError};
-use crate::listing::{Confidence, Imported, Reading, Row, unless_reported};
+use crate::listing::{Certainty, Imported, Row, TextReading, unless_reported};
 use crate::text::{MAX_ROWS, block, half_digit, lines, ns, number, resolution, whole};
 
 /// nuttcp.
-pub(super) const FORMAT: Format =
-    Format { name: "nuttcp", help: "nuttcp's lines, -fparse and verbose output", detect, read };
+pub(super) const FORMAT: ImportFormat =
+    ImportFormat { name: "nuttcp", help: "nuttcp's lines, -fparse and verbose output", detect, read };
 
 const MIB: f64 = 1_048_576.0;
 
-fn detect(text: &str) -> Confidence {
+fn detect(text: &str) -> Certainty {
     let known = |line: &str| {
         let verbose = line.contains(" real seconds = ") && (line.contains("nuttcp-t:") || line.contains("nuttcp-r:"));
         // A line that contradicts itself has the shape of one, too.
         let of_test = |sum: Result<Sum, ImportError>| sum.is_ok_and(|sum| sum.whole) || line.contains("%TX");
         verbose || Sum::of(line).is_some_and(of_test) || matches!(Sum::parsed(line), Some(Ok(_)))
     };
-    if lines(text).any(|(_, line)| known(line)) { Confidence::Certain } else { Confidence::No }
+    if lines(text).any(|(_, line)| known(line)) { Certainty::Certain } else { Certainty::No }
 }
 
 /// A line of figures.
@@ -143,8 +143,8 @@ struct Session {
     intervals: Vec<Sum>,
 }
 
-fn read(text: &str) -> Reading {
-    let mut reading = Reading::default();
+fn read(text: &str) -> TextReading {
+    let mut reading = TextReading::default();
     let mut session = Session::default();
     for (at, line) in lines(text) {
         if reading.imported.len() + session.intervals.len() >= MAX_ROWS {
@@ -204,7 +204,7 @@ impl Session {
     }
 }
 
-fn close(session: Session, reading: &mut Reading) {
+fn close(session: Session, reading: &mut TextReading) {
     let Session { version, target, block, flows, udp, rate_bps, reverse, sender, receiver, intervals } = session;
     let unheard = receiver.is_none();
     let summary = receiver.or_else(|| sender.clone().map(|(at, sum)| (at, String::new(), sum)));

@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 
 use model::{Path, Pattern, Ping, RttTally, RunKind, Spec, Verdict};
 
-use super::Format;
+use super::ImportFormat;
 use crate::error::{Contradiction, ImportError, PathError};
-use crate::listing::{Confidence, Imported, Reading, Row};
+use crate::listing::{Certainty, Imported, Row, TextReading};
 use crate::text::{MAX_ROWS, after, half_digit, lines, ns, number, whole};
 
 /// ping.
-pub(super) const FORMAT: Format =
-    Format { name: "ping", help: "ping's echoes (Linux, BSD, Windows), as round trips", detect, read };
+pub(super) const FORMAT: ImportFormat =
+    ImportFormat { name: "ping", help: "ping's echoes (Linux, BSD, Windows), as round trips", detect, read };
 
-fn detect(text: &str) -> Confidence {
-    if lines(text).any(|(_, line)| head(line).is_some()) { Confidence::Certain } else { Confidence::No }
+fn detect(text: &str) -> Certainty {
+    if lines(text).any(|(_, line)| head(line).is_some()) { Certainty::Certain } else { Certainty::No }
 }
 
 /// One ping.
@@ -76,8 +76,8 @@ fn round_trip(line: &str) -> Option<&str> {
     Some(exact.or_else(below)?.split_whitespace().next()?.trim_end_matches("ms"))
 }
 
-fn read(text: &str) -> Reading {
-    let mut reading = Reading::default();
+fn read(text: &str) -> TextReading {
+    let mut reading = TextReading::default();
     let mut open: Option<Session> = None;
     for (number_of_line, line) in lines(text) {
         if let Some((peer, bytes)) = head(line) {
@@ -186,7 +186,7 @@ impl Session {
 /// The shortest median of which whole milliseconds are within 5 %, ms.
 const COARSE_BELOW_MS: f64 = 10.0;
 
-fn close(session: Option<Session>, reading: &mut Reading) {
+fn close(session: Option<Session>, reading: &mut TextReading) {
     let Some(session) = session else { return };
     if let Err(reason) = session.check() {
         return reading.refuse(session.line, reason);

@@ -4,25 +4,25 @@
 
 use model::{Count, Pattern, RunKind, Spec, Stop};
 
-use super::Format;
+use super::ImportFormat;
 use super::repetitions::{self, Listed};
 use crate::error::{Contradiction, ImportError, QperfError, QperfFault};
-use crate::listing::{Confidence, Imported, Reading, Row};
+use crate::listing::{Certainty, Imported, Row, TextReading};
 use crate::text::{MAX_ROWS, block, lines, ns, number, resolution, time_unit};
 
 /// qperf.
-pub(super) const FORMAT: Format =
-    Format { name: "qperf", help: "qperf's latencies and bandwidths, as printed and with -v", detect, read };
+pub(super) const FORMAT: ImportFormat =
+    ImportFormat { name: "qperf", help: "qperf's latencies and bandwidths, as printed and with -v", detect, read };
 
-fn detect(text: &str) -> Confidence {
+fn detect(text: &str) -> Certainty {
     let mut all = lines(text).map(|(_, line)| line).peekable();
     while let Some(line) = all.next() {
         let value = |next: &&str| next.starts_with(' ') && key(next).is_some();
         if test(line).is_some() && all.peek().is_some_and(value) {
-            return Confidence::Certain;
+            return Certainty::Certain;
         }
     }
-    Confidence::No
+    Certainty::No
 }
 
 /// `tcp_bw:`: the test's name.
@@ -80,8 +80,8 @@ struct Test<'a> {
     texts: Vec<&'a str>,
 }
 
-fn read(text: &str) -> Reading {
-    let mut reading = Reading::default();
+fn read(text: &str) -> TextReading {
+    let mut reading = TextReading::default();
     let mut tests: Vec<Test<'_>> = Vec::new();
     let mut errors: Vec<(u32, &str)> = Vec::new();
     for (at, line) in lines(text) {

@@ -5,17 +5,18 @@
 
 use model::{Count, FlowTally, Pattern, RunKind, Spec, Stop};
 
-use super::Format;
+use super::ImportFormat;
 use crate::error::{Contradiction, ImportError, StreamError};
-use crate::listing::{Confidence, Imported, Reading, Row, unless_reported};
+use crate::listing::{Certainty, Imported, Row, TextReading, unless_reported};
 use crate::text::{half_digit, lines, ns, number, resolution, whole};
 
 /// rapid.
-pub(super) const FORMAT: Format = Format { name: "rapid", help: "rapid's report of a transfer", detect, read };
+pub(super) const FORMAT: ImportFormat =
+    ImportFormat { name: "rapid", help: "rapid's report of a transfer", detect, read };
 
-fn detect(text: &str) -> Confidence {
+fn detect(text: &str) -> Certainty {
     let has = |what: &str| text.contains(what);
-    if has("total amount transferred:") && has("total throughput:") { Confidence::Certain } else { Confidence::No }
+    if has("total amount transferred:") && has("total throughput:") { Certainty::Certain } else { Certainty::No }
 }
 
 /// The word after `label`.
@@ -46,8 +47,8 @@ struct Totals {
     target: Option<String>,
 }
 
-fn read(text: &str) -> Reading {
-    let mut reading = Reading::default();
+fn read(text: &str) -> TextReading {
+    let mut reading = TextReading::default();
     let mut totals = Totals::default();
     for (number, line) in lines(text) {
         if line.contains("rapid ") && line.contains(" -r") {

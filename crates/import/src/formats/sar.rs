@@ -10,13 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::source::counter;
 use model::{EndPass, HostSeries, Inventory, Observed, Pass, RunKind, SeriesLine, units};
 
-use super::Format;
+use super::ImportFormat;
 use crate::error::{HostError, ImportError};
-use crate::listing::{Confidence, Imported, Reading};
+use crate::listing::{Certainty, Imported, TextReading};
 use crate::text::{MAX_ROWS, clock, lines, number};
 
 /// sar.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "sar",
     help: "sar -u, -P, -n DEV, EDEV, TCP, ETCP, UDP, and mpstat: the near host's series",
     detect,
@@ -157,10 +157,10 @@ fn head(line: &str) -> Option<(Option<u64>, Table<'_>)> {
     Some((at, Table { of, heads, last: 0 }))
 }
 
-fn detect(text: &str) -> Confidence {
+fn detect(text: &str) -> Certainty {
     let known =
         |line: &str| head(line).is_some_and(|(_, table)| table.heads.iter().any(|head| table.column(head).is_some()));
-    if json::is_json(text) || lines(text).any(|(_, line)| known(line)) { Confidence::Certain } else { Confidence::No }
+    if json::is_json(text) || lines(text).any(|(_, line)| known(line)) { Certainty::Certain } else { Certainty::No }
 }
 
 /// `Linux 6.1.0 (host)  2026-11-25  _x86_64_  (2 CPU)`.
@@ -193,8 +193,8 @@ struct Listing {
     note: Option<String>,
 }
 
-fn read(text: &str) -> Reading {
-    let mut reading = Reading::default();
+fn read(text: &str) -> TextReading {
+    let mut reading = TextReading::default();
     if json::is_json(text) {
         json::read(text, &mut reading);
     }
@@ -303,7 +303,7 @@ impl Listing {
     }
 
     /// Ends it.
-    fn close(mut self, reading: &mut Reading) {
+    fn close(mut self, reading: &mut TextReading) {
         if let Some((line, reason)) = self.wrong_average() {
             return reading.refuse(line, reason);
         }

@@ -5,22 +5,22 @@
 
 use model::{Count, Pattern, RttTally, RunKind, Spec, Stop, Verdict};
 
-use super::Format;
+use super::ImportFormat;
 use super::repetitions::{self, Listed};
 use crate::error::{Contradiction, ImportError, StreamError};
-use crate::listing::{Confidence, Imported, Reading, Row, unless_reported};
+use crate::listing::{Certainty, Imported, Row, TextReading, unless_reported};
 use crate::text::{after, block, lines, ns, number, resolution, whole};
 
 /// sockperf.
-pub(super) const FORMAT: Format =
-    Format { name: "sockperf", help: "sockperf's ping-pong, under-load and throughput summaries", detect, read };
+pub(super) const FORMAT: ImportFormat =
+    ImportFormat { name: "sockperf", help: "sockperf's ping-pong, under-load and throughput summaries", detect, read };
 
 const MBPS: f64 = 1_048_576.0;
 /// sockperf's default of --msg-size, bytes.
 const DEFAULT_BLOCK: u64 = 14;
 
-fn detect(text: &str) -> Confidence {
-    if lines(text).any(|(_, line)| line.contains("sockperf: ")) { Confidence::Certain } else { Confidence::No }
+fn detect(text: &str) -> Certainty {
+    if lines(text).any(|(_, line)| line.contains("sockperf: ")) { Certainty::Certain } else { Certainty::No }
 }
 
 /// A line without colours and without the program's name, before which a log may have words of its own.
@@ -81,8 +81,8 @@ struct Session {
     error: Option<(u32, String)>,
 }
 
-fn read(text: &str) -> Reading {
-    let mut reading = Reading::default();
+fn read(text: &str) -> TextReading {
+    let mut reading = TextReading::default();
     let mut open: Option<Session> = None;
     let mut found: Vec<Listed> = Vec::new();
     for (at, raw) in lines(text) {
@@ -266,7 +266,7 @@ fn last_resolution(line: &str) -> f64 {
     line.split_whitespace().next_back().map_or(0.0, resolution)
 }
 
-fn close(session: Option<Session>, found: &mut Vec<Listed>, reading: &mut Reading) {
+fn close(session: Option<Session>, found: &mut Vec<Listed>, reading: &mut TextReading) {
     let Some(session) = session else { return };
     if let Some((line, error)) = &session.error {
         reading.refuse(*line, ImportError::OwnError { program: "sockperf", error: error.clone() });

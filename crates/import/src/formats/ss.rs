@@ -7,14 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{FlowTally, Pattern, RunKind, SocketFacts, Spec, TcpSample, units};
 
-use super::Format;
+use super::ImportFormat;
 use crate::error::{Contradiction, HostError, ImportError};
-use crate::listing::{Confidence, Imported, Reading, Row};
+use crate::listing::{Certainty, Imported, Row, TextReading};
 use crate::text::{MAX_ROWS, lines, ns, number, rate_unit};
 
 /// ss.
-pub(super) const FORMAT: Format =
-    Format { name: "ss", help: "ss -ti, -tin, -tmi, -tOi: TCP's state of each connection", detect, read };
+pub(super) const FORMAT: ImportFormat =
+    ImportFormat { name: "ss", help: "ss -ti, -tin, -tmi, -tOi: TCP's state of each connection", detect, read };
 
 /// Words of options that stand alone, and their names in a socket's facts.
 const OPTIONS: [(&str, &str); 5] =
@@ -81,8 +81,8 @@ fn is_head(line: &str) -> bool {
     line.contains("Recv-Q") && line.contains("Local Address:Port") && line.contains("Peer Address:Port")
 }
 
-fn detect(text: &str) -> Confidence {
-    if lines(text).any(|(_, line)| has_details(line)) { Confidence::Certain } else { Confidence::No }
+fn detect(text: &str) -> Certainty {
+    if lines(text).any(|(_, line)| has_details(line)) { Certainty::Certain } else { Certainty::No }
 }
 
 /// A line that names a connection.
@@ -132,11 +132,11 @@ fn opening(line: &str) -> Opening<'_> {
     }
 }
 
-fn read(text: &str) -> Reading {
-    let mut reading = Reading::default();
+fn read(text: &str) -> TextReading {
+    let mut reading = TextReading::default();
     let mut listing = Listing::default();
     let mut open: Option<(u32, &str, Ends<'_>)> = None;
-    let cut = |open: &mut Option<(u32, &str, Ends<'_>)>, reading: &mut Reading| {
+    let cut = |open: &mut Option<(u32, &str, Ends<'_>)>, reading: &mut TextReading| {
         if let Some((at, line, _)) = open.take() {
             reading.refuse_text(at, line, HostError::NoDetails);
         }
@@ -180,7 +180,7 @@ struct Listing {
 }
 
 impl Listing {
-    fn take(&mut self, (at, line, ends): (u32, &str, Ends<'_>), details: &str, reading: &mut Reading) {
+    fn take(&mut self, (at, line, ends): (u32, &str, Ends<'_>), details: &str, reading: &mut TextReading) {
         let details = if ends.rest.is_empty() || !has_details(ends.rest) { details } else { ends.rest };
         if !self.seen.insert((ends.local.to_owned(), ends.peer.to_owned())) {
             // The same connection again is another reading, of another time.
@@ -196,7 +196,7 @@ impl Listing {
         }
     }
 
-    fn close(&mut self, reading: &mut Reading) {
+    fn close(&mut self, reading: &mut TextReading) {
         let Self { rows, unknown, .. } = std::mem::take(self);
         if rows.is_empty() {
             return;

@@ -3,13 +3,13 @@
 use model::RunKind;
 use std::collections::BTreeMap;
 
-use super::Format;
+use super::ImportFormat;
 use crate::error::HostError;
-use crate::listing::{Confidence, Imported, Reading};
+use crate::listing::{Certainty, Imported, TextReading};
 use crate::text::lines;
 
 /// Kernel settings.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "sysctl",
     help: "sysctl.conf and `echo VALUE > /proc/sys/...`, as the near host's settings",
     detect,
@@ -43,9 +43,9 @@ fn setting(line: &str) -> Option<Line<'_>> {
     if TOPS.contains(&top) { Some(Line::Setting(key.to_owned(), value)) } else { Some(Line::Unknown(top)) }
 }
 
-fn detect(text: &str) -> Confidence {
+fn detect(text: &str) -> Certainty {
     let found = lines(text).any(|(_, line)| matches!(setting(line), Some(Line::Setting(..))));
-    if found { Confidence::Certain } else { Confidence::No }
+    if found { Certainty::Certain } else { Certainty::No }
 }
 
 /// Settings that were made together, and their first and last line.
@@ -65,8 +65,8 @@ impl Set {
 
 /// Sets that do not contradict each other are one. A text that gives a setting two values has several: each form (`echo` and
 /// sysctl.conf) is one, and within a form the second value begins another.
-fn read(text: &str) -> Reading {
-    let mut reading = Reading::default();
+fn read(text: &str) -> TextReading {
+    let mut reading = TextReading::default();
     let mut sets: Vec<Set> = Vec::new();
     for (number, line) in lines(text) {
         let (key, value) = match setting(line) {

@@ -6,19 +6,23 @@ use model::Run;
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::Format;
+use super::ImportFormat;
 use crate::error::DocumentError;
 use crate::json::{Shape, documents, may_have_documents, whole};
-use crate::listing::{Confidence, Imported, Reading};
+use crate::listing::{Certainty, Imported, TextReading};
 
 /// Runs of this program.
-pub(super) const FORMAT: Format =
-    Format { name: "throughline", help: "runs of this program as JSON documents, kept as they are", detect, read };
+pub(super) const FORMAT: ImportFormat = ImportFormat {
+    name: "throughline",
+    help: "runs of this program as JSON documents, kept as they are",
+    detect,
+    read,
+};
 
 /// What the schemas of all documents of this program begin with.
 const SCHEMAS: &str = "\"throughline-";
 
-fn detect(text: &str) -> Confidence {
+fn detect(text: &str) -> Certainty {
     // `"schema": "throughline-...`. Within a string of another document its quotes would be escaped.
     let names_schema = |after: &str| {
         let value = after.trim_start().strip_prefix(':').map(str::trim_start);
@@ -26,17 +30,17 @@ fn detect(text: &str) -> Confidence {
     };
     let whole = text.trim_start().starts_with(['{', '[']);
     match (whole || may_have_documents(text)) && text.split("\"schema\"").skip(1).any(names_schema) {
-        true if whole => Confidence::WholeText,
-        true => Confidence::Certain,
-        false => Confidence::No,
+        true if whole => Certainty::WholeText,
+        true => Certainty::Certain,
+        false => Certainty::No,
     }
 }
 
 /// The documents of this program.
 const SHAPE: Shape = Shape::of(|document| document["schema"].is_string());
 
-fn read(text: &str) -> Reading {
-    let mut reading = Reading::default();
+fn read(text: &str) -> TextReading {
+    let mut reading = TextReading::default();
     let mut known = BTreeMap::new();
     match whole(text) {
         Ok(Value::Array(all)) => all.iter().for_each(|document| take(document, 1, &mut known, &mut reading)),
@@ -49,7 +53,7 @@ fn read(text: &str) -> Reading {
                     Err(refused) => reading.refused.push(refused),
                 }
             }
-            if reading == Reading::default() {
+            if reading == TextReading::default() {
                 reading.refused.push(broken);
             }
         }
@@ -58,7 +62,7 @@ fn read(text: &str) -> Reading {
 }
 
 /// Takes a document that begins in `line`; `known` are the lines of the runs so far.
-fn take(document: &Value, line: u32, known: &mut BTreeMap<String, u32>, reading: &mut Reading) {
+fn take(document: &Value, line: u32, known: &mut BTreeMap<String, u32>, reading: &mut TextReading) {
     match run(document) {
         Ok(run) => {
             if let Some(first) = known.get(&run.header.id) {
@@ -97,9 +101,9 @@ mod tests {
     #[test]
     fn only_a_schema_of_this_program_is_detected() {
         let whole = ["{\"schema\": \"throughline-run/1\"}", " [\n{\"a\":1,\"schema\"\n:\n\"throughline-run/1"];
-        assert_eq!(whole.map(detect), [Confidence::WholeText; 2]);
+        assert_eq!(whole.map(detect), [Certainty::WholeText; 2]);
         let other = ["\"schema\":\"throughline-run/1\"", "{\"a\":\"\\\"schema\\\":\\\"throughline-run/1\\\"\"}", "{}"];
-        assert_eq!(other.map(detect), [Confidence::No; 3]);
+        assert_eq!(other.map(detect), [Certainty::No; 3]);
     }
 
     #[test]

@@ -4,17 +4,17 @@ use std::net::IpAddr;
 
 use model::{Hop, Path, RunKind};
 
-use super::Format;
+use super::ImportFormat;
 use crate::error::PathError;
-use crate::listing::{Confidence, Imported, Reading};
+use crate::listing::{Certainty, Imported, TextReading};
 use crate::text::{lines, ns, number};
 
 /// traceroute.
-pub(super) const FORMAT: Format =
-    Format { name: "traceroute", help: "traceroute's and tracert's hops, as the path", detect, read };
+pub(super) const FORMAT: ImportFormat =
+    ImportFormat { name: "traceroute", help: "traceroute's and tracert's hops, as the path", detect, read };
 
-fn detect(text: &str) -> Confidence {
-    if lines(text).any(|(_, line)| head(line).is_some()) { Confidence::Certain } else { Confidence::No }
+fn detect(text: &str) -> Certainty {
+    if lines(text).any(|(_, line)| head(line).is_some()) { Certainty::Certain } else { Certainty::No }
 }
 
 /// The peer of `traceroute to NAME (ADDRESS), 30 hops max, ...`, or of `Tracing route to NAME [ADDRESS]`.
@@ -98,8 +98,8 @@ fn numbered(line: &str) -> Option<u8> {
     (probe || named).then_some(hop)
 }
 
-fn read(text: &str) -> Reading {
-    let mut reading = Reading::default();
+fn read(text: &str) -> TextReading {
+    let mut reading = TextReading::default();
     let mut open: Option<(u32, Path)> = None;
     for (at, line) in lines(text) {
         if let Some(peer) = head(line) {
@@ -132,7 +132,7 @@ fn read(text: &str) -> Reading {
     reading
 }
 
-fn close(open: Option<(u32, Path)>, reading: &mut Reading) {
+fn close(open: Option<(u32, Path)>, reading: &mut TextReading) {
     let Some((line, path)) = open else { return };
     if path.hops.as_ref().is_none_or(Vec::is_empty) {
         reading.refuse(line, PathError::NoHop("traceroute"));

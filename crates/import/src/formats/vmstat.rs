@@ -5,14 +5,14 @@
 use model::source::counter;
 use model::{EndPass, HostSeries, Observed, Pass, RunKind, SeriesLine};
 
-use super::Format;
+use super::ImportFormat;
 use crate::error::{HostError, ImportError};
-use crate::listing::{Confidence, Imported, Reading};
+use crate::listing::{Certainty, Imported, TextReading};
 use crate::text::{MAX_ROWS, clock, lines, number};
 
 /// vmstat.
-pub(super) const FORMAT: Format =
-    Format { name: "vmstat", help: "vmstat's lines, as the near host's series", detect, read };
+pub(super) const FORMAT: ImportFormat =
+    ImportFormat { name: "vmstat", help: "vmstat's lines, as the near host's series", detect, read };
 
 /// A column's head, the series' name and unit, and the factor of its values.
 const COLUMNS: [(&str, &str, &str, f64); 20] = [
@@ -38,8 +38,8 @@ const COLUMNS: [(&str, &str, &str, f64); 20] = [
     ("gu", "cpu.all.guest", "ratio", 0.01),
 ];
 
-fn detect(text: &str) -> Confidence {
-    if lines(text).any(|(_, line)| head(line).is_some()) { Confidence::Certain } else { Confidence::No }
+fn detect(text: &str) -> Certainty {
+    if lines(text).any(|(_, line)| head(line).is_some()) { Certainty::Certain } else { Certainty::No }
 }
 
 /// The names of the columns: ` r  b   swpd   free ... us sy id wa st`.
@@ -81,8 +81,8 @@ impl Listing<'_> {
     }
 }
 
-fn read(text: &str) -> Reading {
-    let mut reading = Reading::default();
+fn read(text: &str) -> TextReading {
+    let mut reading = TextReading::default();
     let mut open: Option<Listing<'_>> = None;
     for (at, line) in lines(text) {
         if let Some(names) = head(line) {
@@ -124,7 +124,7 @@ fn read(text: &str) -> Reading {
     reading
 }
 
-fn close(listing: Option<Listing<'_>>, reading: &mut Reading) {
+fn close(listing: Option<Listing<'_>>, reading: &mut TextReading) {
     let Some(Listing { line, names, rows, .. }) = listing else { return };
     let [(_, first), rest @ ..] = rows.as_slice() else {
         return reading.refuse(line, HostError::HeadAlone);

@@ -40,7 +40,7 @@ use counts::Counters;
 pub use counts::PathCounts;
 use direction::LinkDirection;
 pub use lateness::Lateness;
-pub use spec::{Bursts, Change, Codel, DirectionSpec, Discipline, Distribution, Jitter, Red, Reorder};
+pub use spec::{Bursts, Codel, DirectionSpec, Discipline, Distribution, Jitter, LinkChange, Red, Reorder};
 use sys::Tun;
 pub(crate) use sys::within;
 

@@ -2,8 +2,8 @@
 
 use model::{LINK_SETTING, Setting};
 
-use super::{Carrier, Link, Topology};
-use crate::{Change, LabError};
+use super::{Carrier, LabLink, Topology};
+use crate::{LabError, LinkChange};
 
 /// The property that belongs to the interfaces at both ends, unless a direction is named.
 const MTU: &str = "mtu";
@@ -45,12 +45,12 @@ impl<'a> Property<'a> {
         self.direction.is_none() && self.name == MTU
     }
 
-    fn matches(&self, topology: &Topology, link: &Link) -> bool {
+    fn matches(&self, topology: &Topology, link: &LabLink) -> bool {
         let names = link.between.map(|index| topology.nodes[index].name.as_str());
         self.between.is_none_or(|[a, b]| names == [a, b] || names == [b, a])
     }
 
-    fn apply(&self, link: &mut Link, Setting { key, value }: &Setting) -> Result<(), LabError> {
+    fn apply(&self, link: &mut LabLink, Setting { key, value }: &Setting) -> Result<(), LabError> {
         if self.of_interfaces() {
             let Ok(mtu) = value.parse() else {
                 return refuse(format!("{key}: '{value}' is not an MTU"), "write bytes, such as 1500 or 9000");
@@ -69,7 +69,7 @@ impl<'a> Property<'a> {
 }
 
 /// A property with its value as in a topology file.
-fn change(name: &str, value: &str) -> Result<Change, serde_json::Error> {
+fn change(name: &str, value: &str) -> Result<LinkChange, serde_json::Error> {
     let of = |value: serde_json::Value| serde_json::from_value(serde_json::json!({ "at": "0s", name: value }));
     let text = of(value.into());
     // Counts are numbers in a file.
@@ -132,7 +132,7 @@ mod tests {
     fn lab() -> Topology {
         let node = |name: &str| Node { name: name.into(), kind: NodeKind::Host };
         let router = Node { name: "r".into(), kind: NodeKind::Router };
-        let links = vec![Link::new([0, 1]), Link::new([1, 2])];
+        let links = vec![LabLink::new([0, 1]), LabLink::new([1, 2])];
         Topology { name: "t".into(), nodes: vec![node("a"), router, node("b")], links, ..Topology::default() }
     }
 
@@ -166,7 +166,7 @@ mod tests {
     fn only_links_that_need_it_are_emulated() {
         let carriers = |text: &str| {
             let adjustable = lab().adjustable([settings(text).as_slice()]).unwrap();
-            adjustable.links.iter().map(Link::carrier).collect::<Vec<_>>()
+            adjustable.links.iter().map(LabLink::carrier).collect::<Vec<_>>()
         };
         assert_eq!(carriers("link.mtu=9000"), [Carrier::Veth; 2]);
         assert_eq!(carriers("link.a.r.rate=1Gbit"), [Carrier::Emulator, Carrier::Veth]);

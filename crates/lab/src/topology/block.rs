@@ -11,9 +11,9 @@ use crate::subnets::{Subnets, meets, prefix, random};
 /// A /22 of 198.18.0.0/15 (RFC 2544, section C.2.2) and the /56 of the unique local prefix that belongs to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Block(u8);
+pub struct AddressBlock(u8);
 
-impl Block {
+impl AddressBlock {
     const V4_PREFIX: u8 = 22;
     const V6_PREFIX: u8 = 56;
     /// The /22s of a /15.
@@ -62,13 +62,13 @@ impl Segment {
     const SWITCH_PREFIX: u8 = 24;
 
     /// The network of one link.
-    pub(crate) fn of_link(block: Block, number: u16) -> Self {
+    pub(crate) fn of_link(block: AddressBlock, number: u16) -> Self {
         let Subnets { v4, v6 } = block.pair(number);
         Self { v4, v4_prefix: Subnets::V4_PREFIX, v6 }
     }
 
     /// The network of a switch, from a number that is a multiple of [`Self::SWITCH_PAIRS`].
-    pub(crate) fn of_switch(block: Block, number: u16) -> Self {
+    pub(crate) fn of_switch(block: AddressBlock, number: u16) -> Self {
         Self { v4_prefix: Self::SWITCH_PREFIX, ..Self::of_link(block, number) }
     }
 
@@ -84,27 +84,27 @@ mod tests {
 
     #[test]
     fn blocks_divide_the_benchmarking_range() {
-        assert_eq!(Block(0).destinations(), ["198.18.0.0/22", "fd74:6872:7500::/56"]);
-        assert_eq!(Block(127).destinations(), ["198.19.252.0/22", "fd74:6872:7500:7f00::/56"]);
-        assert_eq!(Block(1).pair(255).v4.to_string(), "198.18.7.252");
+        assert_eq!(AddressBlock(0).destinations(), ["198.18.0.0/22", "fd74:6872:7500::/56"]);
+        assert_eq!(AddressBlock(127).destinations(), ["198.19.252.0/22", "fd74:6872:7500:7f00::/56"]);
+        assert_eq!(AddressBlock(1).pair(255).v4.to_string(), "198.18.7.252");
     }
 
     #[test]
     fn a_block_avoids_routes_and_other_labs() {
-        let taken = Block(3).destinations();
+        let taken = AddressBlock(3).destinations();
         let half = ["198.18.0.0/16".to_owned(), taken[0].clone()];
         for _ in 0..50 {
-            assert!(Block::choose(&half).unwrap().0 >= 64);
+            assert!(AddressBlock::choose(&half).unwrap().0 >= 64);
         }
-        assert!(Block(3).meets("198.18.12.4".parse().unwrap(), 30), "a link of another lab within it");
-        assert!(Block(3).meets("fd74:6872:7500:3ff::".parse().unwrap(), 64));
-        assert!(!Block(3).meets("198.18.16.0".parse().unwrap(), 30));
-        assert!(matches!(Block::choose(&["198.18.0.0/15".into()]), Err(LabError::NoSubnet)));
+        assert!(AddressBlock(3).meets("198.18.12.4".parse().unwrap(), 30), "a link of another lab within it");
+        assert!(AddressBlock(3).meets("fd74:6872:7500:3ff::".parse().unwrap(), 64));
+        assert!(!AddressBlock(3).meets("198.18.16.0".parse().unwrap(), 30));
+        assert!(matches!(AddressBlock::choose(&["198.18.0.0/15".into()]), Err(LabError::NoSubnet)));
     }
 
     #[test]
     fn members_count_from_one() {
-        let segment = Segment::of_switch(Block(0), 64);
+        let segment = Segment::of_switch(AddressBlock(0), 64);
         assert_eq!((segment.v4.to_string().as_str(), segment.v4_prefix), ("198.18.1.0", 24));
         assert_eq!(segment.member(5), ("198.18.1.5".parse().unwrap(), "fd74:6872:7500:40::5".parse().unwrap()));
     }

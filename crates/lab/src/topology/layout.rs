@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::block::{Block, Segment};
+use super::block::{AddressBlock, Segment};
 use super::route::{Step, steps};
 use super::{NodeKind, Topology};
 use crate::LabError;
@@ -53,7 +53,7 @@ pub(crate) struct Route {
 
 impl Layout {
     /// Gives every link its network and every node what it needs to reach all others.
-    pub(crate) fn of(topology: &Topology, block: Block) -> Result<Self, LabError> {
+    pub(crate) fn of(topology: &Topology, block: AddressBlock) -> Result<Self, LabError> {
         let segments = segments(topology, block)?;
         let mut nodes = vec![NodeLayout::default(); topology.nodes.len()];
         let mut members = vec![0; topology.nodes.len()];
@@ -137,7 +137,7 @@ fn switch_of(topology: &Topology, link: usize) -> Option<usize> {
 }
 
 /// The network of each link; the links of a switch share one.
-fn segments(topology: &Topology, block: Block) -> Result<Vec<Segment>, LabError> {
+fn segments(topology: &Topology, block: AddressBlock) -> Result<Vec<Segment>, LabError> {
     let is_switch = |index: &usize| topology.nodes[*index].kind == NodeKind::Switch;
     let switches: Vec<usize> = (0..topology.nodes.len()).filter(is_switch).collect();
     let mut next = switches.len() as u64 * u64::from(Segment::SWITCH_PAIRS);
@@ -152,7 +152,7 @@ fn segments(topology: &Topology, block: Block) -> Result<Vec<Segment>, LabError>
             }
         });
     }
-    if next > u64::from(Block::PAIRS) {
+    if next > u64::from(AddressBlock::PAIRS) {
         let what = format!("{} switches and {} links", switches.len(), topology.links.len());
         return Err(LabError::Spec { what, remedy: "use at most 256 links, or 64 fewer for each switch" });
     }

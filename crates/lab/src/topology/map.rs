@@ -2,7 +2,7 @@
 
 use model::{Map, MapKind, MapLink, MapNode, units};
 
-use super::{Link, Node, NodeKind, Topology};
+use super::{LabLink, Node, NodeKind, Topology};
 use crate::DirectionSpec;
 
 impl Topology {
@@ -18,13 +18,13 @@ impl Topology {
                 NodeKind::Switch => MapKind::Switch,
             },
         };
-        let link = |link: &Link| MapLink { between: link.between, lines: lines(link) };
+        let link = |link: &LabLink| MapLink { between: link.between, lines: lines(link) };
         Map { nodes: self.nodes.iter().map(node).collect(), links: self.links.iter().map(link).collect() }
     }
 }
 
 /// Rate, delay, loss and MTU of a link; both values where its directions differ.
-fn lines(link: &Link) -> Vec<String> {
+fn lines(link: &LabLink) -> Vec<String> {
     let both = |text: &dyn Fn(&DirectionSpec) -> Option<String>| {
         let [there, back] = [0, 1].map(|at| text(&link.directions[at]));
         match (there, back) {
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn a_link_has_its_properties_and_both_where_directions_differ() {
-        let mut link = Link::new([0, 1]);
+        let mut link = LabLink::new([0, 1]);
         assert_eq!(lines(&link), ["MTU 1500"]);
         link.directions.iter_mut().for_each(|one| one.delay = std::time::Duration::from_millis(10));
         link.directions[0].rate_bps = Some(1_000_000_000);

@@ -7,7 +7,7 @@ mod layout;
 mod map;
 mod route;
 
-pub use block::Block;
+pub use block::AddressBlock;
 pub(crate) use layout::{Address, Layout, NodeLayout};
 
 use crate::{DirectionSpec, LabError};
@@ -24,7 +24,7 @@ pub struct Topology {
     /// Hosts, routers and switches. A command without a host runs on the first one.
     pub nodes: Vec<Node>,
     /// The links between them.
-    pub links: Vec<Link>,
+    pub links: Vec<LabLink>,
     /// Settings of every host and router, as `net.ipv4.tcp_rmem` and its value.
     pub sysctls: Vec<(String, String)>,
 }
@@ -51,7 +51,7 @@ pub enum NodeKind {
 
 /// What joins two nodes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Link {
+pub struct LabLink {
     /// Indexes of the two in [`Topology::nodes`].
     pub between: [usize; 2],
     /// MTU in bytes, 1280 to 65535.
@@ -71,7 +71,7 @@ pub enum Carrier {
     Emulator,
 }
 
-impl Link {
+impl LabLink {
     /// A veth pair without a limit.
     #[must_use]
     pub fn new(between: [usize; 2]) -> Self {
@@ -100,7 +100,7 @@ impl Topology {
 
     /// Name of a link, such as `a-b`.
     #[must_use]
-    pub fn link_name(&self, link: &Link) -> String {
+    pub fn link_name(&self, link: &LabLink) -> String {
         link.between.map(|index| self.nodes[index].name.as_str()).join("-")
     }
 
@@ -157,7 +157,7 @@ impl Topology {
     ///
     /// # Errors
     /// Names the link and the remedy.
-    pub fn check_link(&self, link: &Link) -> Result<(), LabError> {
+    pub fn check_link(&self, link: &LabLink) -> Result<(), LabError> {
         let name = self.link_name(link);
         let refuse = |what: &str, remedy| Err(LabError::Spec { what: format!("link {name}: {what}"), remedy });
         if link.between[0] == link.between[1] {

@@ -20,14 +20,14 @@ pub(crate) fn topology(nodes: &str, links: &str) -> Topology {
     let links = links
         .split_whitespace()
         .map(|link| link.split_once('-').unwrap())
-        .map(|(one, other)| Link::new([index(one), index(other)]))
+        .map(|(one, other)| LabLink::new([index(one), index(other)]))
         .collect();
     Topology { name: "test".into(), nodes, links, ..Topology::default() }
 }
 
 fn layout(topology: &Topology) -> Layout {
     topology.check().unwrap();
-    Layout::of(topology, Block::choose(&[]).unwrap()).unwrap()
+    Layout::of(topology, AddressBlock::choose(&[]).unwrap()).unwrap()
 }
 
 /// Follows a packet by the routing tables: the nodes that it passes, the target last.
@@ -133,13 +133,13 @@ fn impossible_topologies_name_the_node_and_the_remedy() {
     }
     let pair = topology("a b", "a-b");
     let forced =
-        Link { carrier: Some(Carrier::Veth), directions: [far, DirectionSpec::default()], ..pair.links[0].clone() };
+        LabLink { carrier: Some(Carrier::Veth), directions: [far, DirectionSpec::default()], ..pair.links[0].clone() };
     assert!(pair.check_link(&forced).unwrap_err().to_string().contains("a veth pair can only have"));
 }
 
 #[test]
 fn the_kernel_carries_what_it_can() {
-    let mut link = Link::new([0, 1]);
+    let mut link = LabLink::new([0, 1]);
     assert_eq!(link.carrier(), Carrier::Veth);
     link.directions[0].rate_bps = Some(1_000_000);
     assert_eq!(link.carrier(), Carrier::Veth);
@@ -162,10 +162,10 @@ proptest! {
             .iter()
             .map(|(a, b)| [a % nodes.len(), b % nodes.len()])
             .filter(|[a, b]| a != b && !(nodes[*a].kind == NodeKind::Switch && nodes[*b].kind == NodeKind::Switch))
-            .map(Link::new)
+            .map(LabLink::new)
             .collect();
         let topology = Topology { name: "any".into(), nodes, links, ..Topology::default() };
-        let layout = Layout::of(&topology, Block::choose(&[]).unwrap()).unwrap();
+        let layout = Layout::of(&topology, AddressBlock::choose(&[]).unwrap()).unwrap();
         for from in 0..topology.nodes.len() {
             if topology.nodes[from].kind == NodeKind::Switch { continue; }
             let steps = steps(&topology, from);

@@ -5,7 +5,7 @@ use std::fmt;
 
 /// User, password and time in a client's login.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Claim {
+pub struct LoginClaim {
     /// The user's name.
     pub name: String,
     /// The user's password.
@@ -14,7 +14,7 @@ pub struct Claim {
     pub at_s: i64,
 }
 
-impl Claim {
+impl LoginClaim {
     /// The text that iperf3 encrypts (`iperf_auth.c`).
     #[must_use]
     pub fn to_text(&self) -> String {
@@ -32,7 +32,7 @@ impl Claim {
     }
 }
 
-impl fmt::Debug for Claim {
+impl fmt::Debug for LoginClaim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Claim of {}", self.name)
     }
@@ -51,21 +51,21 @@ mod tests {
 
     #[test]
     fn the_text_is_iperf3s() {
-        let claim = Claim { name: "mario".into(), password: "rossi 1".into(), at_s: 1_509_364_000 };
+        let claim = LoginClaim { name: "mario".into(), password: "rossi 1".into(), at_s: 1_509_364_000 };
         assert_eq!(claim.to_text(), "user: mario\npwd:  rossi 1\nts:   1509364000");
-        assert_eq!(Claim::from_text(claim.to_text().as_bytes()), Some(claim.clone()));
+        assert_eq!(LoginClaim::from_text(claim.to_text().as_bytes()), Some(claim.clone()));
         assert!(!format!("{claim:?}").contains("rossi"));
         assert_eq!(hashed_text("mario", "rossi"), "{mario}rossi");
         for wrong in ["", "user: mario", "user: a\npwd:  b\nts:   soon", "pwd:  b\nuser: a\nts:   1"] {
-            assert_eq!(Claim::from_text(wrong.as_bytes()), None, "{wrong}");
+            assert_eq!(LoginClaim::from_text(wrong.as_bytes()), None, "{wrong}");
         }
     }
 
     proptest! {
         #[test]
         fn any_bytes_are_a_claim_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-            if let Some(claim) = Claim::from_text(&bytes) {
-                prop_assert_eq!(Claim::from_text(claim.to_text().as_bytes()), Some(claim));
+            if let Some(claim) = LoginClaim::from_text(&bytes) {
+                prop_assert_eq!(LoginClaim::from_text(claim.to_text().as_bytes()), Some(claim));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The client's end of the control connection.
 
-use super::cookie::Cookie;
+use super::cookie::TestCookie;
 use super::error::Iperf3Error;
 use super::parameters::Parameters;
 use super::results::{RESULTS_LIMIT, Results};
@@ -67,7 +67,7 @@ pub struct Client {
 
 impl Client {
     /// Opens a control connection; `turn` receives the cookie to send.
-    pub fn open(cookie: &Cookie, parameters: Parameters, turn: &mut Turn<Action>) -> Self {
+    pub fn open(cookie: &TestCookie, parameters: Parameters, turn: &mut Turn<Action>) -> Self {
         turn.send.extend_from_slice(cookie.bytes());
         Self { step: Step::Greeting, parameters }
     }

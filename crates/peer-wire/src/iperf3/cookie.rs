@@ -12,9 +12,9 @@ pub const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
 /// A cookie. A peer's cookie may use other characters than iperf3's: iperf3 only compares cookies.
 #[derive(Debug, Clone, Copy, Eq)]
-pub struct Cookie([u8; COOKIE_BYTES]);
+pub struct TestCookie([u8; COOKIE_BYTES]);
 
-impl Cookie {
+impl TestCookie {
     /// A cookie of random bytes; five bits of each are used.
     #[must_use]
     pub fn of(random: &[u8; COOKIE_BYTES - 1]) -> Self {
@@ -38,7 +38,7 @@ impl Cookie {
     }
 }
 
-impl PartialEq for Cookie {
+impl PartialEq for TestCookie {
     /// Constant time: only the cookie keeps other hosts out of a test.
     fn eq(&self, other: &Self) -> bool {
         self.0.iter().zip(&other.0).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
@@ -58,8 +58,8 @@ impl Default for StreamHello {
 
 impl StreamHello {
     /// Removes the cookie from the front of `input`; the rest belongs to the connection's next step.
-    pub fn take(&mut self, input: &mut &[u8]) -> Option<Cookie> {
-        self.0.take(input).map(Cookie)
+    pub fn take(&mut self, input: &mut &[u8]) -> Option<TestCookie> {
+        self.0.take(input).map(TestCookie)
     }
 
     /// Checks that the connection may end here.

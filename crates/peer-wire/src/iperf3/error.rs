@@ -4,7 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use super::fault::Fault;
+use super::fault::ServerFault;
 
 /// An invalid message of iperf3, or why the other end refused.
 #[derive(Debug, Error)]
@@ -37,7 +37,7 @@ pub enum Iperf3Error {
         /// The largest.
         most: u32,
         /// iperf3's reason for such a value.
-        fault: Fault,
+        fault: ServerFault,
     },
     /// A count below 0.
     #[error("\"{key}\" is {value}; it cannot be negative")]
@@ -126,10 +126,10 @@ pub enum Iperf3Error {
 
 impl Iperf3Error {
     /// What iperf3 answers to parameters with this problem.
-    pub(super) fn fault(&self) -> Fault {
+    pub(super) fn fault(&self) -> ServerFault {
         match self {
             Self::Limits { fault, .. } => *fault,
-            _ => Fault::Parameters,
+            _ => ServerFault::Parameters,
         }
     }
 }
@@ -139,7 +139,7 @@ struct Meaning(u32);
 
 impl fmt::Display for Meaning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Fault::of(self.0).map_or(Ok(()), |fault| write!(f, " ({fault})"))
+        ServerFault::of(self.0).map_or(Ok(()), |fault| write!(f, " ({fault})"))
     }
 }
 

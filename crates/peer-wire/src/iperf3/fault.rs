@@ -5,7 +5,7 @@ use thiserror::Error;
 /// A reason that iperf3's server gives with SERVER_ERROR. The discriminants are those of `iperf_api.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Fault {
+pub enum ServerFault {
     /// A duration that is not allowed.
     #[error("the duration is not allowed")]
     Duration = 5,
@@ -58,7 +58,7 @@ pub enum Fault {
     Expired = 160,
 }
 
-impl Fault {
+impl ServerFault {
     const ALL: [Self; 16] = [
         Self::Duration,
         Self::Streams,

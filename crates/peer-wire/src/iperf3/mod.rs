@@ -28,11 +28,11 @@ mod parameters;
 mod results;
 mod server;
 
-pub use claim::{Claim, hashed_text};
+pub use claim::{LoginClaim, hashed_text};
 pub use client::{Action as ClientAction, Client};
-pub use cookie::{ALPHABET, COOKIE_BYTES, Cookie, StreamHello};
+pub use cookie::{ALPHABET, COOKIE_BYTES, StreamHello, TestCookie};
 pub use error::Iperf3Error;
-pub use fault::Fault;
+pub use fault::ServerFault;
 pub use parameters::{Offloads, PARAMETERS_LIMIT, Parameters, Protocol};
 pub use results::{Omitted, RESULTS_LIMIT, Results, StreamResult, stream_ids};
 pub use server::{Action as ServerAction, REFUSAL, Server};

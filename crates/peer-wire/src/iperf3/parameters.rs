@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::error::Iperf3Error;
-use super::fault::Fault;
+use super::fault::ServerFault;
 use super::json::{Writer, flag, text, whole};
 
 /// The longest accepted parameters, in bytes: the limit of 3.18 and newer.
@@ -210,27 +210,28 @@ impl Parameters {
         };
         let values = Values(&map);
         let mut read = Self::new(protocol, 0);
-        read.omit_s = values.within("omit", 0, 600, Fault::Omit)?.unwrap_or(0);
-        read.server_affinity = values.within("server_affinity", 0, 1024, Fault::Parameters)?;
-        read.time_s = values.within("time", 0, 86_400, Fault::Duration)?.unwrap_or(0);
+        read.omit_s = values.within("omit", 0, 600, ServerFault::Omit)?.unwrap_or(0);
+        read.server_affinity = values.within("server_affinity", 0, 1024, ServerFault::Parameters)?;
+        read.time_s = values.within("time", 0, 86_400, ServerFault::Duration)?.unwrap_or(0);
         read.bytes = values.count("num")?.unwrap_or(0);
         read.blocks = values.count("blockcount")?.unwrap_or(0);
-        read.mss_bytes = values.within("MSS", 0, 32_767, Fault::Mss)?.filter(|mss| *mss > 0);
+        read.mss_bytes = values.within("MSS", 0, 32_767, ServerFault::Mss)?.filter(|mss| *mss > 0);
         read.nodelay = flag(&map, "nodelay");
-        read.parallel = values.within("parallel", 1, 128, Fault::Streams)?.unwrap_or(1);
+        read.parallel = values.within("parallel", 1, 128, ServerFault::Streams)?.unwrap_or(1);
         read.reverse = flag(&map, "reverse");
         read.bidirectional = flag(&map, "bidirectional");
-        read.window_bytes = values.within("window", 0, 512 << 20, Fault::Buffer)?.filter(|window| *window > 0);
+        read.window_bytes = values.within("window", 0, 512 << 20, ServerFault::Buffer)?.filter(|window| *window > 0);
         read.block_bytes = match protocol {
-            Protocol::Tcp => values.within("len", 1, 1 << 20, Fault::BlockSize)?,
-            Protocol::Udp => values.within("len", 16, 65_507, Fault::UdpBlockSize)?,
+            Protocol::Tcp => values.within("len", 1, 1 << 20, ServerFault::BlockSize)?,
+            Protocol::Udp => values.within("len", 16, 65_507, ServerFault::UdpBlockSize)?,
         };
         read.rate_bps = values.count("bandwidth")?.filter(|rate| *rate > 0);
         read.fq_rate_bps = values.count("fqrate")?.filter(|rate| *rate > 0);
-        read.pacing_timer_us = values.within("pacing_timer", 0, 1_000_000, Fault::Parameters)?.filter(|us| *us > 0);
-        read.burst = values.within("burst", 0, 1000, Fault::Burst)?.filter(|burst| *burst > 0);
-        read.tos = values.within("TOS", 0, 255, Fault::Parameters)?.and_then(|tos| u8::try_from(tos).ok());
-        read.flow_label = values.within("flowlabel", 1, 0xf_ffff, Fault::Parameters)?;
+        read.pacing_timer_us =
+            values.within("pacing_timer", 0, 1_000_000, ServerFault::Parameters)?.filter(|us| *us > 0);
+        read.burst = values.within("burst", 0, 1000, ServerFault::Burst)?.filter(|burst| *burst > 0);
+        read.tos = values.within("TOS", 0, 255, ServerFault::Parameters)?.and_then(|tos| u8::try_from(tos).ok());
+        read.flow_label = values.within("flowlabel", 1, 0xf_ffff, ServerFault::Parameters)?;
         read.title = text(&map, "title");
         read.extra_data = text(&map, "extra_data");
         read.congestion = text(&map, "congestion");
@@ -240,7 +241,7 @@ impl Parameters {
         read.zerocopy = flag(&map, "zerocopy");
         read.dont_fragment = flag(&map, "dont_fragment");
         if map.contains_key("gso") || map.contains_key("gro") {
-            let bytes = |key| Ok(values.within(key, 0, 65_507, Fault::UdpBlockSize)?.unwrap_or(0));
+            let bytes = |key| Ok(values.within(key, 0, 65_507, ServerFault::UdpBlockSize)?.unwrap_or(0));
             read.offloads = Some(Offloads {
                 gso: flag(&map, "gso"),
                 gso_datagram_bytes: bytes("gso_dg_size")?,
@@ -258,7 +259,7 @@ impl Parameters {
 struct Values<'a>(&'a Map<String, Value>);
 
 impl Values<'_> {
-    fn within(&self, key: &'static str, least: u32, most: u32, fault: Fault) -> Result<Option<u32>, Iperf3Error> {
+    fn within(&self, key: &'static str, least: u32, most: u32, fault: ServerFault) -> Result<Option<u32>, Iperf3Error> {
         let Some(value) = whole(self.0, key) else { return Ok(None) };
         match u32::try_from(value) {
             Ok(value) if (least..=most).contains(&value) => Ok(Some(value)),

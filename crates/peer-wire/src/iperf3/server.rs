@@ -1,7 +1,7 @@
 //! The server's end of the control connection.
 
 use super::error::Iperf3Error;
-use super::fault::Fault;
+use super::fault::ServerFault;
 use super::parameters::{PARAMETERS_LIMIT, Parameters};
 use super::results::{RESULTS_LIMIT, Results};
 use super::{PEER, byte};
@@ -85,7 +85,7 @@ impl Server {
         match &mut self.step {
             Step::Parameters(parameters) => {
                 let json = parameters.take(input).map_err(|what| {
-                    send_error(Fault::Parameters, turn);
+                    send_error(ServerFault::Parameters, turn);
                     PEER.error(name, what)
                 })?;
                 let Some(json) = json else { return Ok(()) };
@@ -101,7 +101,7 @@ impl Server {
             Step::ProgramResults(results) => {
                 let Some(json) = results.take(input).map_err(|what| PEER.error(name, what))? else { return Ok(()) };
                 let peer_results = Results::from_json(&json, self.streams).map_err(|what| {
-                    send_error(Fault::Results, turn);
+                    send_error(ServerFault::Results, turn);
                     PEER.error(name, what)
                 })?;
                 turn.actions.push(Action::ProgramResults(peer_results));
@@ -142,7 +142,7 @@ impl Server {
     }
 
     /// Refuses the client with a fault; further messages are errors.
-    pub fn refuse(&mut self, fault: Fault, turn: &mut Turn<Action>) {
+    pub fn refuse(&mut self, fault: ServerFault, turn: &mut Turn<Action>) {
         send_error(fault, turn);
         self.step = Step::Done;
     }
@@ -203,7 +203,7 @@ impl Server {
     }
 }
 
-fn send_error(fault: Fault, turn: &mut Turn<Action>) {
+fn send_error(fault: ServerFault, turn: &mut Turn<Action>) {
     turn.send.push(byte::SERVER_ERROR);
     turn.send.extend_from_slice(&fault.number().to_be_bytes());
     turn.send.extend_from_slice(&0_u32.to_be_bytes());

@@ -4,13 +4,13 @@
 use super::block::Block;
 use super::error::NetperfError;
 use super::kind;
-use super::omni::{CPU_RATE, Counted, Direction, Flags, PROC_STAT, Ready, Request, Served, port, size};
+use super::omni::{CPU_RATE, Counted, Flags, OmniRequest, PROC_STAT, Ready, SendingEnd, Served, port, size};
 
 /// Parses a request and checks its values.
 ///
 /// # Errors
 /// The value that is not supported.
-pub(super) fn request(block: &Block) -> Result<Request, NetperfError> {
+pub(super) fn request(block: &Block) -> Result<OmniRequest, NetperfError> {
     let ip_version = match block.word(64) {
         version @ (0 | 4 | 6) => version as u8,
         family => return Err(NetperfError::Family { family }),
@@ -21,7 +21,7 @@ pub(super) fn request(block: &Block) -> Result<Request, NetperfError> {
             flags |= flag.0;
         }
     }
-    Ok(Request {
+    Ok(OmniRequest {
         served: Served::Classic,
         send_buffer: size(block, 8, "a send buffer")?,
         send_size: None,
@@ -36,7 +36,7 @@ pub(super) fn request(block: &Block) -> Result<Request, NetperfError> {
         data_port: port(block, 60)?,
         ip_version,
         udp: false,
-        direction: Direction::ServerReceives,
+        direction: SendingEnd::ServerReceives,
         client_port: 0,
         tos: None,
         congestion: String::new(),

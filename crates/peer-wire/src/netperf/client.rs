@@ -3,7 +3,7 @@
 use super::PEER;
 use super::block::{BLOCK_BYTES, Block};
 use super::error::{NOT_SUPPORTED, NetperfError};
-use super::omni::{Counted, Flags, Ready, Request};
+use super::omni::{Counted, Flags, OmniRequest, Ready};
 use crate::framing::{Fixed, each};
 use crate::{Turn, WireError, WireProblem};
 
@@ -12,7 +12,7 @@ use crate::{Turn, WireError, WireProblem};
 pub enum Action {
     /// The server is ready: move the data.
     Run(Ready),
-    /// The test is over; these are the server's counts. Request another with [`Client::ask`], or close.
+    /// The test is over; these are the server's counts. OmniRequest another with [`Client::ask`], or close.
     Counted(Counted),
 }
 
@@ -34,7 +34,7 @@ pub struct Client {
 
 impl Client {
     /// A new control connection with its first test.
-    pub fn open(request: &Request, turn: &mut Turn<Action>) -> Self {
+    pub fn open(request: &OmniRequest, turn: &mut Turn<Action>) -> Self {
         turn.send.extend_from_slice(&request.to_block().0);
         Self { step: Step::Ready, flags: request.flags, block: Fixed::new() }
     }
@@ -43,7 +43,7 @@ impl Client {
     ///
     /// # Errors
     /// Where the previous one has not ended.
-    pub fn ask(&mut self, request: &Request, turn: &mut Turn<Action>) -> Result<(), WireError> {
+    pub fn ask(&mut self, request: &OmniRequest, turn: &mut Turn<Action>) -> Result<(), WireError> {
         if self.step != Step::Idle {
             return Err(PEER.error(self.name(), NetperfError::NotEnded));
         }

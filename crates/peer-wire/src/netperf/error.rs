@@ -61,7 +61,7 @@ pub enum NetperfError {
     },
     /// A request that is not supported.
     #[error("request {number}; only OMNI tests (97) and TCP_STREAM (10) are supported")]
-    Request {
+    OmniRequest {
         /// Its number.
         number: u32,
     },

@@ -18,7 +18,7 @@ mod server;
 pub use block::{BLOCK_BYTES, Block};
 pub use client::{Action as ClientAction, Client};
 pub use error::{NOT_SUPPORTED, NetperfError};
-pub use omni::{Counted, Cpu, Direction, Flags, Ready, Request, Served};
+pub use omni::{Counted, Cpu, Flags, OmniRequest, Ready, SendingEnd, Served};
 pub use server::{Action as ServerAction, Server};
 
 use crate::Peer;

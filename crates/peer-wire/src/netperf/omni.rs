@@ -18,7 +18,7 @@ pub(super) const CPU_RATE: f32 = 100.0;
 
 /// Who sends, as the server sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
+pub enum SendingEnd {
     /// Connections alone (TCP_CC).
     Neither,
     /// The server sends (TCP_MAERTS).
@@ -67,7 +67,7 @@ pub enum Served {
 
 /// A test that netperf requests. Sizes of `None` are the server's choice.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub struct OmniRequest {
     /// The message format.
     pub served: Served,
     /// SO_SNDBUF in bytes.
@@ -97,7 +97,7 @@ pub struct Request {
     /// Datagrams over UDP instead of TCP.
     pub udp: bool,
     /// Who sends.
-    pub direction: Direction,
+    pub direction: SendingEnd,
     /// The client's data port; 0 where it is not bound.
     pub client_port: u16,
     /// The IP type of service of what the server sends; the system's where absent.
@@ -206,7 +206,7 @@ pub(super) fn port(block: &Block, at: usize) -> Result<u16, NetperfError> {
     u16::try_from(port).map_err(|_| NetperfError::Port { port })
 }
 
-impl Request {
+impl OmniRequest {
     /// The block that netperf would send.
     #[must_use]
     pub fn to_block(&self) -> Block {
@@ -269,7 +269,7 @@ impl Request {
             data_port: port(block, 88)?,
             ip_version,
             udp,
-            direction: Direction::of(block.word(104))?,
+            direction: SendingEnd::of(block.word(104))?,
             client_port: port(block, 108)?,
             tos: u8::try_from(block.signed(156)).ok(),
             congestion: block.text(160, 16),
@@ -277,7 +277,7 @@ impl Request {
     }
 }
 
-impl Direction {
+impl SendingEnd {
     fn bits(self) -> u32 {
         match self {
             Self::Neither => 0,

@@ -2,7 +2,7 @@
 
 use super::block::{BLOCK_BYTES, Block};
 use super::error::{NOT_SUPPORTED, NetperfError};
-use super::omni::{CPU_RATE, Counted, Ready, Request, Served};
+use super::omni::{CPU_RATE, Counted, OmniRequest, Ready, Served};
 use super::{PEER, classic, kind};
 use crate::framing::{Fixed, each};
 use crate::{Turn, WireError, WireProblem};
@@ -17,7 +17,7 @@ const INVALID: u32 = 22;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// Open a data socket, then call [`Server::ready`] or [`Server::refuse`].
-    Requested(Request),
+    Requested(OmniRequest),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl Server {
         match block.word(0) {
             requested @ (kind::OMNI | kind::TCP_STREAM) => {
                 let request =
-                    if requested == kind::OMNI { Request::from_block(&block) } else { classic::request(&block) };
+                    if requested == kind::OMNI { OmniRequest::from_block(&block) } else { classic::request(&block) };
                 match request {
                     Ok(request) => {
                         self.served = request.served;
@@ -104,7 +104,7 @@ impl Server {
             kind::PASSPHRASE => {}
             unknown => {
                 send_error(NOT_SUPPORTED, turn);
-                return Err(NetperfError::Request { number: unknown }.into());
+                return Err(NetperfError::OmniRequest { number: unknown }.into());
             }
         }
         Ok(())

@@ -13,7 +13,7 @@ pub enum Mode {
 
 /// The options of a run. Both ends need the same, except the count.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub struct SizePlan {
     /// The size that `-l` names, in bytes, before its perturbation: that of the first round trips.
     pub first: u64,
     /// All sizes in bytes, in their order.
@@ -42,7 +42,7 @@ pub struct Exchange {
     pub integrity: bool,
 }
 
-impl Plan {
+impl SizePlan {
     pub(super) fn resets(&self) -> bool {
         self.reset || self.mode == Mode::Stream
     }

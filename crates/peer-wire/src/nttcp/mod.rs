@@ -23,9 +23,9 @@ pub use datagrams::{Datagrams, MARK_BYTES, Seen};
 pub use error::NttcpError;
 pub use local::{Action as LocalAction, Local};
 pub use options::{OPTIONS_LIMIT, Options};
-pub use pattern::{DEFAULT_SEED, Pattern};
+pub use pattern::{DEFAULT_SEED, PayloadPattern};
 pub use remote::{Action as RemoteAction, Remote};
-pub use statistics::{DEFAULT_FORMAT, Format, SEPARATED_FORMAT, Statistics};
+pub use statistics::{DEFAULT_FORMAT, SEPARATED_FORMAT, Statistics, StatisticsFormat};
 
 use crate::Peer;
 

@@ -9,12 +9,12 @@ const LAG: usize = 103;
 
 /// The endless sequence that a seed makes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pattern {
+pub struct PayloadPattern {
     cells: [u8; CELLS],
     place: usize,
 }
 
-impl Pattern {
+impl PayloadPattern {
     /// The sequence of `seed`; an empty one counts as [`DEFAULT_SEED`].
     #[must_use]
     pub fn new(seed: &str) -> Self {

@@ -2,7 +2,7 @@
 
 use super::error::NttcpError;
 use super::options::{OPTIONS_LIMIT, Options};
-use super::statistics::{Format, Statistics};
+use super::statistics::{Statistics, StatisticsFormat};
 use super::{PEER, data_port, write_port};
 use crate::framing::{Lines, each};
 use crate::{Turn, WireError, WireProblem};
@@ -32,7 +32,7 @@ enum Step {
 pub struct Remote {
     step: Step,
     lines: Lines,
-    format: Option<Format>,
+    format: Option<StatisticsFormat>,
     mark: char,
 }
 
@@ -71,7 +71,7 @@ impl Remote {
             return Ok(());
         }
         let options = Options::from_line(&line)?;
-        self.format = Some(Format::new(&options.format)?);
+        self.format = Some(StatisticsFormat::new(&options.format)?);
         self.mark = char::from(b'0' + options.number % 10);
         self.step = if options.transmits { Step::Port } else { Step::Listening };
         turn.actions.push(Action::Requested(Box::new(options)));

@@ -69,9 +69,9 @@ enum Part {
 
 /// A format of values and text between them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Format(Vec<Part>);
+pub struct StatisticsFormat(Vec<Part>);
 
-impl Format {
+impl StatisticsFormat {
     /// Reads a format: `%`, a width, a point and a precision, both optional, and the letters of a value.
     ///
     /// # Errors

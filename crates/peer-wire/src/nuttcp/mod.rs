@@ -22,7 +22,7 @@ mod server;
 
 pub use client::{Action as ClientAction, Client};
 pub use error::NuttcpError;
-pub use marks::{Mark, count_sent, mark, sent_so_far};
+pub use marks::{PathMark, count_sent, mark, sent_so_far};
 pub use options::{MOST_WINDOW, NO_RATE, Options};
 pub use report::{INTERIM_END, Interim, Report, Windows};
 pub use server::{Action as ServerAction, Server};

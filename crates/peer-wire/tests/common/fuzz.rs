@@ -33,13 +33,13 @@ pub(crate) fn targets() -> Vec<Target> {
         // The cookie is a codec of its own.
         said.drain(..iperf3::COOKIE_BYTES);
     }
-    let claim = iperf3::Claim { name: "mario".into(), password: "rossi".into(), at_s: 1_700_000_000 };
+    let claim = iperf3::LoginClaim { name: "mario".into(), password: "rossi".into(), at_s: 1_700_000_000 };
     let claim = claim.to_text().into_bytes();
     let options = nttcp::Options { udp: true, verbose: true, ..nttcp::Options::default() }.to_line();
     let port = b"nttcp-1: hello\ndataport: 5038\n1  8388608    0.08    0.05    865.7309   1342.1773    2177  28084.16   43540.0\n";
     let stamp = {
         let mut request = vec![0; 60];
-        let _ = stamp::Request::read(&request).map(|requested| requested.write(&mut request));
+        let _ = stamp::StampRequest::read(&request).map(|requested| requested.write(&mut request));
         vec![request, vec![0; 41]]
     };
     let datagrams = |from: bool| -> Vec<Vec<u8>> {
@@ -61,15 +61,17 @@ pub(crate) fn targets() -> Vec<Target> {
             netperf_server,
         ),
         target("netpipe", "transmitter", spoken(&netpipe, 5002, false), |said| {
-            netpipe_end(netpipe::Role::Transmitter, said)
+            netpipe_end(netpipe::EndRole::Transmitter, said)
         }),
-        target("netpipe", "receiver", spoken(&netpipe, 5002, true), |said| netpipe_end(netpipe::Role::Receiver, said)),
+        target("netpipe", "receiver", spoken(&netpipe, 5002, true), |said| {
+            netpipe_end(netpipe::EndRole::Receiver, said)
+        }),
         target("nttcp", "local", vec![port.to_vec()], nttcp_local),
         target("nttcp", "remote", vec![[&options[..], b"dataport: 5038\n"].concat()], nttcp_remote),
         target("nuttcp", "client", spoken(&nuttcp, 5000, false), nuttcp_client),
         target("nuttcp", "server", spoken(&nuttcp, 5000, true), nuttcp_server),
         target("stamp", "sender", stamp.clone(), |said| stamp::Reply::read(&said.concat()).map(drop)),
-        target("stamp", "reflector", stamp, |said| stamp::Request::read(&said.concat()).map(drop)),
+        target("stamp", "reflector", stamp, |said| stamp::StampRequest::read(&said.concat()).map(drop)),
     ]
 }
 
@@ -171,9 +173,9 @@ fn iperf2_datagrams(said: &[&[u8]]) -> Result<(), WireError> {
 }
 
 fn iperf3_client(said: &[&[u8]]) -> Result<(), WireError> {
-    use iperf3::{Client, ClientAction, Cookie, Parameters, Protocol, Results};
+    use iperf3::{Client, ClientAction, Parameters, Protocol, Results, TestCookie};
     let mut turn = Turn::default();
-    let mut client = Client::open(&Cookie::of(&[7; 36]), Parameters::new(Protocol::Tcp, 1), &mut turn);
+    let mut client = Client::open(&TestCookie::of(&[7; 36]), Parameters::new(Protocol::Tcp, 1), &mut turn);
     let results = || {
         Results::from_json(
             br#"{"cpu_util_total":0,"cpu_util_user":0,"cpu_util_system":0,"sender_has_retransmits":-1,"streams":[]}"#,
@@ -218,7 +220,7 @@ fn iperf3_datagrams(said: &[&[u8]]) -> Result<(), WireError> {
     let all = said.concat();
     let _ = (is_reply(&all), Header::read(&all, true), Header::read(&all, false));
     // A decrypted login is untrusted input as well.
-    let _ = iperf3::Claim::from_text(&all);
+    let _ = iperf3::LoginClaim::from_text(&all);
     let mut hello = iperf3::StreamHello::default();
     let _ = hello.take(&mut &all[..]);
     Ok(())
@@ -234,12 +236,12 @@ fn netperf_client(said: &[&[u8]]) -> Result<(), WireError> {
 }
 
 /// The request of a recorded session.
-fn known_request() -> netperf::Request {
-    static KNOWN: std::sync::OnceLock<netperf::Request> = std::sync::OnceLock::new();
+fn known_request() -> netperf::OmniRequest {
+    static KNOWN: std::sync::OnceLock<netperf::OmniRequest> = std::sync::OnceLock::new();
     let read = || {
         let said = recording("netperf27_TCP_STREAM", 12_865).connections.swap_remove(0).from_client;
         let block = said[..netperf::BLOCK_BYTES].try_into().expect("a whole block");
-        netperf::Request::from_block(&netperf::Block(block)).expect("a recorded request")
+        netperf::OmniRequest::from_block(&netperf::Block(block)).expect("a recorded request")
     };
     KNOWN.get_or_init(read).clone()
 }
@@ -255,11 +257,11 @@ fn netperf_server(said: &[&[u8]]) -> Result<(), WireError> {
     server.ended()
 }
 
-fn netpipe_end(role: netpipe::Role, said: &[&[u8]]) -> Result<(), WireError> {
-    use netpipe::{Action, Mode, Netpipe, Plan};
+fn netpipe_end(role: netpipe::EndRole, said: &[&[u8]]) -> Result<(), WireError> {
+    use netpipe::{Action, Mode, Netpipe, SizePlan};
     // That of the recorded session, `-l 1 -u 64 -n 3`.
     let sizes = vec![1, 2, 3, 4, 6, 8, 12, 13, 16, 19, 21, 24, 27, 29, 32, 35, 45, 48, 51, 61, 64, 67];
-    let plan = Plan { first: 1, sizes, mode: Mode::PingPong, reset: false, integrity: false, count: Some(3) };
+    let plan = SizePlan { first: 1, sizes, mode: Mode::PingPong, reset: false, integrity: false, count: Some(3) };
     let mut turn = Turn::default();
     let mut end = Netpipe::open(role, plan, &mut turn);
     let mut skip = 0_usize;

@@ -21,7 +21,7 @@ impl Numbered {
     }
 }
 
-impl programs::Header for Numbered {
+impl programs::DatagramHeader for Numbered {
     #[inline]
     fn write(&mut self, block: &mut [u8], number: u64) {
         self.front.write(block, number + 1, false);
@@ -76,7 +76,7 @@ pub(super) fn take(counts: &mut Counts, datagram: &[u8], report: &OnceLock<Repor
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::transport::programs::Header as _;
+    use engine::transport::programs::DatagramHeader as _;
     use model::Pattern;
 
     #[test]

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use model::{Program, Spec, TransportName};
 use peer_wire::iperf2::PEER;
 
-use crate::{ProgramError, ProgramProtocol, Server, Service, Sides, TrialObserver};
+use crate::{ProgramError, ProgramProtocol, ProgramServer, Service, Sides, TrialObserver};
 
 /// The protocol.
 pub(crate) struct Iperf2;
@@ -45,7 +45,7 @@ impl ProgramProtocol for Iperf2 {
     fn measure(
         &self,
         spec: &Spec,
-        server: &Server<'_>,
+        server: &ProgramServer<'_>,
         observer: &mut dyn TrialObserver,
         cancel: &AtomicBool,
     ) -> Result<Sides, ProgramError> {

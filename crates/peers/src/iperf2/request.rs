@@ -4,7 +4,7 @@ use model::{Direction, Observe, Pattern, Program, Spec, Stop, TransportName};
 use peer_wire::iperf2::{Amount, HEADER_BYTES, Header, NUMBER_BYTES};
 
 use crate::capabilities::{Capabilities, REMEDY};
-use crate::{Limits, ProgramError, plain};
+use crate::{ProgramError, ServiceLimits, plain};
 
 /// Bytes of a write that are spoken.
 const MOST_BYTES: u64 = 16 << 20;
@@ -123,7 +123,7 @@ pub(super) fn refusal_of_datagrams(requested: Option<&Header>) -> Option<String>
 }
 
 /// Why a client is refused that has so many streams with this one, if it is.
-pub(super) fn refusal(spec: &Spec, streams: u64, limits: &Limits) -> Option<String> {
+pub(super) fn refusal(spec: &Spec, streams: u64, limits: &ServiceLimits) -> Option<String> {
     if limits.rate_bps.is_some() {
         return Some("its protocol has no rate, which `--max-rate` requires".into());
     }
@@ -198,11 +198,18 @@ mod tests {
 
     #[test]
     fn a_client_beyond_the_limits_is_refused() {
-        let limits =
-            Limits { unauthenticated: 1, hold_ns: 1_000_000_000, flows: 2, rate_bps: None, memory_bytes: 8 << 30 };
+        let limits = ServiceLimits {
+            unauthenticated: 1,
+            hold_ns: 1_000_000_000,
+            flows: 2,
+            rate_bps: None,
+            memory_bytes: 8 << 30,
+        };
         let long = Spec { direction: Direction::Reverse, stop: Stop::TimeNs(2_000_000_000), ..spec(None) };
         assert!(refusal(&long, 1, &limits).unwrap().contains("`--max-time`"));
         assert_eq!(refusal(&spec(None), 1, &limits), None, "a client that sends ends by itself");
-        assert!(refusal(&spec(None), 1, &Limits { rate_bps: Some(1), ..limits }).unwrap().contains("`--max-rate`"));
+        assert!(
+            refusal(&spec(None), 1, &ServiceLimits { rate_bps: Some(1), ..limits }).unwrap().contains("`--max-rate`")
+        );
     }
 }

@@ -19,7 +19,7 @@ use super::request;
 use crate::acceptor::{self, ClientSession};
 use crate::line::Wait;
 use crate::plain::{self, Work};
-use crate::{Admission, ProgramError, Service};
+use crate::{MachineUse, ProgramError, Service};
 
 /// How long a client may take to say something.
 const MESSAGE_LIMIT: Duration = Duration::from_secs(10);
@@ -43,7 +43,7 @@ struct HostAdmission {
     /// Deadline of all streams together; `None` for no limit.
     until: Option<Instant>,
     /// Never read; dropping it releases the machine.
-    _admission: Mutex<Admission>,
+    _admission: Mutex<MachineUse>,
 }
 
 /// The hosts that measure. Only the address shows that connections belong to the same client.

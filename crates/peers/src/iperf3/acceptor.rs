@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use engine::transport::{at_port, programs, udp};
 use model::{EndOptions, Spec};
-use peer_wire::iperf3::{Cookie, datagram};
+use peer_wire::iperf3::{TestCookie, datagram};
 use socket2::{Domain, Socket, Type};
 
 use crate::session_deadline::SessionDeadlines;
@@ -53,7 +53,7 @@ pub(super) struct ListenQueue {
 
 /// A test that waits for streams.
 pub(super) struct ExpectedTest {
-    pub(super) cookie: Cookie,
+    pub(super) cookie: TestCookie,
     pub(super) streams: Sender<Arrival>,
     /// How many more are accepted. Each holds a descriptor until the test takes it.
     pub(super) left: usize,
@@ -62,7 +62,7 @@ pub(super) struct ExpectedTest {
 /// A test that expects streams, as long as it lives.
 pub(super) struct TestRegistration<'a> {
     acceptor: &'a Acceptor,
-    cookie: Cookie,
+    cookie: TestCookie,
     pub(super) streams: Receiver<Arrival>,
 }
 
@@ -120,7 +120,7 @@ impl Acceptor {
     }
 
     /// Knows this cookie from now on; none of its streams is let in yet.
-    pub(super) fn expect(&self, cookie: Cookie) -> TestRegistration<'_> {
+    pub(super) fn expect(&self, cookie: TestCookie) -> TestRegistration<'_> {
         let (sender, streams) = channel();
         lock(&self.tests).push(ExpectedTest { cookie, streams: sender, left: 0 });
         TestRegistration { acceptor: self, cookie, streams }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use engine::transport::programs;
 use model::{Direction, Role, Spec, Stop, TransportName};
 use peer_wire::Turn;
-use peer_wire::iperf3::{COOKIE_BYTES, Client, ClientAction, Cookie, PEER, Results, datagram};
+use peer_wire::iperf3::{COOKIE_BYTES, Client, ClientAction, PEER, Results, TestCookie, datagram};
 use rustix::net::{RecvFlags, SendFlags};
 
 use super::streams::{Ran, Streams};
@@ -38,7 +38,7 @@ struct Test<'a> {
     line: Line,
     machine: Client,
     turn: Turn<ClientAction>,
-    cookie: Cookie,
+    cookie: TestCookie,
     observer: &'a mut dyn TrialObserver,
     cancel: &'a AtomicBool,
     begun: Instant,
@@ -61,7 +61,7 @@ pub(super) fn measure(
     let begun = Instant::now();
     let random = engine::random::<{ COOKIE_BYTES - 1 }>()
         .map_err(|error| ProgramError::socket("make a cookie for", host, error))?;
-    let cookie = Cookie::of(&random);
+    let cookie = TestCookie::of(&random);
     let mut turn = Turn::default();
     let machine = Client::open(&cookie, parameters, &mut turn);
     let line = greeted(spec, host, &std::mem::take(&mut turn.send), cancel)?;

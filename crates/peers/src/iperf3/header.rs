@@ -81,7 +81,7 @@ impl Header {
     }
 }
 
-impl programs::Header for Header {
+impl programs::DatagramHeader for Header {
     #[inline]
     fn write(&mut self, block: &mut [u8], number: u64) {
         if let Some(front) = block.first_chunk_mut() {
@@ -106,7 +106,7 @@ impl programs::Header for Header {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::transport::programs::Header as _;
+    use engine::transport::programs::DatagramHeader as _;
 
     fn said(number: u32) -> [u8; 16] {
         let mut block = [0; 16];

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use peer_wire::iperf3::{Claim, hashed_text};
+use peer_wire::iperf3::{LoginClaim, hashed_text};
 use ring::digest::{SHA256, digest};
 use rsa::{PrivateKey, PublicKey};
 use subtle::ConstantTimeEq as _;
@@ -44,7 +44,7 @@ impl Login {
 
     /// A token for a test that begins now.
     pub(super) fn token(&self) -> Result<String, ProgramError> {
-        let claim = Claim { name: self.name.clone(), password: self.password.clone(), at_s: now_s() };
+        let claim = LoginClaim { name: self.name.clone(), password: self.password.clone(), at_s: now_s() };
         let ciphertext = keys::encrypt(&self.key, self.padding, claim.to_text().as_bytes());
         ciphertext.map(|ciphertext| STANDARD.encode(ciphertext)).ok_or_else(|| {
             ProgramError::unsupported(
@@ -91,9 +91,9 @@ impl Users {
     fn admits_at(&self, token: Option<&str>, now_s: i64) -> bool {
         let ciphertext = token.and_then(|token| STANDARD.decode(token).ok()).unwrap_or_default();
         let plaintext = keys::decrypt(&self.key, self.padding, &ciphertext);
-        let claim = Claim::from_text(&plaintext);
+        let claim = LoginClaim::from_text(&plaintext);
         let said = claim.is_some();
-        let claim = claim.unwrap_or(Claim { name: String::new(), password: String::new(), at_s: 0 });
+        let claim = claim.unwrap_or(LoginClaim { name: String::new(), password: String::new(), at_s: 0 });
         let hash = digest(&SHA256, hashed_text(&claim.name, &claim.password).as_bytes());
         let mut known = false;
         for (name, wanted) in &self.known {

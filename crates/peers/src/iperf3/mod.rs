@@ -22,7 +22,7 @@ use peer_wire::iperf3::PEER;
 pub use self::keys::Padding;
 pub use self::login::{Login, SKEW_S, Users};
 
-use crate::{ProgramError, ProgramProtocol, Server, Service, Sides, TrialObserver};
+use crate::{ProgramError, ProgramProtocol, ProgramServer, Service, Sides, TrialObserver};
 
 /// The protocol.
 pub(crate) struct Iperf3;
@@ -51,7 +51,7 @@ impl ProgramProtocol for Iperf3 {
     fn measure(
         &self,
         spec: &Spec,
-        server: &Server<'_>,
+        server: &ProgramServer<'_>,
         observer: &mut dyn TrialObserver,
         cancel: &AtomicBool,
     ) -> Result<Sides, ProgramError> {

@@ -1,10 +1,10 @@
 //! Translates between a spec and iperf3's parameters.
 
 use model::{Direction, EndOptions, Engine, Observe, Pattern, Program, SendBy, Spec, Stop, TransportName};
-use peer_wire::iperf3::{Fault, Parameters, Protocol};
+use peer_wire::iperf3::{Parameters, Protocol, ServerFault};
 
 use crate::capabilities::uncarried;
-use crate::{Limits, ProgramError};
+use crate::{ProgramError, ServiceLimits};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// How long a server waits for data before it gives a test up, as iperf3's `--rcv-timeout` has it, ns.
@@ -153,24 +153,24 @@ pub(super) fn spec(requested: &Parameters) -> Spec {
 }
 
 /// Why a client is refused, if it is.
-pub(super) fn refusal(requested: &Parameters, spec: &Spec, limits: &Limits) -> Option<(Fault, String)> {
+pub(super) fn refusal(requested: &Parameters, spec: &Spec, limits: &ServiceLimits) -> Option<(ServerFault, String)> {
     let span_ns = u64::from(requested.time_s).saturating_add(u64::from(requested.omit_s)) * SECOND_NS;
     let directions = if requested.bidirectional { 2 } else { 1 };
     let whole = spec.rate_bps.map(|bps| bps.saturating_mul(directions));
     if requested.streams() > limits.flows {
         return Some((
-            Fault::Streams,
+            ServerFault::Streams,
             format!("{} streams; raise `--max-flows` above {}", requested.streams(), limits.flows),
         ));
     }
     if span_ns > limits.hold_ns {
-        return Some((Fault::TooLong, format!("{} s; raise `--max-time`", span_ns / SECOND_NS)));
+        return Some((ServerFault::TooLong, format!("{} s; raise `--max-time`", span_ns / SECOND_NS)));
     }
     if limits.rate_bps.is_some_and(|most| whole.is_none_or(|whole| whole > most)) {
-        return Some((Fault::Rate, "a rate above `--max-rate`, or none".into()));
+        return Some((ServerFault::Rate, "a rate above `--max-rate`, or none".into()));
     }
     engine::transport::check_options(model::Role::Passive, spec).err().map(|error| {
-        let fault = if requested.congestion.is_some() { Fault::Congestion } else { Fault::Buffer };
+        let fault = if requested.congestion.is_some() { ServerFault::Congestion } else { ServerFault::Buffer };
         (fault, error.to_string())
     })
 }
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_client_beyond_the_limits_is_refused_with_iperf3s_number() {
-        let limits = Limits {
+        let limits = ServiceLimits {
             unauthenticated: 1,
             hold_ns: 10 * SECOND_NS,
             flows: 2,
@@ -237,10 +237,10 @@ mod tests {
             refusal(&requested, &spec(&requested), &limits).map(|(fault, _)| fault)
         };
         assert_eq!(fault(|_| {}), None);
-        assert_eq!(fault(|requested| requested.parallel = 3), Some(Fault::Streams));
-        assert_eq!(fault(|requested| requested.time_s = 11), Some(Fault::TooLong));
-        assert_eq!(fault(|requested| requested.rate_bps = None), Some(Fault::Rate));
-        assert_eq!(fault(|requested| requested.bidirectional = true), Some(Fault::Rate));
-        assert_eq!(fault(|requested| requested.congestion = Some("nosuch".into())), Some(Fault::Congestion));
+        assert_eq!(fault(|requested| requested.parallel = 3), Some(ServerFault::Streams));
+        assert_eq!(fault(|requested| requested.time_s = 11), Some(ServerFault::TooLong));
+        assert_eq!(fault(|requested| requested.rate_bps = None), Some(ServerFault::Rate));
+        assert_eq!(fault(|requested| requested.bidirectional = true), Some(ServerFault::Rate));
+        assert_eq!(fault(|requested| requested.congestion = Some("nosuch".into())), Some(ServerFault::Congestion));
     }
 }

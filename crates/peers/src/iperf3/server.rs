@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use engine::transport::at_port;
-use peer_wire::iperf3::{Cookie, PEER, REFUSAL, StreamHello};
+use peer_wire::iperf3::{PEER, REFUSAL, StreamHello, TestCookie};
 
 use super::acceptor::{Acceptor, Arrival, lock};
 use super::session;
-use crate::{Admission, ProgramError, Service};
+use crate::{MachineUse, ProgramError, Service};
 
 /// Time limit for an unauthenticated connection to send its cookie.
 const COOKIE_LIMIT: Duration = Duration::from_secs(5);
@@ -97,7 +97,7 @@ impl Acceptor {
 impl Acceptor {
     /// The machine for a new client. A limited number of clients wait a moment for one that is leaving; the others do not, so that the
     /// streams of a test find room.
-    fn admit(&self, service: &Service) -> Option<Admission> {
+    fn admit(&self, service: &Service) -> Option<MachineUse> {
         let waits = self.waiting.fetch_add(1, Ordering::SeqCst) < service.limits.unauthenticated;
         let admission = if waits { service.admit_soon() } else { (service.admit)() };
         self.waiting.fetch_sub(1, Ordering::SeqCst);
@@ -106,7 +106,7 @@ impl Acceptor {
 }
 
 /// Reads the cookie of a connection; `None` if it did not arrive in time.
-fn read_cookie(socket: &mut TcpStream) -> Option<Cookie> {
+fn read_cookie(socket: &mut TcpStream) -> Option<TestCookie> {
     let deadline = Instant::now() + COOKIE_LIMIT;
     let mut hello = StreamHello::default();
     // Bytes after the cookie are the stream's first payload and must stay in the socket.

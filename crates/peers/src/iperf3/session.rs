@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use engine::transport::programs;
 use model::{EndOptions, Role, Spec, TransportName};
 use peer_wire::Turn;
-use peer_wire::iperf3::{Cookie, Fault, PEER, Parameters, REFUSAL, Results, Server, ServerAction};
+use peer_wire::iperf3::{PEER, Parameters, REFUSAL, Results, Server, ServerAction, ServerFault, TestCookie};
 use rustix::net::SendFlags;
 
 use super::acceptor::{Acceptor, StreamLock, StreamSource, TestRegistration};
@@ -50,7 +50,7 @@ enum Next {
 }
 
 /// Serves a client that has sent its cookie until it ends.
-pub(super) fn serve(acceptor: &Acceptor, service: &Service, socket: TcpStream, peer: SocketAddr, cookie: Cookie) {
+pub(super) fn serve(acceptor: &Acceptor, service: &Service, socket: TcpStream, peer: SocketAddr, cookie: TestCookie) {
     let session_deadline = acceptor.session_deadlines.take(&socket);
     let said = Line::over(socket, peer).and_then(|line| {
         let mut turn = Turn::default();
@@ -134,7 +134,7 @@ impl<'a> Session<'a> {
         if let Some(users) = &self.service.users
             && !users.admits(requested.token.as_deref())
         {
-            return Ok(self.refuse(Fault::Authorisation, "wrong user name, password or clock"));
+            return Ok(self.refuse(ServerFault::Authorisation, "wrong user name, password or clock"));
         }
         let spec = request::spec(&requested);
         if let Some((fault, why)) = request::refusal(&requested, &spec, &self.service.limits) {
@@ -154,7 +154,7 @@ impl<'a> Session<'a> {
         let Some(stream_lock) = self.stream_lock(want)? else { return Ok(Next::Over) };
         let (own_listener, unauthenticated) = (want == StreamSource::OwnListener, self.service.limits.unauthenticated);
         if own_listener && let Err(error) = self.acceptor.reopen(&early, unauthenticated) {
-            let fault = if early.mss.is_some() { Fault::Mss } else { Fault::Buffer };
+            let fault = if early.mss.is_some() { ServerFault::Mss } else { ServerFault::Buffer };
             return Ok(self.refuse(fault, &error.to_string()));
         }
         let streams = match requested.streams() {
@@ -232,7 +232,7 @@ impl<'a> Session<'a> {
         Ok(Some(streams))
     }
 
-    fn refuse(&mut self, fault: Fault, why: &str) -> Next {
+    fn refuse(&mut self, fault: ServerFault, why: &str) -> Next {
         (self.service.log)(&format!("{}: {} refused: {why}", self.line.peer(), PEER.name));
         self.machine.refuse(fault, &mut self.turn);
         Next::Over
@@ -347,11 +347,11 @@ impl<'a> Session<'a> {
             return Err(error);
         }
         if expired {
-            return Ok(self.refuse(Fault::Expired, "the test ran beyond its end"));
+            return Ok(self.refuse(ServerFault::Expired, "the test ran beyond its end"));
         }
         if stalled && over.is_none() {
             // The streams are closed, so the client cannot end the test.
-            return Ok(self.refuse(Fault::NoData, "no data moved for too long"));
+            return Ok(self.refuse(ServerFault::NoData, "no data moved for too long"));
         }
         match ran {
             Ok(mut ran) => {
@@ -365,7 +365,7 @@ impl<'a> Session<'a> {
                 Ok(Next::Listen)
             }
             Err(error) => {
-                self.machine.refuse(Fault::NoData, &mut self.turn);
+                self.machine.refuse(ServerFault::NoData, &mut self.turn);
                 Err(error.into())
             }
         }
@@ -412,7 +412,7 @@ mod tests {
     use peer_wire::iperf3::Protocol;
 
     use super::*;
-    use crate::Limits;
+    use crate::ServiceLimits;
 
     #[test]
     fn a_test_without_an_end_of_its_own_has_the_services() {
@@ -432,7 +432,7 @@ mod tests {
             addresses: Vec::new(),
             options: String::new(),
             users: None,
-            limits: Limits {
+            limits: ServiceLimits {
                 unauthenticated: 1,
                 hold_ns: 20_000_000_000,
                 flows: 1,
@@ -465,7 +465,7 @@ mod tests {
             line: Line::over(control, peer).unwrap(),
             machine: Server::open(&mut turn),
             turn: Turn::default(),
-            registration: acceptor.expect(Cookie::of(&[0; 36])),
+            registration: acceptor.expect(TestCookie::of(&[0; 36])),
             requested: Some((requested, spec)),
             ran: None,
         };

@@ -14,7 +14,7 @@ use std::time::Duration;
 use model::{Program, Spec};
 use peer_wire::netperf::PEER;
 
-use crate::{ProgramError, ProgramProtocol, ServeOne, Server, Service, Sides, TrialObserver};
+use crate::{ProgramError, ProgramProtocol, ProgramServer, ServeOne, Service, Sides, TrialObserver};
 
 /// Interval between checks of the control connection while data flows.
 const STEP: Duration = Duration::from_millis(50);
@@ -51,7 +51,7 @@ impl ProgramProtocol for Netperf {
     fn measure(
         &self,
         spec: &Spec,
-        server: &Server<'_>,
+        server: &ProgramServer<'_>,
         observer: &mut dyn TrialObserver,
         cancel: &AtomicBool,
     ) -> Result<Sides, ProgramError> {

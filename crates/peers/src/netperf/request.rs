@@ -1,10 +1,10 @@
 //! Translates between a spec and netperf's request.
 
 use model::{Direction, EndOptions, Engine, Observe, Pattern, Program, SendBy, Spec, Stop, TransportName};
-use peer_wire::netperf::{Direction as Transfer, Flags, Request, Served};
+use peer_wire::netperf::{Flags, OmniRequest, SendingEnd as Transfer, Served};
 
 use crate::capabilities::uncarried;
-use crate::{Limits, ProgramError};
+use crate::{ProgramError, ServiceLimits};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// How long a receiving server waits beyond the requested time, ns; netserver's own value.
@@ -21,7 +21,7 @@ const MOST_DATAGRAM: u64 = 65_507;
 pub(super) const EINVAL: u32 = 22;
 
 /// The request for a server over IP version `ip_version`, or why netperf cannot express the spec.
-pub(super) fn request(spec: &Spec, ip_version: u8) -> Result<Request, ProgramError> {
+pub(super) fn request(spec: &Spec, ip_version: u8) -> Result<OmniRequest, ProgramError> {
     check(spec)?;
     let udp = spec.transport == TransportName::Udp;
     let exchanges = spec.pattern != Pattern::Stream;
@@ -37,7 +37,7 @@ pub(super) fn request(spec: &Spec, ip_version: u8) -> Result<Request, ProgramErr
     if spec.engine.send == SendBy::Sendfile {
         flags |= SENDFILE;
     }
-    Ok(Request {
+    Ok(OmniRequest {
         served: Served::Omni,
         send_buffer: spec.far.sndbuf.and_then(size),
         send_size: size(spec.block).filter(|_| sends),
@@ -128,7 +128,7 @@ fn check(spec: &Spec) -> Result<(), ProgramError> {
 }
 
 /// The measurement that a client requests, as the passive end runs it.
-pub(super) fn spec(requested: &Request) -> Spec {
+pub(super) fn spec(requested: &OmniRequest) -> Spec {
     let pattern = match requested.direction {
         Transfer::Both if requested.flags.has(Flags::CONNECT) => Pattern::Crr,
         Transfer::Both => Pattern::Rr,
@@ -169,7 +169,7 @@ pub(super) fn spec(requested: &Request) -> Spec {
 }
 
 /// When the passive end stops. Usually the client ends the test; this time is the fallback.
-fn stop(requested: &Request, pattern: Pattern) -> Stop {
+fn stop(requested: &OmniRequest, pattern: Pattern) -> Stop {
     let requested_ns =
         u64::try_from(requested.length).ok().filter(|seconds| *seconds > 0).map(|seconds| seconds * SECOND_NS);
     match (requested.direction, requested_ns) {
@@ -190,7 +190,7 @@ fn stop(requested: &Request, pattern: Pattern) -> Stop {
 const ENDLESS_NS: u64 = 7 * 86_400 * SECOND_NS;
 
 /// Why a client is refused, if it is: the error number on the wire and the reason for the log.
-pub(super) fn refusal(requested: &Request, spec: &Spec, limits: &Limits) -> Option<(u32, String)> {
+pub(super) fn refusal(requested: &OmniRequest, spec: &Spec, limits: &ServiceLimits) -> Option<(u32, String)> {
     let unsupported = |what: &str| Some((peer_wire::netperf::NOT_SUPPORTED, format!("{what} is not supported")));
     match requested.direction {
         Transfer::Neither => return unsupported("TCP_CC (connections only)"),
@@ -231,7 +231,7 @@ mod tests {
                 (requested.direction, requested.length, requested.udp),
                 (transfer, length, wanted.transport == TransportName::Udp)
             );
-            let read = Request::from_block(&requested.to_block()).unwrap();
+            let read = OmniRequest::from_block(&requested.to_block()).unwrap();
             let served = spec(&read);
             assert_eq!((&served.pattern, served.direction), (&wanted.pattern, wanted.direction));
             if wanted.pattern != Pattern::Stream || transfer == Transfer::ServerSends {
@@ -262,16 +262,21 @@ mod tests {
 
     #[test]
     fn a_client_beyond_the_limits_gets_a_number() {
-        let limits =
-            Limits { unauthenticated: 1, hold_ns: 10 * SECOND_NS, flows: 1, rate_bps: None, memory_bytes: 8 << 30 };
+        let limits = ServiceLimits {
+            unauthenticated: 1,
+            hold_ns: 10 * SECOND_NS,
+            flows: 1,
+            rate_bps: None,
+            memory_bytes: 8 << 30,
+        };
         let long =
             request(&Spec { stop: Stop::TimeNs(11 * SECOND_NS), ..Spec::new("tcp", Pattern::Stream) }, 4).unwrap();
         assert_eq!(refusal(&long, &spec(&long), &limits).map(|(number, _)| number), Some(EINVAL));
         let brief = request(&Spec::new("tcp", Pattern::Stream), 4).unwrap();
         assert_eq!(refusal(&brief, &spec(&brief), &limits), None);
-        let back = Request { direction: Transfer::ServerSends, udp: true, ..brief.clone() };
+        let back = OmniRequest { direction: Transfer::ServerSends, udp: true, ..brief.clone() };
         assert_eq!(refusal(&back, &spec(&back), &limits).map(|(number, _)| number), Some(998));
-        let neither = Request { direction: Transfer::Neither, ..brief };
+        let neither = OmniRequest { direction: Transfer::Neither, ..brief };
         assert_eq!(refusal(&neither, &spec(&neither), &limits).map(|(number, _)| number), Some(998));
     }
 }

@@ -10,7 +10,7 @@ use engine::transport::{Link, programs};
 use engine::{Leg, TrialPlan};
 use model::{EndOptions, Pattern, Role, Spec, Stop, TransportName};
 use peer_wire::Turn;
-use peer_wire::netperf::{Direction, Flags, PEER, Ready, Request, Server, ServerAction};
+use peer_wire::netperf::{Flags, OmniRequest, PEER, Ready, SendingEnd, Server, ServerAction};
 
 use super::host_cpu::HostCpu;
 use super::unnumbered::{Unnumbered, send_end_marks};
@@ -118,7 +118,7 @@ impl Session<'_, '_> {
     }
 
     /// One test.
-    fn test(&mut self, requested: &Request) -> Result<Next, ProgramError> {
+    fn test(&mut self, requested: &OmniRequest) -> Result<Next, ProgramError> {
         let spec = request::spec(requested);
         if let Some((number, why)) = request::refusal(requested, &spec, &self.service.limits) {
             return Ok(self.refuse(number, &why));
@@ -167,7 +167,7 @@ impl Session<'_, '_> {
     }
 
     /// Listens for a test's data on the address that the client has reached.
-    fn open(&self, requested: &Request, spec: &Spec) -> Result<(DataListener, Ready), ProgramError> {
+    fn open(&self, requested: &OmniRequest, spec: &Spec) -> Result<(DataListener, Ready), ProgramError> {
         let failed = |source| ProgramError::socket("listen for the data of", self.line.peer(), source);
         let mut address = self.line.local_address()?;
         address.set_port(requested.data_port);
@@ -193,9 +193,9 @@ impl Session<'_, '_> {
         };
         let size = |bytes: u64| u32::try_from(bytes).ok();
         let (receives, sends) = match requested.direction {
-            Direction::Both => (size(spec.block), size(spec.reply_bytes())),
-            Direction::ServerSends => (None, size(spec.block)),
-            Direction::ServerReceives | Direction::Neither => (size(spec.block), None),
+            SendingEnd::Both => (size(spec.block), size(spec.reply_bytes())),
+            SendingEnd::ServerSends => (None, size(spec.block)),
+            SendingEnd::ServerReceives | SendingEnd::Neither => (size(spec.block), None),
         };
         let [receive_buffer, send_buffer] = buffers;
         let ready = Ready {

@@ -4,7 +4,7 @@ use std::net::UdpSocket;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::transport::programs::Header;
+use engine::transport::programs::DatagramHeader;
 
 /// Number of end marks: each may be lost.
 const END_MARKS: usize = 3;
@@ -23,7 +23,7 @@ impl Unnumbered {
     }
 }
 
-impl Header for Unnumbered {
+impl DatagramHeader for Unnumbered {
     fn write(&mut self, _: &mut [u8], _: u64) {}
 
     fn read(&mut self, datagram: &[u8]) -> Option<u64> {

@@ -9,7 +9,7 @@ use engine::{Leg, TrialPlan};
 use model::tally::Count;
 use model::{Direction, EndTally, Pattern, Program, Role, Spec, Stop, TransportName};
 use peer_wire::Turn;
-use peer_wire::netpipe::{Action, Exchange, Mode, Netpipe, PEER, Plan, Role as End};
+use peer_wire::netpipe::{Action, EndRole as End, Exchange, Mode, Netpipe, PEER, SizePlan};
 
 use super::options::schedule;
 use crate::capabilities::uncarried;
@@ -52,7 +52,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), ProgramError> {
 }
 
 /// The schedule of both ends for these points.
-pub(super) fn plan(points: &[Spec]) -> Result<Plan, ProgramError> {
+pub(super) fn plan(points: &[Spec]) -> Result<SizePlan, ProgramError> {
     points.iter().try_for_each(check)?;
     let sizes: Vec<u64> = points.iter().map(|point| point.block).collect();
     let Some(found) = schedule(&sizes) else {
@@ -66,7 +66,7 @@ pub(super) fn plan(points: &[Spec]) -> Result<Plan, ProgramError> {
         Some(point) if point.direction == Direction::Both => Mode::Both,
         _ => Mode::PingPong,
     };
-    Ok(Plan { first: found.first, sizes: found.list(), mode, reset: false, integrity: false, count: None })
+    Ok(SizePlan { first: found.first, sizes: found.list(), mode, reset: false, integrity: false, count: None })
 }
 
 /// Measures all points, or as many as NPtcp's own limit of a second for one message lets.

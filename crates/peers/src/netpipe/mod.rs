@@ -11,7 +11,7 @@ use model::{Program, Spec};
 use peer_wire::netpipe::PEER;
 
 use self::options::Options;
-use crate::{Curve, ProgramError, ProgramProtocol, Server, Service, TrialObserver};
+use crate::{Curve, ProgramError, ProgramProtocol, ProgramServer, Service, TrialObserver};
 
 /// The protocol.
 pub(crate) struct NetPipe;
@@ -49,7 +49,7 @@ impl ProgramProtocol for NetPipe {
     fn curve(
         &self,
         points: &[Spec],
-        server: &Server<'_>,
+        server: &ProgramServer<'_>,
         observer: &mut dyn TrialObserver,
         cancel: &AtomicBool,
     ) -> Result<Curve, ProgramError> {

@@ -1,7 +1,7 @@
 //! NPtcp's options, which its two ends have to be given alike.
 
 use model::NetpipeSizes;
-use peer_wire::netpipe::{Mode, Plan};
+use peer_wire::netpipe::{Mode, SizePlan};
 
 use crate::ProgramError;
 
@@ -65,8 +65,8 @@ impl Options {
     }
 
     /// The schedule of a receiver, which accepts any repeat count.
-    pub(super) fn plan(&self) -> Plan {
-        Plan {
+    pub(super) fn plan(&self) -> SizePlan {
+        SizePlan {
             first: self.sizes.first,
             sizes: self.sizes.list(),
             mode: self.mode,

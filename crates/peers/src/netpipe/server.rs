@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use peer_wire::netpipe::{Action, Exchange, MARK, Mode, Netpipe, NetpipeError, PEER, Plan, Role};
+use peer_wire::netpipe::{Action, EndRole, Exchange, MARK, Mode, Netpipe, NetpipeError, PEER, SizePlan};
 use peer_wire::{Turn, WireError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -155,9 +155,9 @@ impl<'a> Session<'a> {
     }
 
     /// Answers until the transmitter quits; how many sizes it measured.
-    fn conduct(mut self, plan: Plan) -> Result<u32, ProgramError> {
+    fn conduct(mut self, plan: SizePlan) -> Result<u32, ProgramError> {
         let mut turn = Turn::default();
-        let mut machine = Netpipe::open(Role::Receiver, plan, &mut turn);
+        let mut machine = Netpipe::open(EndRole::Receiver, plan, &mut turn);
         let mut points = 0;
         let mut buffer = [0; 4096];
         loop {

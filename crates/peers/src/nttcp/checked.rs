@@ -5,7 +5,7 @@ use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use peer_wire::nttcp::{Datagrams, Options, Pattern, Seen, Statistics};
+use peer_wire::nttcp::{Datagrams, Options, PayloadPattern, Seen, Statistics};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::time::{ClockId, clock_gettime};
@@ -48,14 +48,14 @@ pub(super) fn run(
 /// The expected content of the buffers.
 enum Content {
     /// A sequence without end.
-    Endless(Box<Pattern>),
+    Endless(Box<PayloadPattern>),
     /// The same content in each.
     Same(Vec<u8>),
 }
 
 impl Content {
     fn of(requested: &Options) -> Self {
-        let mut pattern = Pattern::new(&requested.seed);
+        let mut pattern = PayloadPattern::new(&requested.seed);
         if requested.streams_pattern() {
             return Self::Endless(Box::new(pattern));
         }

@@ -12,7 +12,7 @@ use model::{Program, Spec, Stop};
 use peer_wire::nttcp::{Datagrams, PEER, Seen};
 
 use crate::marks::DatagramKind;
-use crate::{ProgramError, ProgramProtocol, ServeOne, Server, Service, Sides, TrialObserver};
+use crate::{ProgramError, ProgramProtocol, ProgramServer, ServeOne, Service, Sides, TrialObserver};
 
 /// The protocol.
 pub(crate) struct Nttcp;
@@ -52,7 +52,7 @@ impl ProgramProtocol for Nttcp {
     fn measure(
         &self,
         spec: &Spec,
-        server: &Server<'_>,
+        server: &ProgramServer<'_>,
         observer: &mut dyn TrialObserver,
         cancel: &AtomicBool,
     ) -> Result<Sides, ProgramError> {

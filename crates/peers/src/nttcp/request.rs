@@ -4,7 +4,7 @@ use model::{Direction, EndOptions, Observe, Pattern, Program, Spec, Stop, Transp
 use peer_wire::nttcp::{Options, SEPARATED_FORMAT};
 
 use crate::capabilities::{Capabilities, ONE_DIRECTION};
-use crate::{Limits, ProgramError};
+use crate::{ProgramError, ServiceLimits};
 
 /// nttcp's own bounds, exclusive: bytes of a buffer, buffers, microseconds between writes.
 const BYTES_LIMIT: u64 = 100_000_000;
@@ -111,7 +111,7 @@ pub(super) fn spec(requested: &Options) -> Spec {
 }
 
 /// Why a client is refused, if it is.
-pub(super) fn refusal(requested: &Options, spec: &Spec, limits: &Limits) -> Option<String> {
+pub(super) fn refusal(requested: &Options, spec: &Spec, limits: &ServiceLimits) -> Option<String> {
     let least = if requested.udp { LEAST_DATAGRAM } else { 1 };
     let most = if requested.udp { MOST_DATAGRAM } else { MOST_BYTES };
     if !(least..=most).contains(&requested.bytes) {
@@ -168,8 +168,13 @@ mod tests {
 
     #[test]
     fn a_client_beyond_the_limits_is_refused() {
-        let limits =
-            Limits { unauthenticated: 1, hold_ns: 1, flows: 1, rate_bps: Some(1_000_000), memory_bytes: 8 << 30 };
+        let limits = ServiceLimits {
+            unauthenticated: 1,
+            hold_ns: 1,
+            flows: 1,
+            rate_bps: Some(1_000_000),
+            memory_bytes: 8 << 30,
+        };
         let why = |requested: Options| refusal(&requested, &spec(&requested), &limits);
         assert!(why(Options { transmits: false, ..Options::default() }).unwrap().contains("`--max-rate`"));
         assert!(why(Options { bytes: MOST_BYTES + 1, ..Options::default() }).unwrap().contains("buffers of"));

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use engine::transport::at_port;
 use model::{Role, Spec, TransportName};
 use peer_wire::Turn;
-use peer_wire::nuttcp::{Client, ClientAction, Mark, PEER, Report};
+use peer_wire::nuttcp::{Client, ClientAction, PEER, PathMark, Report};
 
 use super::interim::Numbered;
 use super::{request, results, sort};
@@ -217,20 +217,20 @@ impl Session<'_> {
         }
         send_begin_marks(&socket);
         let moved = work.datagrams(socket, Numbered::new(mark_times, spec.block), &mut live, &mut on_step)?;
-        moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &Mark::End(0).bytes()));
+        moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &PathMark::End(0).bytes()));
         Ok(moved)
     }
 
     /// Waits for the server's report; sends end marks again, because they may be lost.
     fn report(&mut self, moved: &Moved) -> Result<Report, ProgramError> {
         let marks = plain::sends(self.spec, Role::Active) && self.spec.transport == TransportName::Udp;
-        let mut spare = (1..Mark::ENDS).filter(|_| marks);
+        let mut spare = (1..PathMark::ENDS).filter(|_| marks);
         let mut next = spare.next();
         while !self.ended {
             let limit = if next.is_some() { END_GAP } else { ANSWER_LIMIT };
             match (self.receive_next(limit, "while its report was expected"), next) {
                 (Err(ProgramError::Silent { .. }), Some(number)) => {
-                    moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &Mark::End(number).bytes()));
+                    moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &PathMark::End(number).bytes()));
                     next = spare.next();
                 }
                 (heard, _) => self.ended = !heard?,
@@ -242,9 +242,9 @@ impl Session<'_> {
 
 /// Sends the marks before the data.
 pub(super) fn send_begin_marks(socket: &OwnedFd) {
-    for number in 0..Mark::BEGINS {
-        plain::send_mark(socket, &Mark::Begin(number).bytes());
-        if number + 1 < Mark::BEGINS {
+    for number in 0..PathMark::BEGINS {
+        plain::send_mark(socket, &PathMark::Begin(number).bytes());
+        if number + 1 < PathMark::BEGINS {
             std::thread::sleep(BEGIN_GAP);
         }
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use engine::transport::programs;
 use model::{Interval, Spec, TransportName};
-use peer_wire::nuttcp::{Interim, Mark, count_sent, mark, sent_so_far};
+use peer_wire::nuttcp::{Interim, PathMark, count_sent, mark, sent_so_far};
 use rustix::net::SendFlags;
 
 use super::sort;
@@ -81,7 +81,7 @@ impl Numbered {
     }
 }
 
-impl programs::Header for Numbered {
+impl programs::DatagramHeader for Numbered {
     #[inline]
     fn write(&mut self, datagram: &mut [u8], number: u64) {
         count_sent(datagram, (number + 1).wrapping_mul(self.block));
@@ -89,7 +89,7 @@ impl programs::Header for Numbered {
 
     #[inline]
     fn read(&mut self, datagram: &[u8]) -> Option<u64> {
-        programs::Header::read(&mut self.marked, datagram)
+        programs::DatagramHeader::read(&mut self.marked, datagram)
     }
 }
 
@@ -97,7 +97,7 @@ impl programs::Header for Numbered {
 /// begins there.
 pub(super) fn skip_first_mark(socket: &UdpSocket, keep_waiting: &mut dyn FnMut() -> bool) {
     let mut front = [0; 8];
-    let first = socket.peek(&mut front).is_ok_and(|count| mark(&front[..count]) == Some(Mark::Begin(0)));
+    let first = socket.peek(&mut front).is_ok_and(|count| mark(&front[..count]) == Some(PathMark::Begin(0)));
     if first && socket.recv(&mut front).is_ok() {
         while keep_waiting() && !plain::readable(socket) {}
     }
@@ -113,15 +113,15 @@ mod tests {
         let [here, there] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
         here.connect(there.local_addr().unwrap()).unwrap();
         there.connect(here.local_addr().unwrap()).unwrap();
-        for number in 0..Mark::BEGINS {
-            there.send(&Mark::Begin(number).bytes()).unwrap();
+        for number in 0..PathMark::BEGINS {
+            there.send(&PathMark::Begin(number).bytes()).unwrap();
         }
         for _ in 0..2 {
             skip_first_mark(&here, &mut || true);
         }
         let mut left = [0; 8];
         let count = here.recv(&mut left).unwrap();
-        assert_eq!(mark(&left[..count]), Some(Mark::Begin(1)));
+        assert_eq!(mark(&left[..count]), Some(PathMark::Begin(1)));
     }
 
     #[test]

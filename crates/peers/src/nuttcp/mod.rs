@@ -9,10 +9,10 @@ mod server;
 use std::sync::atomic::AtomicBool;
 
 use model::{Program, Spec};
-use peer_wire::nuttcp::{Mark, PEER, mark};
+use peer_wire::nuttcp::{PEER, PathMark, mark};
 
 use crate::marks::DatagramKind;
-use crate::{ProgramError, ProgramProtocol, ServeOne, Server, Service, Sides, TrialObserver};
+use crate::{ProgramError, ProgramProtocol, ProgramServer, ServeOne, Service, Sides, TrialObserver};
 
 /// The protocol.
 pub(crate) struct Nuttcp;
@@ -41,7 +41,7 @@ impl ProgramProtocol for Nuttcp {
     fn measure(
         &self,
         spec: &Spec,
-        server: &Server<'_>,
+        server: &ProgramServer<'_>,
         observer: &mut dyn TrialObserver,
         cancel: &AtomicBool,
     ) -> Result<Sides, ProgramError> {
@@ -65,7 +65,7 @@ impl ProgramProtocol for Nuttcp {
 fn sort(datagram: &[u8]) -> DatagramKind {
     match mark(datagram) {
         None => DatagramKind::Data,
-        Some(Mark::Begin(_)) => DatagramKind::Begin,
-        Some(Mark::End(_)) => DatagramKind::End,
+        Some(PathMark::Begin(_)) => DatagramKind::Begin,
+        Some(PathMark::End(_)) => DatagramKind::End,
     }
 }

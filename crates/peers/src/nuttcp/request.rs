@@ -4,7 +4,7 @@ use model::{Direction, EndOptions, Observe, Pattern, Program, Spec, Stop, Transp
 use peer_wire::nuttcp::{MOST_WINDOW, NO_RATE, Options};
 
 use crate::capabilities::{Capabilities, ONE_DIRECTION};
-use crate::{Limits, ProgramError};
+use crate::{ProgramError, ServiceLimits};
 
 const SECOND_NS: f64 = 1e9;
 /// Bytes of a buffer and of a datagram that are spoken.
@@ -95,7 +95,7 @@ pub(super) fn spec(requested: &Options) -> Spec {
 }
 
 /// Why a client is refused, if it is.
-pub(super) fn refusal(requested: &Options, spec: &Spec, limits: &Limits) -> Option<String> {
+pub(super) fn refusal(requested: &Options, spec: &Spec, limits: &ServiceLimits) -> Option<String> {
     let (least, most) = if requested.udp { (LEAST_DATAGRAM, MOST_DATAGRAM) } else { (1, MOST_BYTES) };
     if !(least..=most).contains(&requested.bytes) {
         return Some(format!("buffers of {} bytes; the limits are {least} to {most}", requested.bytes));
@@ -162,8 +162,13 @@ mod tests {
 
     #[test]
     fn a_client_beyond_the_limits_is_refused() {
-        let limits =
-            Limits { unauthenticated: 1, hold_ns: 11_000_000_000, flows: 2, rate_bps: None, memory_bytes: 8 << 30 };
+        let limits = ServiceLimits {
+            unauthenticated: 1,
+            hold_ns: 11_000_000_000,
+            flows: 2,
+            rate_bps: None,
+            memory_bytes: 8 << 30,
+        };
         let why = |requested: Options| refusal(&requested, &spec(&requested), &limits);
         assert_eq!(why(Options::default()), None);
         assert!(why(Options { streams: 3, ..Options::default() }).unwrap().contains("3 streams"));
@@ -172,7 +177,7 @@ mod tests {
         assert!(why(Options { interval_s: 0.01, ..Options::default() }).unwrap().contains("(-i)"));
         assert_eq!(why(Options { interval_s: 0.01, client_transmits: false, ..Options::default() }), None);
         assert!(why(Options { port: 65_535, streams: 2, ..Options::default() }).unwrap().contains("data ports"));
-        let limits = Limits { rate_bps: Some(1), ..limits };
+        let limits = ServiceLimits { rate_bps: Some(1), ..limits };
         let requested = Options::default();
         assert!(refusal(&requested, &spec(&requested), &limits).unwrap().contains("`--max-rate`"));
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use engine::transport::at_port;
 use model::{Live, Role, Spec, TransportName};
-use peer_wire::nuttcp::{Mark, Options, PEER, Report, Server, ServerAction, Windows};
+use peer_wire::nuttcp::{Options, PEER, PathMark, Report, Server, ServerAction, Windows};
 use peer_wire::{Turn, WireError};
 
 use super::client::{END_GAP, send_begin_marks};
@@ -172,7 +172,7 @@ impl Session<'_, '_> {
                 send_begin_marks(&socket);
                 let header = Numbered::new(mark_times.clone(), spec.block);
                 let moved = work.datagrams(socket, header, &mut live, &mut on_step)?;
-                moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &Mark::End(0).bytes()));
+                moved.sockets.iter().for_each(|socket| plain::send_mark(socket, &PathMark::End(0).bytes()));
                 moved
             }
             Some(socket) => {
@@ -195,12 +195,12 @@ impl Session<'_, '_> {
         let service = self.client_session.service;
         let cancelled = || service.stopping();
         let wait = Wait { program: PEER.name, limit: END_GAP, during: "at the end", cancelled: &cancelled };
-        for number in 1..Mark::ENDS {
+        for number in 1..PathMark::ENDS {
             let heard = self.client_session.line.wait(&mut [0; 64], &wait);
             if !matches!(heard, Ok(Some(_)) | Err(ProgramError::Silent { .. })) {
                 return;
             }
-            sockets.iter().for_each(|socket| plain::send_mark(socket, &Mark::End(number).bytes()));
+            sockets.iter().for_each(|socket| plain::send_mark(socket, &PathMark::End(number).bytes()));
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use engine::transport::programs::{self, Arrived};
 use model::{FlowTally, Interval, Live, SocketFacts, Spec, Stop};
 use peer_wire::WireError;
-use peer_wire::stamp::{self, ErrorEstimate, PEER, Reply, Request};
+use peer_wire::stamp::{self, ErrorEstimate, PEER, Reply, StampRequest};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use super::trips::{Arrival, Moment, Trips};
@@ -199,7 +199,7 @@ impl Test<'_> {
 
     fn send(&mut self) -> std::io::Result<()> {
         let Moment { ns, wall } = wall::moment();
-        let request = Request { sequence: self.trips.next(ns), sent: wall, error: self.error, session: 0 };
+        let request = StampRequest { sequence: self.trips.next(ns), sent: wall, error: self.error, session: 0 };
         request.write(&mut self.datagram).map_err(|error| std::io::Error::other(error.to_string()))?;
         match self.socket.send(&self.datagram) {
             // An ICMP error of an earlier datagram is reported here instead of sending this one; the path may

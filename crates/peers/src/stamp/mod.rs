@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 use model::{Program, Spec};
 use peer_wire::stamp::{BASE_BYTES, PEER};
 
-use crate::{ProgramError, ProgramProtocol, Server, Service, Sides, TrialObserver};
+use crate::{ProgramError, ProgramProtocol, ProgramServer, Service, Sides, TrialObserver};
 
 /// The protocol.
 pub(crate) struct Stamp;
@@ -50,7 +50,7 @@ impl ProgramProtocol for Stamp {
     fn measure(
         &self,
         spec: &Spec,
-        server: &Server<'_>,
+        server: &ProgramServer<'_>,
         observer: &mut dyn TrialObserver,
         cancel: &AtomicBool,
     ) -> Result<Sides, ProgramError> {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use engine::transport::programs;
-use peer_wire::stamp::{self, BASE_BYTES, Reply, Request, SHORTEST_REPLY_BYTES, TTL_UNKNOWN, Timestamp};
+use peer_wire::stamp::{self, BASE_BYTES, Reply, SHORTEST_REPLY_BYTES, StampRequest, TTL_UNKNOWN, Timestamp};
 use socket2::{Domain, Socket, Type};
 
 use super::request::{self, ReflectorMode};
@@ -127,7 +127,7 @@ impl Reflector<'_> {
             let Ok(arrived) = programs::receive(self.socket.as_fd(), &mut room) else { continue };
             let peer = arrived.peer;
             // Anything else on the port is not a request.
-            let Ok(request) = Request::read(&room[..arrived.bytes]) else { continue };
+            let Ok(request) = StampRequest::read(&room[..arrived.bytes]) else { continue };
             // Without room for a reply there is no padding at all: RFC 8762, 4.6, has the whole reply sent.
             let short = arrived.bytes < SHORTEST_REPLY_BYTES;
             let count = if short { BASE_BYTES } else { arrived.bytes };

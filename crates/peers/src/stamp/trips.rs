@@ -206,7 +206,7 @@ fn wall_clock_of(error: ErrorEstimate) -> WallClock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use peer_wire::stamp::Request;
+    use peer_wire::stamp::StampRequest;
 
     const START_NS: u64 = 1_700_000_000_000_000_000;
 
@@ -223,7 +223,7 @@ mod tests {
 
     /// Outbound 300 ns by clocks that differ, 40 ns in the reflector, return 100 ns.
     fn reply(number: u32, own: u32, error: ErrorEstimate) -> Reply {
-        let request = Request { sequence: number, sent: at(1000), error, session: 0 };
+        let request = StampRequest { sequence: number, sent: at(1000), error, session: 0 };
         Reply { sequence: own, sent: at(1340), error, session: 0, received: at(1300), request, ttl: 255 }
     }
 
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn losses_of_each_direction_need_a_stateful_reflector() {
-        // Request 2 and the reply to 3 are lost, 5 overtakes 4, and 6 is lost at the end, where the direction
+        // StampRequest 2 and the reply to 3 are lost, 5 overtakes 4, and 6 is lost at the end, where the direction
         // is unknown.
         let ([near, far], one_way) = one_way_of(6, &[(1, 0), (5, 3), (4, 2), (4, 2)]);
         let datagrams = near.datagrams.unwrap();

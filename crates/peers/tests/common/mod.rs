@@ -12,14 +12,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use model::Program;
-use peers::{Admission, Limits, Service, protocol};
+use peers::{MachineUse, Service, ServiceLimits, protocol};
 
 /// Limits that none of these tests reaches.
-pub(crate) const LIMITS: Limits =
-    Limits { unauthenticated: 8, hold_ns: 3_600_000_000_000, flows: 128, rate_bps: None, memory_bytes: 8 << 30 };
+pub(crate) const LIMITS: ServiceLimits =
+    ServiceLimits { unauthenticated: 8, hold_ns: 3_600_000_000_000, flows: 128, rate_bps: None, memory_bytes: 8 << 30 };
 
 /// Which clients are admitted.
-pub(crate) type Admit = Box<dyn Fn() -> Option<Admission> + Send + Sync>;
+pub(crate) type Admit = Box<dyn Fn() -> Option<MachineUse> + Send + Sync>;
 
 /// All clients at the same time.
 pub(crate) fn everyone() -> Admit {
@@ -29,7 +29,7 @@ pub(crate) fn everyone() -> Admit {
 /// One at a time: a client holds the second reference.
 pub(crate) fn one_by_one() -> Admit {
     let place = Arc::new(Mutex::new(()));
-    Box::new(move || (Arc::strong_count(&place) == 1).then(|| Box::new(place.clone()) as Admission))
+    Box::new(move || (Arc::strong_count(&place) == 1).then(|| Box::new(place.clone()) as MachineUse))
 }
 
 /// A program's service on a port of its own, which ends when this is dropped.
@@ -44,11 +44,11 @@ pub(crate) struct Served {
 
 impl Served {
     /// On 127.0.0.1.
-    pub(crate) fn of(program: Program, options: &str, limits: Limits, admit: Admit) -> Self {
+    pub(crate) fn of(program: Program, options: &str, limits: ServiceLimits, admit: Admit) -> Self {
         Self::at("127.0.0.1:0", program, options, limits, admit)
     }
 
-    pub(crate) fn at(address: &str, program: Program, options: &str, limits: Limits, admit: Admit) -> Self {
+    pub(crate) fn at(address: &str, program: Program, options: &str, limits: ServiceLimits, admit: Admit) -> Self {
         let (tell, reported) = channel();
         let said: Arc<Mutex<String>> = Arc::default();
         let log = said.clone();

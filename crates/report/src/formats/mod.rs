@@ -32,7 +32,7 @@ mod value;
 mod xlsx;
 
 pub use self::html::{page_data, page_shell};
-pub use self::page::{Fact, Look, command_line, facts_of, page_look};
+pub use self::page::{Fact, PageLook, command_line, facts_of, page_look};
 use model::{Figure, RunKind, Spec};
 
 use crate::{Axes, NoForm, Piece, ReportError, View};

@@ -8,7 +8,7 @@ use analysis::plan::Slot;
 use super::{PlanRun, Test};
 use crate::plan_parts::{failed_twice, set_failed_twice};
 use crate::state::RunState;
-use crate::{End, FailureKind, TestResult};
+use crate::{FailureKind, RunEnd, TestResult};
 
 impl PlanRun {
     /// The combination of a cell that is measured at the same time as all others of its combination.
@@ -49,7 +49,7 @@ impl PlanRun {
     }
 
     /// Notes the tests that have failed twice in this round: they have no trial in it. Ends the run if no test of the round succeeded.
-    pub(super) fn give_up_failed(&mut self, state: &mut RunState) -> Option<End> {
+    pub(super) fn give_up_failed(&mut self, state: &mut RunState) -> Option<RunEnd> {
         let failed = std::mem::take(&mut self.failed);
         let measured = state.pass_rounds.iter().any(|pass| pass.round == Some(self.round));
         let ended = !measured && !failed.is_empty();
@@ -67,6 +67,6 @@ impl PlanRun {
             let ids = self.schedule.slots.iter().filter(of_set).flat_map(Slot::cells).collect();
             state.notes.push(set_failed_twice(first, ids, self.round, &reason));
         }
-        ended.then_some(End::Failed)
+        ended.then_some(RunEnd::Failed)
     }
 }

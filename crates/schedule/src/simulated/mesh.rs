@@ -10,7 +10,8 @@ use model::{
 
 use super::{MS, SECOND, stream};
 use crate::{
-    Completed, End, EndResult, Failure, FailureKind, PassResult, PlanSchedule, Run, Step, TestRequest, TestResult,
+    Completed, EndResult, FailureKind, PassResult, PlanSchedule, RunEnd, ScheduledRun, Step, StepFailure, TestRequest,
+    TestResult,
 };
 
 const HOSTS: usize = 6;
@@ -81,8 +82,8 @@ fn schedule(header: &RunHeader, earlier: &Recorded) -> PlanSchedule {
 }
 
 /// A mesh that begins.
-pub(super) fn begun(header: &RunHeader) -> Run {
-    Run::plan(header, schedule(header, &Recorded::default()), Default::default(), 0)
+pub(super) fn begun(header: &RunHeader) -> ScheduledRun {
+    ScheduledRun::plan(header, schedule(header, &Recorded::default()), Default::default(), 0)
 }
 
 /// A mesh after an earlier part of it. `factor` is what the pair of these hosts reaches of 1 Gbit/s at a time of the run; 0 for a lost
@@ -108,13 +109,13 @@ pub(super) fn carry_out(
 ) -> Recorded {
     let schedule = schedule(header, earlier);
     let mut now = schedule.spent_ns();
-    let mut run = Run::plan(header, schedule, Default::default(), 0);
+    let mut run = ScheduledRun::plan(header, schedule, Default::default(), 0);
     let mut recorded = Recorded::default();
     for step in 0.. {
         assert!(step < 100_000, "it does not end");
         let completed = match run.next(now) {
             Step::End(end) => {
-                run.close(end != End::Finished);
+                run.close(end != RunEnd::Finished);
                 break;
             }
             Step::Pause(ns) => {
@@ -129,7 +130,7 @@ pub(super) fn carry_out(
                     pass: if factor > 0.0 {
                         Ok(passed(1e9 * factor, begun_ns))
                     } else {
-                        Err(Failure { kind: FailureKind::Host, reason: "simulated".into() })
+                        Err(StepFailure { kind: FailureKind::Host, reason: "simulated".into() })
                     },
                     changes: Default::default(),
                     begun_unix_ns: begun_ns,

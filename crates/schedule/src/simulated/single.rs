@@ -36,7 +36,7 @@ fn measured(length_ns: u64, start_up_ns: u64, budget_ns: u64, plan: Unfixed) -> 
     let spec = Spec { steady: true, ..stream(length_ns) };
     let mut header = header(vec![spec], budget_ns, 1);
     header.stopping.min_trials = 3;
-    let mut run = Run::new(&header, &Schedule::Single(plan), Methods::default());
+    let mut run = ScheduledRun::new(&header, &Schedule::Single(plan), Methods::default());
     let (mut now, mut lengths) = (0, Vec::new());
     loop {
         let result = match run.next(now) {
@@ -104,7 +104,7 @@ fn trials_without_a_value_end_too() {
     let spec = Spec { pattern: Pattern::Transfer, stop: Stop::TimeNs(SECOND), ..stream(SECOND) };
     let mut header = header(vec![spec], u64::MAX, 1);
     header.stopping.budget_ns = None;
-    let mut run = Run::new(&header, &Schedule::Single(Unfixed::default()), Methods::default());
+    let mut run = ScheduledRun::new(&header, &Schedule::Single(Unfixed::default()), Methods::default());
     let mut trials = 0;
     for now in 0.. {
         let result = match run.next(now * SECOND) {

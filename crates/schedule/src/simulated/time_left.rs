@@ -4,10 +4,10 @@ use analysis::stats::Paired;
 use model::{Event, Spec, SplitMix64, Stop};
 
 use super::{MS, Path, SECOND, World, header, mesh, schedules, stream};
-use crate::{Completed, Methods, Run, Schedule, Step, Unfixed};
+use crate::{Completed, Methods, Schedule, ScheduledRun, Step, Unfixed};
 
 /// The time left in the phase of the first trial, ns.
-fn at_first(mut run: Run) -> Option<u64> {
+fn at_first(mut run: ScheduledRun) -> Option<u64> {
     let path = Path::new(1);
     let mut world = World { random: SplitMix64::new(1), path, now: 0, refused: 0 };
     for _ in 0..100 {
@@ -34,7 +34,7 @@ fn one_trial_takes_its_own_time() {
     let of = |stop, most| {
         let mut header = header(vec![Spec { stop, warmup_ns: SECOND, ..stream(SECOND) }], 100 * SECOND, 1);
         (header.stopping.min_trials, header.stopping.max_trials) = (1, most);
-        at_first(Run::new(&header, &Schedule::Single(Unfixed::default()), Methods::default()))
+        at_first(ScheduledRun::new(&header, &Schedule::Single(Unfixed::default()), Methods::default()))
     };
     assert_eq!(of(Stop::TimeNs(10 * SECOND), 1), Some(10 * SECOND), "its warm-up is part of it");
     assert_eq!(of(Stop::TimeNs(10 * SECOND), 3), Some(30 * SECOND), "as many as there may be");
@@ -46,7 +46,7 @@ fn one_trial_takes_its_own_time() {
 fn a_comparison_takes_four_trials_a_round() {
     let paired = schedules(10_000 * SECOND, 1).swap_remove(2);
     let rounds = Paired::new(&paired.0.stopping).analyses().last().copied().unwrap() as u64;
-    let left = at_first(Run::new(&paired.0, &paired.1, Methods::default()));
+    let left = at_first(ScheduledRun::new(&paired.0, &paired.1, Methods::default()));
     assert_eq!(left, Some(rounds * 4 * (500 + 50) * MS));
 }
 

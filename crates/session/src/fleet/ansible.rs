@@ -9,11 +9,14 @@ use thiserror::Error;
 use super::error::{FleetTooLarge, HostListError};
 use super::hostlist::{self, no_option};
 use super::hosts::{Fleet, FleetHost, Room};
-use super::source::{Source, text_of};
+use super::source::{FleetSource, text_of};
 use crate::failure::Failure;
 
-pub(super) const SOURCE: Source =
-    Source { name: "ansible", what: "FILE: an inventory in YAML or INI, or from `ansible-inventory --list`", read };
+pub(super) const SOURCE: FleetSource = FleetSource {
+    name: "ansible",
+    what: "FILE: an inventory in YAML or INI, or from `ansible-inventory --list`",
+    read,
+};
 
 /// Variables of a host that become labels: where it stands.
 const LABELS: [&str; 8] = ["rack", "row", "switch", "site", "zone", "region", "datacenter", "room"];

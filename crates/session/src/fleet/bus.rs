@@ -4,14 +4,14 @@ use ::bus::place;
 use control::ControlError;
 
 use super::hosts::{Fleet, FleetHost};
-use super::source::Source;
+use super::source::FleetSource;
 use crate::failure::Failure;
 use crate::setup;
 
-pub(super) const NATS: Source =
-    Source { name: "nats", what: "//SERVER: the agents on this bus", read: |rest| read(&format!("nats:{rest}")) };
-pub(super) const NATS_TLS: Source =
-    Source { name: "tls", what: "//SERVER: the same, with TLS", read: |rest| read(&format!("tls:{rest}")) };
+pub(super) const NATS: FleetSource =
+    FleetSource { name: "nats", what: "//SERVER: the agents on this bus", read: |rest| read(&format!("nats:{rest}")) };
+pub(super) const NATS_TLS: FleetSource =
+    FleetSource { name: "tls", what: "//SERVER: the same, with TLS", read: |rest| read(&format!("tls:{rest}")) };
 
 fn read(named: &str) -> Result<Fleet, Failure> {
     let failed = |error: ::bus::BusError| Failure::from(ControlError::from(error));

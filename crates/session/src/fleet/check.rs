@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bus::Buses;
 use control::ControlError;
-use control::coordinator::{End, Target};
+use control::coordinator::{AgentEnd, Target};
 use futures_util::StreamExt;
 use futures_util::stream::iter;
 use model::{Family, HostCheck, Interface};
@@ -15,7 +15,7 @@ use model::{Family, HostCheck, Interface};
 use super::hosts::FleetHost;
 use crate::failure::Failure;
 use crate::setup;
-use crate::signals::Signals;
+use crate::signals::CaughtSignals;
 
 /// Hosts that are asked at the same time: each needs a file of this process.
 const AT_ONCE: usize = 200;
@@ -37,7 +37,7 @@ pub fn check(
     token_file: Option<&Path>,
     mut done: impl FnMut(usize, Option<&str>),
 ) -> Result<Vec<HostCheck>, Failure> {
-    let mut signals = Signals::catch()?;
+    let mut signals = CaughtSignals::catch()?;
     // A file that cannot be read is this user's mistake, not a host's state.
     let buses = setup::buses()?;
     for host in hosts {
@@ -87,7 +87,7 @@ async fn ask(
         let access = host.access(token_file, buses)?;
         // A forwarded port is at no interface of the host.
         let data = host.data_address()?.filter(|data| data.port() == 0).map(|data| data.ip());
-        let mut end = End::connect(Target::Remote { host: &host.control, access: &access, family }).await?;
+        let mut end = AgentEnd::connect(Target::Remote { host: &host.control, access: &access, family }).await?;
         note = end.note.clone();
         let told = tell(&mut end, data, &mut check).await;
         end.release().await;
@@ -104,7 +104,7 @@ async fn ask(
     (check, note)
 }
 
-async fn tell(end: &mut End, data: Option<IpAddr>, check: &mut HostCheck) -> Result<(), Failure> {
+async fn tell(end: &mut AgentEnd, data: Option<IpAddr>, check: &mut HostCheck) -> Result<(), Failure> {
     check.version = Some(end.version.clone());
     let inventory = &end.inventory;
     check.kernel.clone_from(&inventory.kernel);

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::hosts::{Fleet, FleetHost, Room};
 use super::{alert, hostlist};
 use crate::failure::Failure;
-use crate::source::{Located, Source, Table};
+use crate::source::{Located, Table, TomlSource};
 use crate::values;
 
 /// The place of a host's name in the texts of its table.
@@ -21,7 +21,7 @@ const DEFAULTS: [&str; 6] = ["control", "data", "port", "token_file", "ssh", "la
 /// # Errors
 /// The line, the column and the key of a mistake.
 pub(super) fn read(name: &str, text: String) -> Result<Fleet, Failure> {
-    let source = Source::new(name, "a fleet", text, BTreeMap::new());
+    let source = TomlSource::new(name, "a fleet", text, BTreeMap::new());
     let parsed = source.parse()?;
     let top = Table::whole(&source, &parsed);
     top.known(&["defaults", "host", "groups", "alerts"])?;

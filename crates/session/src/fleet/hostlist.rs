@@ -3,7 +3,6 @@
 use super::bounds::{MOST_BRACKETS, MOST_CHARACTERS, MOST_HOSTS};
 use super::error::HostListError;
 
-
 /// The names in a list with commas. Brackets hold numbers and ranges of numbers; leading zeros are kept, and a name may have several
 /// brackets: `rack[1-2]n[01-04]`.
 ///

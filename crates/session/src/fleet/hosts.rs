@@ -9,8 +9,8 @@ use control::coordinator::identity;
 use control::proto::fingerprint::Fingerprint;
 use control::{Access, Answers, ControlError, KeyError, KnownKeys, Recognized};
 
-use super::error::{FleetTooLarge, HostListError, SelectionError};
 use super::bounds::{MOST_HOSTS, MOST_MIB};
+use super::error::{FleetTooLarge, HostListError, SelectionError};
 use super::hostlist;
 use crate::agent_keys::KnownAgents;
 use crate::failure::Failure;

@@ -6,10 +6,10 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::hosts::{Fleet, FleetHost};
-use super::source::{Source, is_file, output_of, text_of};
+use super::source::{FleetSource, is_file, output_of, text_of};
 use crate::failure::Failure;
 
-pub(super) const SOURCE: Source = Source {
+pub(super) const SOURCE: FleetSource = FleetSource {
     name: "kubernetes",
     what: "LABEL=VALUE of the agent's pods, or the JSON of `kubectl get pods,nodes`",
     read,

@@ -2,10 +2,11 @@
 
 use super::hostlist;
 use super::hosts::{Fleet, FleetHost};
-use super::source::Source;
+use super::source::FleetSource;
 use crate::failure::Failure;
 
-pub(super) const SOURCE: Source = Source { name: "hosts", what: "HOST,... (or the hosts as several words)", read };
+pub(super) const SOURCE: FleetSource =
+    FleetSource { name: "hosts", what: "HOST,... (or the hosts as several words)", read };
 
 fn read(named: &str) -> Result<Fleet, Failure> {
     let names = hostlist::expand(named).map_err(Failure::usage)?;

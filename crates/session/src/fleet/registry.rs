@@ -1,16 +1,16 @@
 //! The sources of fleets.
 
 use super::hosts::Fleet;
-use super::source::{Source, is_file, text_of};
+use super::source::{FleetSource, is_file, text_of};
 use super::{ansible, bus, file, kubernetes, launch, listed, slurm, ssh_config};
 use crate::failure::Failure;
 
 /// Every kind, in the order of help. A text without one of these names is the path of a `fleet.toml`.
-pub static SOURCES: &[Source] =
+pub static SOURCES: &[FleetSource] =
     &[listed::SOURCE, ansible::SOURCE, bus::NATS, bus::NATS_TLS, kubernetes::SOURCE, slurm::SOURCE, ssh_config::SOURCE];
 
 /// The source that a text names, and what follows its name.
-fn of(named: &str) -> Option<(&'static Source, &str)> {
+fn of(named: &str) -> Option<(&'static FleetSource, &str)> {
     let (name, rest) = named.split_once(':')?;
     Some((SOURCES.iter().find(|source| source.name == name)?, rest))
 }

@@ -3,10 +3,11 @@
 use super::error::HostListError;
 use super::hostlist;
 use super::hosts::{Fleet, FleetHost};
-use super::source::{Source, output_of};
+use super::source::{FleetSource, output_of};
 use crate::failure::Failure;
 
-pub(super) const SOURCE: Source = Source { name: "slurm", what: "NODELIST, @PARTITION, or nothing within a job", read };
+pub(super) const SOURCE: FleetSource =
+    FleetSource { name: "slurm", what: "NODELIST, @PARTITION, or nothing within a job", read };
 
 /// The node list of the job that runs this command.
 const JOB: &str = "SLURM_JOB_NODELIST";

@@ -7,7 +7,7 @@ use super::hosts::Fleet;
 use crate::failure::Failure;
 
 /// A kind of source, named before a colon: `ansible:hosts.yml`.
-pub struct Source {
+pub struct FleetSource {
     /// Its name.
     pub name: &'static str,
     /// What follows the colon, for help.

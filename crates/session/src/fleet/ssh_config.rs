@@ -9,10 +9,10 @@ use thiserror::Error;
 use super::error::HostListError;
 use super::hostlist::no_option;
 use super::hosts::{Fleet, FleetHost};
-use super::source::{Source, text_of};
+use super::source::{FleetSource, text_of};
 use crate::failure::Failure;
 
-pub(super) const SOURCE: Source = Source { name: "ssh", what: "FILE, or nothing for ~/.ssh/config", read };
+pub(super) const SOURCE: FleetSource = FleetSource { name: "ssh", what: "FILE, or nothing for ~/.ssh/config", read };
 
 /// How deep `Include` is followed, as ssh does.
 const DEPTH: usize = 16;

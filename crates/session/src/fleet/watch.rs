@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use analysis::history::{Alerts, Figure, Figures, MOST_PASSES, MeshPass, history};
+use analysis::history::{Alerts, Figures, FollowedFigure, MOST_PASSES, MeshPass, history};
 use control::agent::HAS_METRICS;
 use control::scrape::{self, Gauges};
 use model::{
@@ -26,7 +26,7 @@ use super::webhook::{Endpoint, Webhook};
 use crate::failure::{ALERT, Failure, INTERRUPTED};
 use crate::run::{Finished, Hosts, Request, Work};
 use crate::setup::{clock_seed, open_store, runtime};
-use crate::signals::Signals;
+use crate::signals::CaughtSignals;
 
 /// The confidence of changes and their intervals.
 const CONFIDENCE: f64 = 0.95;
@@ -40,7 +40,7 @@ const CLOSING: Duration = Duration::from_secs(2);
 const CLOSING_PART: u32 = 4;
 
 /// A mesh that is measured at regular times.
-pub struct Watch<'a> {
+pub struct MeshWatch<'a> {
     /// What a pass measures, apart from its seed.
     pub mesh: &'a Mesh,
     /// The seed of each pass; `None` to draw it anew, except for that of a sample.
@@ -60,7 +60,7 @@ pub struct Watch<'a> {
     /// Time from the first pass to the latest start of one; `None` for no end.
     pub length: Option<Nanos>,
     /// Conditions beside those of the fleet.
-    pub alerts: Conditions,
+    pub alerts: AlertConditions,
     /// Where alerts are posted.
     pub webhook: Option<Endpoint>,
     /// Where metrics are served.
@@ -73,7 +73,7 @@ pub struct Watch<'a> {
 
 /// What raises an alert.
 #[derive(Debug, Clone, Default)]
-pub struct Conditions {
+pub struct AlertConditions {
     /// Conditions, with hosts or for all.
     pub texts: Vec<String>,
     /// Passes in a row in which one holds before its alert is raised.
@@ -81,7 +81,7 @@ pub struct Conditions {
 }
 
 /// What a watch reports.
-pub enum Told<'a> {
+pub enum WatchNews<'a> {
     /// It begins, with this history and this address of the metrics.
     Begun(&'a MeshHistory, Option<SocketAddr>),
     /// A pass was measured.
@@ -110,7 +110,7 @@ pub fn history_of(
     fleet: &Fleet,
     name: &str,
     store: Option<&Path>,
-    conditions: &Conditions,
+    conditions: &AlertConditions,
     since_unix_ns: u64,
 ) -> Result<MeshHistory, Failure> {
     let mut series = Series::open(fleet, name, store, conditions)?;
@@ -124,9 +124,9 @@ pub fn history_of(
 /// # Errors
 /// What keeps it from beginning: wrong usage, a store that cannot be read, an address that is taken.
 pub fn watch(
-    watch: &Watch<'_>,
+    watch: &MeshWatch<'_>,
     measure: &mut dyn FnMut(&Request, &mut dyn EventSink) -> Result<Finished, Failure>,
-    tell: &mut dyn FnMut(Told<'_>),
+    tell: &mut dyn FnMut(WatchNews<'_>),
 ) -> Result<u8, Failure> {
     if watch.metrics.is_some() && !HAS_METRICS {
         return Err(Failure::usage(say!("`--metrics`: this thru was built without the feature `metrics`")));
@@ -143,11 +143,11 @@ pub fn watch(
         scrape::spawn(address, Arc::new(move || source.lock().unwrap_or_else(PoisonError::into_inner).text()))
     });
     let metrics = metrics.transpose()?;
-    let (runtime, mut signals) = (runtime()?, Signals::catch()?);
+    let (runtime, mut signals) = (runtime()?, CaughtSignals::catch()?);
     let mut known = series.history();
     series.announced = changes_of(&known).map(|(of, change)| (key(of), change.at_unix_ns)).collect();
     shown.lock().unwrap_or_else(PoisonError::into_inner).take(&series, &known, 0);
-    tell(Told::Begun(&known, metrics));
+    tell(WatchNews::Begun(&known, metrics));
     let first = Instant::now() + series.time_to_next(watch.every);
     let (mut due, mut measured) = (first, 0);
     while watch.length.is_none_or(|length| due.duration_since(first) <= Duration::from_nanos(length.0)) {
@@ -176,7 +176,7 @@ pub fn watch(
             work: Work::Plan { parsed: Box::new(parsed), resumed: None },
         };
         let mut alert = |event: AlertEvent| {
-            tell(Told::Alert(&event));
+            tell(WatchNews::Alert(&event));
             if let Some(webhook) = &webhook {
                 webhook.post(event);
             }
@@ -210,14 +210,14 @@ pub fn watch(
         known = series.history();
         shown.lock().unwrap_or_else(PoisonError::into_inner).take(&series, &known, measured);
         if let Some(run) = &run {
-            tell(Told::Pass(&known, run));
+            tell(WatchNews::Pass(&known, run));
         }
         for (of, change) in changes_of(&known).filter(|(of, change)| series.is_new(&known, of, change)) {
-            tell(Told::Change(of, change));
+            tell(WatchNews::Change(of, change));
         }
         series.announce(&known);
         for event in alerts {
-            tell(Told::Alert(&event));
+            tell(WatchNews::Alert(&event));
             if let Some(webhook) = &webhook {
                 webhook.post(event);
             }
@@ -235,7 +235,7 @@ pub fn watch(
     }
     // A pass that was cut off may have raised and resolved some.
     known.alerts = series.alerts.raised().cloned().collect();
-    tell(Told::Ended(&known));
+    tell(WatchNews::Ended(&known));
     Ok(if known.alerts.is_empty() { 0 } else { ALERT })
 }
 
@@ -358,7 +358,7 @@ struct Series {
 }
 
 impl Series {
-    fn open(fleet: &Fleet, name: &str, store: Option<&Path>, conditions: &Conditions) -> Result<Self, Failure> {
+    fn open(fleet: &Fleet, name: &str, store: Option<&Path>, conditions: &AlertConditions) -> Result<Self, Failure> {
         let texts: Vec<String> = fleet.alerts.iter().chain(&conditions.texts).cloned().collect();
         let mut alerts = Alerts::new(name, rules(fleet, &texts)?, conditions.after);
         let store = open_store(store)?;
@@ -467,10 +467,15 @@ impl Shown {
         let (name, help) = ("throughline_mesh_alert", "An alert that is raised");
         all.push(Gauges { name, help, values: raised.collect() });
         for (figure, name, help, scale) in [
-            (Figure::Goodput, "throughline_mesh_goodput_bits_per_second", "Goodput of a pair in the last pass", 1.0),
-            (Figure::Rtt, "throughline_mesh_rtt_seconds", "Median round trip of a pair in the last pass", 1e-9),
-            (Figure::RttP99, "throughline_mesh_rtt_p99_seconds", "99th percentile of the round trips", 1e-9),
-            (Figure::Loss, "throughline_mesh_loss_ratio", "Share of the datagrams that were lost", 1.0),
+            (
+                FollowedFigure::Goodput,
+                "throughline_mesh_goodput_bits_per_second",
+                "Goodput of a pair in the last pass",
+                1.0,
+            ),
+            (FollowedFigure::Rtt, "throughline_mesh_rtt_seconds", "Median round trip of a pair in the last pass", 1e-9),
+            (FollowedFigure::RttP99, "throughline_mesh_rtt_p99_seconds", "99th percentile of the round trips", 1e-9),
+            (FollowedFigure::Loss, "throughline_mesh_loss_ratio", "Share of the datagrams that were lost", 1.0),
         ] {
             let own = self.last.iter().flat_map(|last| &last.values).filter(|(key, _)| key.figure == figure);
             let values: Vec<_> = own

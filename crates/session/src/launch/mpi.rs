@@ -15,7 +15,7 @@ use engine::transport::mpi::{self, Rank};
 use super::{Offer, SUPERVISES, far, network_identity, read_line, waiting_worker};
 use crate::failure::Failure;
 use crate::setup::own_program;
-use crate::signals::Signals;
+use crate::signals::CaughtSignals;
 
 /// Time that the other process has to start.
 const START_LIMIT: Duration = Duration::from_secs(30);
@@ -139,7 +139,7 @@ fn supervise(mut command: Command) -> Result<(Child, UnixStream), Failure> {
 /// From now on, signals that end a process are passed on to the supervisor as SIGTERM, which ends the measurement in an orderly
 /// way.
 fn pass_on_interrupts(supervisor: Option<u32>) -> Result<(), Failure> {
-    let mut signals = Signals::catch()?;
+    let mut signals = CaughtSignals::catch()?;
     std::thread::spawn(move || {
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
         runtime.block_on(async {

@@ -20,7 +20,7 @@ use super::written::WrittenCell;
 use super::{peer, traffic};
 use crate::fleet::Fleet;
 use crate::run::{ParsedPlan, PlanCell};
-use crate::source::{Source, Table};
+use crate::source::{Table, TomlSource};
 use crate::specs::{self, check_forwarded};
 use crate::{Failure, safe_rate};
 
@@ -60,7 +60,7 @@ const TOP: [&str; 26] = [
 /// # Errors
 /// The line, the column and the key of a mistake.
 pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>, in_lab: bool) -> Result<ParsedPlan, Failure> {
-    let mut source = Source::new(name, "a plan", text, vars.clone());
+    let mut source = TomlSource::new(name, "a plan", text, vars.clone());
     let of_lab = source.values(&["lab", "values"]);
     if in_lab {
         source.default_vars(of_lab?);
@@ -193,7 +193,7 @@ fn level_of(block: u64) -> String {
 }
 
 /// SHA-256 of the text and its variables.
-fn digest(source: &Source) -> String {
+fn digest(source: &TomlSource) -> String {
     let mut hash = Context::new(&SHA256);
     hash.update(source.text().as_bytes());
     for (name, value) in source.vars() {
@@ -204,7 +204,7 @@ fn digest(source: &Source) -> String {
 
 /// The cells with their specs, several for a curve, checked as a command checks them.
 fn with_specs(
-    source: &Source,
+    source: &TomlSource,
     fields: &CellFields,
     origins: &Origins<'_>,
     planned: Vec<PlannedCell>,

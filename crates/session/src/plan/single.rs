@@ -7,14 +7,14 @@ use model::Spec;
 use super::factors::{Origins, base, check_fields};
 use super::keys::settings;
 use crate::Failure;
-use crate::source::{Source, Table};
+use crate::source::{Table, TomlSource};
 
 /// Reads the spec in `text`, the contents of the file `name`.
 ///
 /// # Errors
 /// The line, the column and the key of a mistake. A curve is an error: it has many specs.
 pub fn read_spec(name: &str, text: String) -> Result<Spec, Failure> {
-    let source = Source::new(name, "a spec file", text, BTreeMap::new());
+    let source = TomlSource::new(name, "a spec file", text, BTreeMap::new());
     let parsed = source.parse()?;
     let top = Table::whole(&source, &parsed);
     top.known(&["base", "settings"])?;

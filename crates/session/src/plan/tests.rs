@@ -120,10 +120,7 @@ fn errors_point_at_line_column_and_key() {
         ("to = \"a:99999\"\n", "plan.toml:1:6: to: 'a:99999' is not a valid host"),
         ("to = \"a\"\nname = \"\"\n", "plan.toml:2:8: name: '' is empty"),
         ("to = \"a\"\n[base]\nflows = \"x\"\n", "plan.toml:3:1: base.flows: 'x' is not a whole number from 1 to 16384"),
-        (
-            "to = \"a\"\n[base]\nunpaced = true\n",
-            "plan.toml:3:1: base.unpaced: cell 1: `unpaced` has no effect on tcp",
-        ),
+        ("to = \"a\"\n[base]\nunpaced = true\n", "plan.toml:3:1: base.unpaced: cell 1: `unpaced` has no effect on tcp"),
         (
             "to = \"a\"\n[base]\npattern = \"curves\"\n",
             "base.pattern: unknown pattern 'curves': use one of stream, rr, transfer, curve",

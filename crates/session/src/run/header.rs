@@ -1,13 +1,13 @@
 //! How a run begins.
 
-use control::coordinator::End;
+use control::coordinator::AgentEnd;
 use model::{RunHeader, Tool};
 
 use super::request::Request;
 use crate::{Failure, config};
 
 /// The beginning of a run between two ends; its cells, its rule and its target are still to be set.
-pub(super) fn header(request: &Request, near: &End, far: &End) -> Result<RunHeader, Failure> {
+pub(super) fn header(request: &Request, near: &AgentEnd, far: &AgentEnd) -> Result<RunHeader, Failure> {
     let started_unix_ns = engine::unix_ns();
     let entropy = u16::from_be_bytes(engine::random().map_err(Failure::other)?);
     Ok(RunHeader {

@@ -2,7 +2,7 @@
 
 use control::ControlError;
 use control::agent::Agent;
-use control::coordinator::{self, Cancel, End, Pair, RunRequest, Schedule, Target};
+use control::coordinator::{self, AgentEnd, Cancel, Pair, RunRequest, Schedule, Target};
 use model::{Cell, Family, Goal, RunHeader, Spec, Stopping};
 use text::say;
 use vec1::Vec1;
@@ -79,8 +79,8 @@ async fn reach(request: &Request, spec: &Spec, here: &mut Here<'_>) -> Result<Pa
     let far = match (&hosts.host, &here.offer) {
         _ if capabilities.single_ended => None,
         (_, Some(offer)) => Some(connect_to_offer(offer).await?),
-        (Some(host), None) => Some(End::connect(remote(host)).await?),
-        (None, None) if transport.facts().one_host => Some(End::connect(Target::Local(local_far)).await?),
+        (Some(host), None) => Some(AgentEnd::connect(remote(host)).await?),
+        (None, None) if transport.facts().one_host => Some(AgentEnd::connect(Target::Local(local_far)).await?),
         (None, None) => {
             return Err(Failure::usage(format!(
                 "{} needs a far host: run `thru serve` on HOST, then `thru {} HOST`",
@@ -90,8 +90,8 @@ async fn reach(request: &Request, spec: &Spec, here: &mut Here<'_>) -> Result<Pa
     };
     // A transport with one end is measured on the named host.
     let near = match hosts.from.as_ref().or(hosts.host.as_ref().filter(|_| capabilities.single_ended)) {
-        Some(host) => End::connect(remote(host)).await?,
-        None => End::connect(Target::Local(local_near)).await?,
+        Some(host) => AgentEnd::connect(remote(host)).await?,
+        None => AgentEnd::connect(Target::Local(local_near)).await?,
     };
     if far.as_ref().is_some_and(|far| !far.instance.is_empty() && far.instance == near.instance) {
         return Err(Failure::usage(say!(
@@ -110,11 +110,11 @@ async fn reach(request: &Request, spec: &Spec, here: &mut Here<'_>) -> Result<Pa
 }
 
 /// Connects to the agent that a launcher started, at the first of its addresses that answers.
-async fn connect_to_offer(offer: &Offer) -> Result<End, Failure> {
+async fn connect_to_offer(offer: &Offer) -> Result<AgentEnd, Failure> {
     let access = offer.access();
     let mut failure = Failure::other("the agent of the far end has no address");
     for address in &offer.addresses {
-        match End::connect(Target::Remote { host: address, access: &access, family: Family::Any }).await {
+        match AgentEnd::connect(Target::Remote { host: address, access: &access, family: Family::Any }).await {
             Ok(end) => return Ok(end),
             Err(error) => failure = error.into(),
         }
@@ -123,8 +123,8 @@ async fn connect_to_offer(offer: &Offer) -> Result<End, Failure> {
 }
 
 /// The near end within this process, without a queue: no other measurement of this process waits for it.
-pub(super) async fn local_near(agents: &[Agent; 2]) -> Result<End, Failure> {
-    Ok(End::connect(Target::Local(&agents[0])).await?)
+pub(super) async fn local_near(agents: &[Agent; 2]) -> Result<AgentEnd, Failure> {
+    Ok(AgentEnd::connect(Target::Local(&agents[0])).await?)
 }
 
 /// A curve keeps the request for an anatomy, and a search for shorter round trips gets one, if the engine can stamp round trips.

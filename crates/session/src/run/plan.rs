@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use analysis::plan::{PlannedCell, Slot};
 use bus::BusError;
-use control::coordinator::{self, End, Fleet, Member, PlanSchedule, Target};
+use control::coordinator::{self, AgentEnd, ConnectedFleet, Member, PlanSchedule, Target};
 use control::{Access, Answers, ControlError};
 use futures_util::stream::iter;
 use futures_util::{StreamExt, TryStreamExt};
@@ -161,7 +161,7 @@ pub(super) async fn measure(
 /// Probes the path of groups, all of which have the same hosts.
 async fn probe_path(
     slots: &[Slot],
-    fleet: &mut Fleet,
+    fleet: &mut ConnectedFleet,
     header: &mut RunHeader,
     here: &mut Here<'_>,
 ) -> Result<(), Failure> {
@@ -178,7 +178,7 @@ async fn reach(
     parsed: &ParsedPlan,
     (slots, hosts): (&[Slot], &[PlanHost]),
     here: &mut Here<'_>,
-) -> Result<(Fleet, BTreeMap<usize, String>), Failure> {
+) -> Result<(ConnectedFleet, BTreeMap<usize, String>), Failure> {
     let family = parsed.specs().next().map(|spec| spec.family).unwrap_or_default();
     let (shared, [local_near, local_far]) = (&here.access, &here.agents);
     let of_fleet = |name: &str| parsed.fleet.as_ref().and_then(|fleet| fleet.host(name));
@@ -205,15 +205,15 @@ async fn reach(
     };
     let connect = async |name: &String| {
         let (own, control) = (access(name)?, of_fleet(name).map_or(name, |host| &host.control));
-        let end = End::connect(Target::Remote { host: control, access: &own, family }).await;
+        let end = AgentEnd::connect(Target::Remote { host: control, access: &own, family }).await;
         Ok::<_, Failure>((name.clone(), end))
     };
-    let mut reached: BTreeMap<String, Result<End, ControlError>> =
+    let mut reached: BTreeMap<String, Result<AgentEnd, ControlError>> =
         iter(agents).map(connect).buffer_unordered(AT_ONCE).try_collect().await?;
     for (number, host) in hosts.iter().enumerate() {
         let end = match host {
-            PlanHost::LocalNear => End::connect(Target::Local(local_near)).await,
-            PlanHost::LocalFar => End::connect(Target::Local(local_far)).await,
+            PlanHost::LocalNear => AgentEnd::connect(Target::Local(local_near)).await,
+            PlanHost::LocalFar => AgentEnd::connect(Target::Local(local_far)).await,
             PlanHost::Remote(name) => {
                 reached.remove(name).ok_or_else(|| Failure::other(format!("{name} was not connected")))?
             }
@@ -261,7 +261,7 @@ async fn reach(
         return Err(failure);
     }
     let groups = parsed.plan.groups().map(|groups| format!("{} groups of flows", groups.levels.len()));
-    let mut fleet = Fleet::new(members, groups.as_deref().unwrap_or("a plan"));
+    let mut fleet = ConnectedFleet::new(members, groups.as_deref().unwrap_or("a plan"));
     fleet.acquire(|name, ahead| here.sinks.status(&format!("{name} is busy: {ahead} ahead in the queue"))).await?;
     Ok((fleet, programs))
 }
@@ -284,7 +284,7 @@ fn begin(
     parsed: &ParsedPlan,
     mut specs: Vec<Shared<Spec>>,
     (slots, hosts): (&[Slot], &[PlanHost]),
-    fleet: &Fleet,
+    fleet: &ConnectedFleet,
     programs: &BTreeMap<usize, String>,
 ) -> Result<RunHeader, Failure> {
     let first = slots.first().ok_or_else(|| Failure::other("the plan has no cell"))?;

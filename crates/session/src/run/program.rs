@@ -10,7 +10,7 @@ use host::{RealSys, Watch, WatchOptions};
 use model::{
     Cell, EndPass, Event, EventSink, HostSettings, Inventory, Live, Program, RunHeader, Spec, Stop, Stopping, Tool,
 };
-use peers::{Curve, Login, ProgramError, ProgramProtocol, Server, Sides, TrialObserver};
+use peers::{Curve, Login, ProgramError, ProgramProtocol, ProgramServer, Sides, TrialObserver};
 use text::say;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinHandle;
@@ -124,8 +124,8 @@ fn timed(specs: &[Spec], rule: &Stopping, schedule: &Schedule) -> Vec<Spec> {
 const LEAST_TRIAL_NS: u64 = 1_000_000;
 
 impl Peer {
-    fn server(&self) -> Server<'_> {
-        Server { host: &self.host, login: self.login.as_deref() }
+    fn server(&self) -> ProgramServer<'_> {
+        ProgramServer { host: &self.host, login: self.login.as_deref() }
     }
 }
 

@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 use super::{RunningLab, on_host};
 use crate::failure::Failure;
 use crate::setup;
-use crate::signals::{Signals, StopRequest};
+use crate::signals::{CaughtSignals, StopRequest};
 use crate::tuning::HostWide;
 
 /// Time that a command has to end after SIGTERM.
@@ -58,7 +58,7 @@ pub enum LabEvent<'a> {
 pub fn within(job: &LabJob<'_>, tell: &dyn Fn(LabEvent<'_>)) -> Result<(LabReport, u8), Failure> {
     let runtime = setup::runtime()?;
     // From here on no signal ends this process before the lab is removed.
-    let mut signals = Signals::catch()?;
+    let mut signals = CaughtSignals::catch()?;
     let lab = RunningLab::build(job.topology, job.name, job.agents, false)?;
     let ended = conduct(&runtime, &lab, job, &mut signals, tell);
     let report = lab.close(|line| tell(LabEvent::Note(line)))?;
@@ -77,7 +77,7 @@ pub fn again_within(
     tell: &dyn Fn(LabEvent<'_>),
 ) -> Result<(LabReport, u8), Failure> {
     // From here on no signal ends this process before the settings are restored.
-    let _signals = Signals::catch()?;
+    let _signals = CaughtSignals::catch()?;
     let changed = |change: &Change| tell(LabEvent::Changed(change));
     let _settings = HostWide::set(host_wide, &command.join(" "), changed, |line: &str| tell(LabEvent::Note(line)))?;
     within(&LabJob { topology, name: None, agents: true, on: None, command }, tell)
@@ -87,7 +87,7 @@ fn conduct(
     runtime: &Runtime,
     lab: &RunningLab,
     job: &LabJob<'_>,
-    signals: &mut Signals,
+    signals: &mut CaughtSignals,
     tell: &dyn Fn(LabEvent<'_>),
 ) -> Result<ExitStatus, Failure> {
     let network = lab.network();
@@ -107,7 +107,7 @@ fn conduct(
 
 /// Waits for the command. The terminal sends Ctrl-C to the command as well, so the first one is left to it. The second one, and any
 /// other signal, is passed on as SIGTERM.
-async fn wait(child: &mut Child, lab: &RunningLab, signals: &mut Signals) -> std::io::Result<ExitStatus> {
+async fn wait(child: &mut Child, lab: &RunningLab, signals: &mut CaughtSignals) -> std::io::Result<ExitStatus> {
     let mut interrupts = 0;
     loop {
         tokio::select! {

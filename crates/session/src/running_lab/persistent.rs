@@ -10,7 +10,7 @@ use lab::{ExistingLab, Topology, labs};
 use super::{RunningLab, program, set_lab_environment};
 use crate::failure::Failure;
 use crate::setup;
-use crate::signals::{Signals, StopRequest};
+use crate::signals::{CaughtSignals, StopRequest};
 
 /// The line that the holder prints when the lab is up begins with this.
 const READY: &str = "ready ";
@@ -67,7 +67,7 @@ pub fn hold(
     note: impl Fn(&str),
 ) -> Result<(), Failure> {
     let runtime = setup::runtime()?;
-    let mut signals = Signals::catch()?;
+    let mut signals = CaughtSignals::catch()?;
     let lab = RunningLab::build(topology, name, agents, true)?;
     let line = format!("{READY}{}", lab.network().name());
     runtime.block_on(lab.serve_while(async {
@@ -83,7 +83,7 @@ pub fn hold(
 }
 
 /// Ends at the first signal other than SIGHUP: the lab outlives its terminal.
-async fn ended(signals: &mut Signals) {
+async fn ended(signals: &mut CaughtSignals) {
     while signals.next().await == StopRequest::Hangup {}
 }
 

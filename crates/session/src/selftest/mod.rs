@@ -25,10 +25,10 @@ use model::{Check, SelfTest};
 
 use crate::Failure;
 use crate::setup::runtime;
-use crate::signals::Signals;
+use crate::signals::CaughtSignals;
 
 /// The options of a self-test.
-pub struct Options {
+pub struct SelfTestOptions {
     /// The program file of `thru`.
     pub program: PathBuf,
     /// Its version, with the commit that it was built from.
@@ -51,7 +51,7 @@ pub enum SelfTestEvent<'a> {
 
 /// A running self-test.
 struct CheckRunner<'a> {
-    options: &'a Options,
+    options: &'a SelfTestOptions,
     on_event: &'a mut dyn FnMut(SelfTestEvent<'_>),
     found: SelfTest,
 }
@@ -61,7 +61,7 @@ struct CheckRunner<'a> {
 /// # Errors
 /// If something that a check needs cannot be started or read.
 pub fn run(
-    options: &Options,
+    options: &SelfTestOptions,
     started_unix_ns: u64,
     on_event: &mut dyn FnMut(SelfTestEvent<'_>),
 ) -> Result<SelfTest, Failure> {
@@ -105,7 +105,7 @@ pub fn run(
 /// From now on the first signal ends this process. Its processes end with it, and the reaper removes the lab. Without this it would end
 /// nothing, because the runs over loopback have caught signals.
 fn end_at_signal(exit: fn() -> !) -> Result<(), Failure> {
-    let mut signals = Signals::catch()?;
+    let mut signals = CaughtSignals::catch()?;
     let runtime = runtime()?;
     std::thread::spawn(move || {
         runtime.block_on(signals.next());
@@ -155,7 +155,8 @@ mod tests {
 
     /// The checks that are kept of a first and a second attempt.
     fn kept(first: &[f64], second: &[f64]) -> Vec<Check> {
-        let options = Options { program: PathBuf::new(), version: String::new(), quick: true, loopback: true, exit };
+        let options =
+            SelfTestOptions { program: PathBuf::new(), version: String::new(), quick: true, loopback: true, exit };
         let found = SelfTest { quick: true, ..SelfTest::default() };
         let mut runner = CheckRunner { options: &options, on_event: &mut |_| {}, found };
         let made = runner.attempt(&mut |number| {

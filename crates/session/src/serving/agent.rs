@@ -9,7 +9,7 @@ use control::ControlError;
 use control::agent::{
     Agent, AgentOptions, BusOptions, Captures, HAS_METRICS, Limits, Machine, OnListening, Tuning, loopback,
 };
-use control::helper::{Packets, Powers, recover};
+use control::helper::{PacketRights, Powers, recover};
 use control::proto::DEFAULT_PORT;
 use engine::transport::{at_port, lacks_scope, scoped};
 use host::tune::{Allowance, AllowanceError, Journal};
@@ -21,7 +21,7 @@ use super::results::Folder;
 use super::rights::{self, Wanted};
 use super::{ProgramServers, ServedOptions};
 use crate::failure::Failure;
-use crate::signals::Signals;
+use crate::signals::CaughtSignals;
 use crate::values::scoped_endpoint;
 use crate::{agent_keys, citation, setup};
 
@@ -112,7 +112,7 @@ pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
     (options.lowered)();
     lowered.helper.assist_here();
     let results = results.map_or(Ok(None), |folder| folder.open(options.peers.log))?;
-    let mut signals = Signals::catch()?;
+    let mut signals = CaughtSignals::catch()?;
     let machine = Machine::new(options.concurrent);
     let (told, mut measured) = channel(1);
     let told = options.once.then_some(told);
@@ -209,9 +209,9 @@ impl ServeOptions<'_> {
     /// What its flags say about its rights.
     fn rights<'a>(&'a self, allowance: Allowance, addresses: &[SocketAddr], results: Option<&'a Folder>) -> Wanted<'a> {
         let packets = match self.captures {
-            Captures::In { payload: true, .. } => Packets::Whole,
-            Captures::In { payload: false, .. } => Packets::Headers,
-            Captures::Refused | Captures::AsRequested => Packets::None,
+            Captures::In { payload: true, .. } => PacketRights::Whole,
+            Captures::In { payload: false, .. } => PacketRights::Headers,
+            Captures::Refused | Captures::AsRequested => PacketRights::None,
         };
         Wanted {
             user: self.user,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use control::helper::{HelperOptions, Lifeline, Listening, Packets, Powers, serve};
+use control::helper::{HelperOptions, Lifeline, Listening, PacketRights, Powers, serve};
 use host::confine::{self, User};
 use rustix::thread::CapabilitySet;
 use text::say;
@@ -18,7 +18,7 @@ use super::agent::allowance;
 use super::listening::{private_listener, refuse_shared};
 use crate::failure::Failure;
 use crate::setup::{self, own_program};
-use crate::signals::Signals;
+use crate::signals::CaughtSignals;
 
 /// Time before a helper that was killed starts again: one that is killed at once each time takes little of the host.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -36,7 +36,7 @@ pub struct HelperServer<'a> {
     /// Whether it loads TCP stacks.
     pub stacks: bool,
     /// The packets that it captures.
-    pub packets: Packets,
+    pub packets: PacketRights,
     /// Whether it sets congestion controls that are not open to every user.
     pub congestion: bool,
     /// Whether it sets socket buffers beyond the host's limits.
@@ -75,7 +75,7 @@ pub fn help(server: HelperServer<'_>) -> Result<(), Failure> {
         }
     };
     lower(&powers, server.log)?;
-    let mut signals = Signals::catch()?;
+    let mut signals = CaughtSignals::catch()?;
     let options = HelperOptions { powers, log: Box::new(server.log) };
     setup::runtime()?.block_on(async {
         tokio::select! {
@@ -111,7 +111,7 @@ fn capabilities(powers: &Powers) -> CapabilitySet {
     [
         (network, CapabilitySet::NET_ADMIN),
         (powers.stacks, stacks),
-        (powers.packets != Packets::None, CapabilitySet::NET_RAW),
+        (powers.packets != PacketRights::None, CapabilitySet::NET_RAW),
     ]
     .into_iter()
     .filter_map(|(needed, set)| needed.then_some(set))
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(capabilities(&none), CapabilitySet::empty());
         let buffers = Powers { buffers: true, ..none.clone() };
         assert_eq!(capabilities(&buffers), CapabilitySet::NET_ADMIN);
-        let captures = Powers { packets: Packets::Headers, ..none.clone() };
+        let captures = Powers { packets: PacketRights::Headers, ..none.clone() };
         assert_eq!(capabilities(&captures), CapabilitySet::NET_RAW);
         let stacks = capabilities(&Powers { stacks: true, ..none });
         assert!(stacks.contains(CapabilitySet::BPF) && !stacks.contains(CapabilitySet::DAC_OVERRIDE));

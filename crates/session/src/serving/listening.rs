@@ -35,7 +35,7 @@ pub(super) fn private_listener(path: &Path) -> io::Result<UnixListener> {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
-    use control::helper::Packets;
+    use control::helper::PacketRights;
 
     use super::*;
 
@@ -58,7 +58,7 @@ mod tests {
         for powers in [
             Powers { tuning: true, ..harmless.clone() },
             Powers { stacks: true, ..harmless.clone() },
-            Powers { packets: Packets::Headers, ..harmless },
+            Powers { packets: PacketRights::Headers, ..harmless },
         ] {
             refuse_shared(&own, &powers).unwrap();
             let refused = refuse_shared(&nobody, &powers).unwrap_err().to_string();

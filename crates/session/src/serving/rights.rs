@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use control::agent::{Captures, WorkerLimits, Workers};
-use control::helper::{Helper, Lifeline, Packets, Powers};
+use control::helper::{Helper, Lifeline, PacketRights, Powers};
 use host::confine::{self, Files, Restricted, User};
 use rustix::fs::{Access, access};
 use rustix::thread::{CapabilitySet, capabilities};
@@ -137,9 +137,9 @@ impl Wanted<'_> {
         flags.extend(congestion.then(|| "--allow-cc".into()));
         flags.extend(buffers.then(|| "--allow-buffers".into()));
         flags.extend(match packets {
-            Packets::None => None,
-            Packets::Headers => Some("--allow-capture".into()),
-            Packets::Whole => Some("--allow-capture=payload".into()),
+            PacketRights::None => None,
+            PacketRights::Headers => Some("--allow-capture".into()),
+            PacketRights::Whole => Some("--allow-capture=payload".into()),
         });
         if let Some(journal) = journal.as_ref().filter(|_| !flags.is_empty()) {
             flags.extend(["--journal".into(), journal.into()]);

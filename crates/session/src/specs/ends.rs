@@ -49,7 +49,7 @@ pub(crate) fn check_forwarded(spec: &Spec, transport: &dyn Transport) -> Result<
 pub(super) fn apply(options: &TestOptions, near: &mut EndOptions, far: &mut EndOptions) -> Result<(), OptionError> {
     (*near, *far) = (options.near.clone(), options.far.clone());
     for name in [&near.cc, &far.cc].into_iter().flatten() {
-        stacks::Request::parse(name).map_err(|error| OptionError::of_value("cc", name, error))?;
+        stacks::StackRequest::parse(name).map_err(|error| OptionError::of_value("cc", name, error))?;
     }
     if let Some(path) = &options.cc_rules {
         let wrong = |error: stacks::StackError| OptionError::of_value("cc-rules", &path.display().to_string(), error);

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use lab::topology::{Carrier, Link, Node, NodeKind};
+use lab::topology::{Carrier, LabLink, Node, NodeKind};
 use lab::{DirectionSpec, Topology};
 
 use crate::failure::Failure;
-use crate::source::{Located, Source, Table};
+use crate::source::{Located, Table, TomlSource};
 use options::unknown;
 use options::values::whole;
 
@@ -23,7 +23,7 @@ const MTU: u32 = 1_500;
 /// # Errors
 /// The line, the column and the key of a mistake.
 pub fn read(name: &str, text: String, vars: &BTreeMap<String, String>) -> Result<Topology, Failure> {
-    let mut source = Source::new(name, "a topology", text, vars.clone());
+    let mut source = TomlSource::new(name, "a topology", text, vars.clone());
     source.default_vars(source.own_vars()?);
     let parsed = source.parse()?;
     let top = Table::whole(&source, &parsed);
@@ -100,7 +100,7 @@ fn links(table: &Table<'_>, topology: &mut Topology) -> Result<(), Failure> {
     let directions = [direction("forward")?, direction("reverse")?];
     for one in matching_nodes(table, topology, first)? {
         for other in matching_nodes(table, topology, second)? {
-            let link = Link { between: [one, other], mtu, directions: directions.clone(), carrier };
+            let link = LabLink { between: [one, other], mtu, directions: directions.clone(), carrier };
             topology.check_link(&link).map_err(|error| table.wrong(error))?;
             topology.links.push(link);
         }

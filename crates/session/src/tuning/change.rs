@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use control::ControlError;
-use control::coordinator::End;
+use control::coordinator::AgentEnd;
 use control::proto::message::Obstacle;
-use host::tune::{Fault, RealBackend, Tuner};
+use host::tune::{RealBackend, TuneFault, Tuner};
 use model::{Change, Setting, SettingNow};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::place::Place;
+use super::place::TuningPlace;
 use crate::failure::Failure;
 use crate::setup;
-use crate::signals::Signals;
+use crate::signals::CaughtSignals;
 
 /// Interval between two attempts to change a setting that another session holds.
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
@@ -37,12 +37,12 @@ pub struct Changed {
     /// The changes.
     pub changes: Vec<Change>,
     /// Whether they last.
-    pub ending: Ending,
+    pub ending: Lasting,
 }
 
 /// Whether changes last.
 #[derive(Debug)]
-pub enum Ending {
+pub enum Lasting {
     /// They are kept; on this host with the ID of the journal's entry, if anything was changed.
     Kept(Option<String>),
     /// They have been restored, with these values.
@@ -54,7 +54,7 @@ impl TuneRequest {
     ///
     /// # Errors
     /// A setting is wrong or cannot be changed; the host is not reached, or does not show one of them.
-    pub fn preview(&self, place: &Place<'_>) -> Result<Vec<Change>, Failure> {
+    pub fn preview(&self, place: &TuningPlace<'_>) -> Result<Vec<Change>, Failure> {
         if place.host.is_some() {
             let planned = |(now, setting): (SettingNow, &Setting)| Change {
                 key: now.key,
@@ -76,7 +76,7 @@ impl TuneRequest {
     ///
     /// # Errors
     /// The host is not reached, or does not show one of them.
-    fn present(&self, place: &Place<'_>, purpose: &str) -> Result<Vec<SettingNow>, Failure> {
+    fn present(&self, place: &TuningPlace<'_>, purpose: &str) -> Result<Vec<SettingNow>, Failure> {
         let keys: Vec<String> = self.settings.iter().map(|setting| setting.key.clone()).collect();
         place.show(&keys, purpose)
     }
@@ -86,9 +86,9 @@ impl TuneRequest {
     ///
     /// # Errors
     /// A setting is wrong, cannot be changed or is held by another session for too long; the host is not reached or lost.
-    pub fn make(&self, place: &Place<'_>, held: impl Fn(&[Change])) -> Result<Changed, Failure> {
+    pub fn make(&self, place: &TuningPlace<'_>, held: impl Fn(&[Change])) -> Result<Changed, Failure> {
         // From here on no signal ends this process in the middle of a change.
-        let mut signals = Signals::catch()?;
+        let mut signals = CaughtSignals::catch()?;
         match place.host {
             None => self.on_this_host(place, &mut signals, held),
             Some(host) => setup::runtime()?.block_on(async {
@@ -105,8 +105,8 @@ impl TuneRequest {
 
     fn on_this_host(
         &self,
-        place: &Place<'_>,
-        signals: &mut Signals,
+        place: &TuningPlace<'_>,
+        signals: &mut CaughtSignals,
         held: impl Fn(&[Change]),
     ) -> Result<Changed, Failure> {
         let journal = place.recovered_journal()?;
@@ -115,11 +115,11 @@ impl TuneRequest {
         let changes = runtime.block_on(self.change_when_free(signals, async || {
             // Preview first: if another session holds one of them, none is changed.
             let changed = tuner.preview(&self.settings).and_then(|_| tuner.tune(&self.settings));
-            let busy = changed.as_ref().is_err_and(|error| error.fault() == Fault::Busy);
+            let busy = changed.as_ref().is_err_and(|error| error.fault() == TuneFault::Busy);
             (changed.map_err(Failure::from), busy)
         }))?;
         let Some(duration) = self.duration else {
-            return Ok(Changed { changes, ending: Ending::Kept(tuner.keep()?) });
+            return Ok(Changed { changes, ending: Lasting::Kept(tuner.keep()?) });
         };
         held(&changes);
         runtime.block_on(async {
@@ -128,13 +128,13 @@ impl TuneRequest {
                 _ = signals.next() => {}
             }
         });
-        Ok(Changed { changes, ending: Ending::Restored(tuner.revert()) })
+        Ok(Changed { changes, ending: Lasting::Restored(tuner.revert()) })
     }
 
     async fn at_agent(
         &self,
-        end: &mut End,
-        signals: &mut Signals,
+        end: &mut AgentEnd,
+        signals: &mut CaughtSignals,
         held: impl Fn(&[Change]),
     ) -> Result<Changed, Failure> {
         let change = async || {
@@ -145,7 +145,7 @@ impl TuneRequest {
         };
         let changes = self.change_when_free(signals, change).await?;
         if self.keep {
-            return Ok(Changed { changes, ending: Ending::Kept(None) });
+            return Ok(Changed { changes, ending: Lasting::Kept(None) });
         }
         held(&changes);
         let end_of_time = self.duration.map(|duration| Instant::now() + duration);
@@ -160,14 +160,14 @@ impl TuneRequest {
             _ = signals.next() => {}
             error = end.lost_contact() => return Err(error.into()),
         }
-        Ok(Changed { changes, ending: Ending::Restored(end.untune().await?) })
+        Ok(Changed { changes, ending: Lasting::Restored(end.untune().await?) })
     }
 
     /// Repeats a change while another session holds a setting, until it succeeds, the wait is over or a signal comes. `change`
     /// also returns whether a setting is held.
     async fn change_when_free(
         &self,
-        signals: &mut Signals,
+        signals: &mut CaughtSignals,
         mut change: impl AsyncFnMut() -> (Result<Vec<Change>, Failure>, bool),
     ) -> Result<Vec<Change>, Failure> {
         let deadline = Instant::now() + self.wait;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use control::helper::recover;
-use host::tune::{Fault, Journal, RealBackend, Tuner};
+use host::tune::{Journal, RealBackend, TuneFault, Tuner};
 use model::{Change, Setting};
 
 use crate::failure::Failure;
@@ -42,7 +42,7 @@ impl HostWide {
         }
         match tuner.tune(settings) {
             Ok(changes) => changes.iter().for_each(changed),
-            Err(error) if error.fault() == Fault::Host => {
+            Err(error) if error.fault() == TuneFault::Host => {
                 note(&format!("warning: {error}; the lab is measured with the present value"));
             }
             Err(error) => return Err(error.into()),

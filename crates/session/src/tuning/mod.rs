@@ -6,8 +6,8 @@ mod place;
 mod sysctl_file;
 mod words;
 
-pub use change::{Changed, Ending, TuneRequest};
+pub use change::{Changed, Lasting, TuneRequest};
 pub use host_wide::HostWide;
-pub use place::Place;
+pub use place::TuningPlace;
 pub use sysctl_file::{SysctlFile, of_sysctl_file};
 pub use words::{of_revert, of_set, of_show};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use control::ControlError;
-use control::coordinator::{End, Target};
+use control::coordinator::{AgentEnd, Target};
 use control::helper::recover;
 use control::proto::message::Obstacle;
 use host::tune::{self, Allowance, Journal, RealBackend, TuneError, Which};
@@ -14,7 +14,7 @@ use crate::setup;
 
 /// A host whose settings are shown or changed.
 #[derive(Clone, Copy)]
-pub struct Place<'a> {
+pub struct TuningPlace<'a> {
     /// The agent's host; `None` is this one.
     pub host: Option<&'a str>,
     /// The folder of this host's journal; `None` is the default one.
@@ -25,7 +25,7 @@ pub struct Place<'a> {
     pub note: &'a dyn Fn(&str),
 }
 
-impl Place<'_> {
+impl TuningPlace<'_> {
     /// The settings that match keys and patterns; without any, the usual ones. `purpose` is shown in the queue of another host.
     ///
     /// # Errors
@@ -109,7 +109,7 @@ impl Place<'_> {
         &self,
         host: &str,
         purpose: &str,
-        work: impl AsyncFnOnce(&mut End) -> Result<T, ControlError>,
+        work: impl AsyncFnOnce(&mut AgentEnd) -> Result<T, ControlError>,
     ) -> Result<T, Failure> {
         setup::runtime()?.block_on(async {
             let mut end = self.reach(host, purpose).await?;
@@ -120,9 +120,9 @@ impl Place<'_> {
     }
 
     /// Connects to an agent and waits for its machine.
-    pub(super) async fn reach(&self, host: &str, purpose: &str) -> Result<End, Failure> {
+    pub(super) async fn reach(&self, host: &str, purpose: &str) -> Result<AgentEnd, Failure> {
         let access = setup::access(self.token_file)?;
-        let mut end = End::connect(Target::Remote { host, access: &access, family: Family::Any }).await?;
+        let mut end = AgentEnd::connect(Target::Remote { host, access: &access, family: Family::Any }).await?;
         end.note.iter().for_each(|line| (self.note)(line));
         end.acquire(purpose, |ahead| (self.note)(&format!("{host} is busy: {ahead} ahead in the queue"))).await?;
         Ok(end)

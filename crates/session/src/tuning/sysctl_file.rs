@@ -2,7 +2,7 @@
 
 use model::Setting;
 
-use super::place::Place;
+use super::place::TuningPlace;
 use crate::failure::Failure;
 
 /// What a file of sysctls asks for.
@@ -19,7 +19,7 @@ impl SysctlFile {
     ///
     /// # Errors
     /// The host is not reached, or has none of them.
-    pub fn of_host(mut self, name: &str, place: &Place<'_>) -> Result<Self, Failure> {
+    pub fn of_host(mut self, name: &str, place: &TuningPlace<'_>) -> Result<Self, Failure> {
         let keys: Vec<String> = self.settings.iter().map(|setting| setting.key.clone()).collect();
         let mut known = place.has(&keys, "tune apply")?.into_iter();
         let host = place.host.unwrap_or("this host");

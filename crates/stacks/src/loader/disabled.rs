@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::Loaded;
-use crate::{Request, StackError};
+use super::LoadedStack;
+use crate::{StackError, StackRequest};
 
 /// Whether this build can load stacks.
 pub const BUILT: bool = false;
@@ -12,10 +12,10 @@ pub const BUILT: bool = false;
 ///
 /// # Errors
 /// [`StackError::NotBuilt`].
-pub fn load(_: &Request, _any_user: bool) -> Result<Loaded, StackError> {
+pub fn load(_: &StackRequest, _any_user: bool) -> Result<LoadedStack, StackError> {
     Err(StackError::NotBuilt)
 }
 
-pub(crate) fn load_pinned(_: &Request, _any_user: bool, _at: &Path) -> Result<(), StackError> {
+pub(crate) fn load_pinned(_: &StackRequest, _any_user: bool, _at: &Path) -> Result<(), StackError> {
     Err(StackError::NotBuilt)
 }

@@ -7,10 +7,10 @@ use std::sync::{Mutex, PoisonError};
 use libbpf_rs::{Error, ErrorKind, Link, MapCore, MapType, ObjectBuilder, OpenObject, PrintLevel, set_print};
 
 use super::registered::{Found, compare};
-use super::{Loaded, NON_RESTRICTED};
+use super::{LoadedStack, NON_RESTRICTED};
 use crate::object::{PARAMETER_BYTES, PARAMETERS, RULES, VALUE_AT};
 use crate::rules::encode;
-use crate::{Request, StackError, missing_rights, obstacle};
+use crate::{StackError, StackRequest, missing_rights, obstacle};
 
 /// Whether this build can load stacks.
 pub const BUILT: bool = true;
@@ -25,23 +25,23 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// # Errors
 /// [`StackError::Exists`] if the kernel has it already, and [`StackError::Taken`] if it has another one of that name;
 /// [`StackError::Kernel`], [`StackError::Rights`] and [`StackError::Refused`] give other reasons.
-pub fn load(request: &Request, any_user: bool) -> Result<Loaded, StackError> {
+pub fn load(request: &StackRequest, any_user: bool) -> Result<LoadedStack, StackError> {
     let name = request.kernel_name();
     let link = register(request, &name, any_user)?;
     let copy = link.as_fd().try_clone_to_owned();
     let link = copy.map_err(|source| StackError::io(format!("keep {name}"), source))?;
-    Ok(Loaded { name, _link: link })
+    Ok(LoadedStack { name, _link: link })
 }
 
 /// As [`load`], kept by a pin at a path of the BPF file system.
-pub(crate) fn load_pinned(request: &Request, any_user: bool, at: &Path) -> Result<(), StackError> {
+pub(crate) fn load_pinned(request: &StackRequest, any_user: bool, at: &Path) -> Result<(), StackError> {
     let name = request.kernel_name();
     let mut link = register(request, &name, any_user)?;
     link.pin(at)
         .map_err(|error| StackError::Refused { name, what: format!("cannot pin it at {}: {error}", at.display()) })
 }
 
-fn register(request: &Request, name: &str, any_user: bool) -> Result<Link, StackError> {
+fn register(request: &StackRequest, name: &str, any_user: bool) -> Result<Link, StackError> {
     if let Some(missing) = missing_rights() {
         return Err(StackError::Rights { requested: request.requested().into(), missing });
     }
@@ -61,7 +61,7 @@ fn register(request: &Request, name: &str, any_user: bool) -> Result<Link, Stack
 /// A registration that is found at one moment and missing at the next has probably ended in between.
 const TRIES: usize = 3;
 
-fn attach(request: &Request, name: &str, any_user: bool) -> Result<Link, StackError> {
+fn attach(request: &StackRequest, name: &str, any_user: bool) -> Result<Link, StackError> {
     let failed = |error: Error| judge(name, &error);
     said(String::clear);
     let mut open = ObjectBuilder::default().open_memory(&request.object.bytes).map_err(failed)?;
@@ -83,7 +83,7 @@ fn attach(request: &Request, name: &str, any_user: bool) -> Result<Link, StackEr
 }
 
 /// Writes name, parameters and rules to the program's tables.
-fn fill(open: &mut OpenObject, request: &Request, name: &str, any_user: bool) -> Option<()> {
+fn fill(open: &mut OpenObject, request: &StackRequest, name: &str, any_user: bool) -> Option<()> {
     for mut map in open.maps_mut() {
         let is = |wanted: &str| map.name().to_str() == Some(wanted);
         if is(PARAMETERS) {

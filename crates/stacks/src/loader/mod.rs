@@ -24,13 +24,13 @@ const NON_RESTRICTED: u32 = 1;
 /// A stack that this process has registered with the kernel. All sockets of the host can use it until this is dropped
 /// or the process ends; connections that use it then keep it until they close.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedStack {
     name: String,
     /// This descriptor's kernel object is the registration.
     _link: OwnedFd,
 }
 
-impl Loaded {
+impl LoadedStack {
     /// Its name in the kernel.
     #[must_use]
     pub fn name(&self) -> &str {

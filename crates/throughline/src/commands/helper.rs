@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use control::helper::Packets;
+use control::helper::PacketRights;
 use session::Failure;
 use session::serving::{self, HelperServer};
 
@@ -63,7 +63,7 @@ pub fn run(args: &HelperArgs) -> Result<u8, Failure> {
         tuning: &args.allow_tuning,
         journal: args.journal.clone(),
         stacks: args.allow_stacks,
-        packets: Packets::allowed(args.allow_capture.as_deref()),
+        packets: PacketRights::allowed(args.allow_capture.as_deref()),
         congestion: args.allow_cc,
         buffers: args.allow_buffers,
         log: |text| errln!("thru helper: {text}"),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use import::Format;
+use import::ImportFormat;
 use model::Run;
 use session::Failure;
 use session::importing::{self, ImportEvent, ImportRequest};
@@ -47,7 +47,7 @@ pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
 }
 
 /// A format as `--format` takes it.
-fn possible(format: &Format) -> PossibleValue {
+fn possible(format: &ImportFormat) -> PossibleValue {
     PossibleValue::new(format.name).help(format.help)
 }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use model::{Event, EventSink, Nanos, SinkError};
 use options::values::{above_zero, whole};
-use session::fleet::{self, Conditions, Endpoint, Told, Watch};
+use session::fleet::{self, AlertConditions, Endpoint, MeshWatch, WatchNews};
 use session::{Failure, Hosts, Screen};
 
 use super::mesh::What;
@@ -67,8 +67,8 @@ struct AlertFlags {
 }
 
 impl AlertFlags {
-    fn conditions(&self) -> Conditions {
-        Conditions { texts: self.alert.clone(), after: self.alert_after }
+    fn conditions(&self) -> AlertConditions {
+        AlertConditions { texts: self.alert.clone(), after: self.alert_after }
     }
 }
 
@@ -120,7 +120,7 @@ pub fn watch(args: &WatchArgs) -> Result<u8, Failure> {
     }
     let mesh = args.what.mesh(None)?;
     let named = args.what.hosts.fleet.named()?;
-    let request = Watch {
+    let request = MeshWatch {
         mesh: &mesh,
         seed: args.what.seed,
         named: &named,
@@ -136,16 +136,16 @@ pub fn watch(args: &WatchArgs) -> Result<u8, Failure> {
         exit: at_once,
         note: |line| errln!("thru: {line}"),
     };
-    let mut tell = |told: Told<'_>| match told {
-        Told::Alert(event) => outln!("{}", report::mesh_alert(event)),
+    let mut tell = |told: WatchNews<'_>| match told {
+        WatchNews::Alert(event) => outln!("{}", report::mesh_alert(event)),
         _ if args.quiet => {}
-        Told::Begun(history, metrics) => {
+        WatchNews::Begun(history, metrics) => {
             outln!("{}", report::mesh_watch(history));
             metrics.into_iter().for_each(|address| outln!("The metrics are at http://{address}/metrics."));
         }
-        Told::Pass(history, run) => outln!("{}", report::mesh_pass(history, run)),
-        Told::Change(series, change) => outln!("{}", report::mesh_change(series, change)),
-        Told::Ended(_) => {
+        WatchNews::Pass(history, run) => outln!("{}", report::mesh_pass(history, run)),
+        WatchNews::Change(series, change) => outln!("{}", report::mesh_change(series, change)),
+        WatchNews::Ended(_) => {
             let name = args.series.name.as_ref().map_or_else(String::new, |name| format!(" --name {name}"));
             outln!("Next: `thru fleet history {named}{name}`");
         }

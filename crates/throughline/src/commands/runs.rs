@@ -47,12 +47,13 @@ pub fn run(args: &RunsArgs) -> Result<u8, Failure> {
     }
     let alike = rows.iter().map(|row| ((row.kind, row.transport.as_str()), row.spec.as_ref()));
     let measured = analysis::compare::distinguishing(alike);
-    let rows: Vec<report::RunRow> = rows.into_iter().zip(measured).map(|(row, measured)| line(row, measured)).collect();
+    let rows: Vec<report::ListedRun> =
+        rows.into_iter().zip(measured).map(|(row, measured)| line(row, measured)).collect();
     out!("{}", report::run_list(&rows));
     Ok(0)
 }
 
-fn line(row: store::RunRow, measured: String) -> report::RunRow {
+fn line(row: store::RunRow, measured: String) -> report::ListedRun {
     let mut words: Vec<String> = row.name.iter().map(|name| format!("{name}:")).collect();
     words.extend(report::listed(row.headline.as_ref(), [row.outbound.as_ref(), row.return_trip.as_ref()], row.cells));
     match row.ending.as_deref() {
@@ -60,7 +61,7 @@ fn line(row: store::RunRow, measured: String) -> report::RunRow {
         Some(how) => words.push(format!("({how})")),
         None => words.push("(not finished)".into()),
     }
-    report::RunRow {
+    report::ListedRun {
         id: row.id,
         started_unix_ns: row.started_unix_ns,
         kind: row.kind.map_or("unknown", RunKind::name).to_owned(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use session::failure::{self, Failure};
 use session::files;
-use session::selftest::{self, Options, SelfTestEvent};
+use session::selftest::{self, SelfTestEvent, SelfTestOptions};
 use session::setup;
 
 use crate::{console, flags};
@@ -44,7 +44,7 @@ pub fn run(args: &SelftestArgs) -> Result<u8, Failure> {
     let store = if args.no_store { None } else { Some(setup::open_store(args.store.as_deref())?) };
     let program = setup::own_program()?;
     let started_unix_ns = engine::unix_ns();
-    let options = Options {
+    let options = SelfTestOptions {
         program,
         version: session::VERSION.into(),
         quick: args.quick,

@@ -158,7 +158,7 @@ impl ServeArgs {
         ServedOptions {
             programs: &self.speak,
             users: self.users.files(),
-            limits: peers::Limits {
+            limits: peers::ServiceLimits {
                 unauthenticated: self.max_clients,
                 hold_ns: self.max_time.0,
                 flows: self.max_flows,

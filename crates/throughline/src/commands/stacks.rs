@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use model::StackRule;
 use session::Failure;
-use stacks::{Request, Stack, StackError};
+use stacks::{Stack, StackError, StackRequest};
 
 use crate::console;
 
@@ -60,7 +60,7 @@ pub fn run(args: &StacksArgs) -> Result<u8, Failure> {
         Action::Info { header: true, .. } => console::document(stacks::HEADER),
         Action::Info { name, source, .. } => info(stacks::stack(name).ok_or_else(|| stacks::unknown(name))?, *source)?,
         Action::Load { name, any_user, cc_rules } => {
-            let request = Request::open(name)?.with_rules(&rules(cc_rules.as_deref())?)?;
+            let request = StackRequest::open(name)?.with_rules(&rules(cc_rules.as_deref())?)?;
             let loaded = stacks::keep(&request, *any_user)?;
             outln!("{loaded} is loaded until `thru stacks unload {loaded}`");
         }

@@ -8,7 +8,7 @@ use model::Nanos;
 use options::values::at_least;
 use session::values;
 use session::{Failure, facts};
-use tui::{HostView, Screen, Wish};
+use tui::{HostView, TerminalScreen, Wish};
 
 use crate::sinks::screen::{end, look, no_terminal};
 
@@ -38,7 +38,7 @@ pub fn run(args: &TopArgs) -> Result<u8, Failure> {
         }
     };
     let screen =
-        Screen::open(HostView::new(title, look()), on_wish).map_err(|error| no_terminal(&error, "thru top"))?;
+        TerminalScreen::open(HostView::new(title, look()), on_wish).map_err(|error| no_terminal(&error, "thru top"))?;
     let mut notes = Vec::new();
     let interval = Duration::from_nanos(args.interval.0);
     let note = std::cell::RefCell::new(&mut notes);

@@ -8,7 +8,7 @@ use model::{Change, Nanos, Setting};
 use options::values::above_zero;
 use serde_json::{Value, json};
 use session::Failure;
-use session::tuning::{self, Changed, Ending, Place, TuneRequest};
+use session::tuning::{self, Changed, Lasting, TuneRequest, TuningPlace};
 use session::values;
 
 use crate::console;
@@ -185,13 +185,13 @@ fn set(request: &TuneRequest, host: Option<&str>, common: &CommonFlags) -> Resul
     };
     let Changed { changes, ending } = request.make(&common.place(host), held)?;
     match (ending, host) {
-        (Ending::Restored(back), _) => {
+        (Lasting::Restored(back), _) => {
             common.print(&json!({ "changes": changes, "put_back": back }), || report::restored_settings(&back));
         }
-        (Ending::Kept(_), Some(host)) => common.print(&json!({ "changes": changes }), || {
+        (Lasting::Kept(_), Some(host)) => common.print(&json!({ "changes": changes }), || {
             report::changed_settings(&changes) + &format!("kept on {host} until `thru tune revert {host}`\n")
         }),
-        (Ending::Kept(id), None) => common.print(&json!({ "id": id, "changes": changes }), || {
+        (Lasting::Kept(id), None) => common.print(&json!({ "id": id, "changes": changes }), || {
             let id = id.as_deref().unwrap_or_default();
             report::changed_settings(&changes) + &format!("kept until `thru tune revert {id}`\n")
         }),
@@ -200,9 +200,9 @@ fn set(request: &TuneRequest, host: Option<&str>, common: &CommonFlags) -> Resul
 }
 
 impl CommonFlags {
-    fn place<'a>(&'a self, host: Option<&'a str>) -> Place<'a> {
+    fn place<'a>(&'a self, host: Option<&'a str>) -> TuningPlace<'a> {
         let (journal, token_file) = (self.journal.as_deref(), self.token_file.as_deref());
-        Place { host, journal, token_file, note: &|line| errln!("thru: {line}") }
+        TuningPlace { host, journal, token_file, note: &|line| errln!("thru: {line}") }
     }
 
     fn print(&self, json: &Value, text: impl FnOnce() -> String) {

@@ -40,7 +40,7 @@ pub struct WebArgs {
 pub fn run(args: &WebArgs, mut command: Command) -> Result<u8, Failure> {
     command.build();
     let forms = STARTED.iter().filter_map(|name| command.find_subcommand(name)).map(form).collect();
-    let options = web::Options {
+    let options = web::PageOptions {
         listen: args.listen,
         store: args.store.clone(),
         token_file: args.token_file.clone(),

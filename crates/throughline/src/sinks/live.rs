@@ -5,9 +5,9 @@ use std::io::Write;
 use model::{Event, EventSink, SinkError};
 
 /// Writes each event to standard output and flushes it.
-pub struct Live;
+pub struct LiveSink;
 
-impl EventSink for Live {
+impl EventSink for LiveSink {
     fn event(&mut self, event: &Event) -> Result<(), SinkError> {
         let line = serde_json::to_string(event).map_err(|error| SinkError(error.to_string()))?;
         let mut out = std::io::stdout().lock();

@@ -8,11 +8,11 @@ use model::Event;
 use rustix::process::{Signal, getpid, kill_process};
 use session::Failure;
 use session::setup::{command_line, own_program};
-use tui::{Look, RunView, Screen, Told, Wish};
+use tui::{RunNews, RunView, TerminalScreen, ViewLook, Wish};
 
 /// The measurement on the whole terminal.
 pub struct FullScreen {
-    screen: Screen<RunView>,
+    screen: TerminalScreen<RunView>,
     notes: Vec<String>,
 }
 
@@ -21,23 +21,23 @@ impl FullScreen {
     pub fn open() -> Result<Self, Failure> {
         let view = RunView::new(command_line().join(" "), look());
         // What the user wants ends the measurement in order first.
-        let screen = Screen::open(view, |_| end()).map_err(|error| no_terminal(&error, "--tui"))?;
+        let screen = TerminalScreen::open(view, |_| end()).map_err(|error| no_terminal(&error, "--tui"))?;
         Ok(Self { screen, notes: Vec::new() })
     }
 
     /// Shows an event.
     pub fn event(&self, event: &Event) {
-        self.screen.tell(Told::Event(Box::new(event.clone())));
+        self.screen.tell(RunNews::Event(Box::new(event.clone())));
     }
 
     /// Shows what is done now.
     pub fn status(&self, text: &str) {
-        self.screen.tell(Told::Status(text.to_owned()));
+        self.screen.tell(RunNews::Status(text.to_owned()));
     }
 
     /// Shows a line, and prints it later, too.
     pub fn note(&mut self, line: &str) {
-        self.screen.tell(Told::Note(line.to_owned()));
+        self.screen.tell(RunNews::Note(line.to_owned()));
         self.notes.push(line.to_owned());
     }
 
@@ -58,9 +58,9 @@ impl FullScreen {
 }
 
 /// How screens look: `NO_COLOR`, and the unit of rates.
-pub fn look() -> Look {
+pub fn look() -> ViewLook {
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    Look { plain, bytes: crate::units::in_bytes() }
+    ViewLook { plain, bytes: crate::units::in_bytes() }
 }
 
 /// Ends this command as Ctrl-C does.

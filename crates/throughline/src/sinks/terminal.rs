@@ -6,7 +6,7 @@ use model::{Event, EventSink, SinkError};
 use report::LiveLines;
 use session::{Failure, Screen};
 
-use super::live::Live;
+use super::live::LiveSink;
 use super::progress::Progress;
 use super::screen::FullScreen;
 use crate::flags::Output;
@@ -16,7 +16,7 @@ use crate::spelling;
 /// Shows a run on the terminal, as the flags say.
 pub struct Terminal {
     progress: Option<Progress>,
-    live: Option<Live>,
+    live: Option<LiveSink>,
     lines: Option<LiveLines>,
     full: Option<FullScreen>,
 }
@@ -31,7 +31,7 @@ impl Terminal {
         let full = output.tui.then(FullScreen::open).transpose()?;
         Ok(Self {
             progress: (!output.quiet && !output.live && full.is_none()).then(Progress::new),
-            live: output.live.then_some(Live),
+            live: output.live.then_some(LiveSink),
             lines: shown.then(|| LiveLines::new(lines == Lines::Each)),
             full,
         })

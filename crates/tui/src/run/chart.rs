@@ -8,11 +8,11 @@ use ratatui::symbols::Marker;
 use ratatui::text::Span;
 use ratatui::widgets::{Axis, Chart, Dataset, GraphType, LegendPosition, Paragraph};
 
-use crate::parts::Look;
+use crate::parts::ViewLook;
 
 /// NetPIPE's rate or goodput by block size, both logarithmic, with the range of the passes around it. `points` are block, bytes, and
 /// lowest, median and highest rate, bit/s.
-pub(super) fn curve(frame: &mut Frame<'_>, area: Rect, look: Look, mut points: Vec<(f64, [f64; 3])>) {
+pub(super) fn curve(frame: &mut Frame<'_>, area: Rect, look: ViewLook, mut points: Vec<(f64, [f64; 3])>) {
     points.retain(|(block, rates)| *block > 0.0 && rates.iter().all(|rate| *rate > 0.0));
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
@@ -48,7 +48,7 @@ pub(super) fn curve(frame: &mut Frame<'_>, area: Rect, look: Look, mut points: V
 pub(super) fn over_time(
     frame: &mut Frame<'_>,
     area: Rect,
-    look: Look,
+    look: ViewLook,
     lines: &[(Direction, Vec<(f64, f64)>)],
     trips: bool,
 ) {
@@ -84,6 +84,6 @@ fn above(value: f64) -> f64 {
     unit * steps.into_iter().find(|step| step * unit > value).unwrap_or(12.0)
 }
 
-fn axis(look: Look, bounds: [f64; 2], labels: [String; 3]) -> Axis<'static> {
+fn axis(look: ViewLook, bounds: [f64; 2], labels: [String; 3]) -> Axis<'static> {
     Axis::default().bounds(bounds).labels(labels.map(Span::raw)).style(look.weak())
 }

@@ -4,7 +4,7 @@ use model::Trial;
 use ratatui::style::Color;
 use ratatui::text::{Line, Span};
 
-use crate::parts::Look;
+use crate::parts::ViewLook;
 
 /// Columns of the bar.
 const BAR: f64 = 20.0;
@@ -31,7 +31,7 @@ pub(super) fn of(trial: &Trial) -> Option<Limits> {
 }
 
 impl Limits {
-    pub(super) fn line(self, look: Look) -> Line<'static> {
+    pub(super) fn line(self, look: ViewLook) -> Line<'static> {
         let columns = |share: f64| (BAR * share.clamp(0.0, 1.0)).round() as usize;
         let (window, buffer) = (columns(self.receiver_window), columns(self.send_buffer));
         let rest = (BAR as usize).saturating_sub(window + buffer);

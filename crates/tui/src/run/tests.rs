@@ -10,28 +10,28 @@ use ratatui::backend::TestBackend;
 use ratatui::style::Color;
 
 use super::*;
-use crate::screen::Moment;
+use crate::screen::DrawMoment;
 
 const SECOND: u64 = 1_000_000_000;
-const PLAIN: Look = Look { plain: true, bytes: false };
+const PLAIN: ViewLook = ViewLook { plain: true, bytes: false };
 
-fn drawn(view: &RunView, width: u16, height: u16, moment: Moment) -> ratatui::buffer::Buffer {
+fn drawn(view: &RunView, width: u16, height: u16, moment: DrawMoment) -> ratatui::buffer::Buffer {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| view.draw(frame, Duration::from_secs(7), moment)).unwrap().buffer.clone()
 }
 
 fn picture(view: &RunView) -> String {
-    crate::screen::lines(&drawn(view, 80, 24, Moment::Now)).join("\n")
+    crate::screen::lines(&drawn(view, 80, 24, DrawMoment::Now)).join("\n")
 }
 
 fn started(title: &str, cells: Vec<model::Cell>) -> RunView {
     let mut view = RunView::new(title.to_owned(), PLAIN);
-    view.take(Told::Event(Box::new(Event::Run(RunHeader { cells, ..RunHeader::default() }))));
+    view.take(RunNews::Event(Box::new(Event::Run(RunHeader { cells, ..RunHeader::default() }))));
     view
 }
 
 fn tell(view: &mut RunView, event: Event) {
-    view.take(Told::Event(Box::new(event)));
+    view.take(RunNews::Event(Box::new(event)));
 }
 
 fn reading(end: &str, number: u32, flows: u32) -> Event {
@@ -183,38 +183,38 @@ fn the_cells_of_a_plan_fill() {
 #[test]
 fn the_clock_goes_on_and_the_last_picture_has_no_keys() {
     let mut view = RunView::new("thru stream b".into(), PLAIN);
-    view.take(Told::Status("waiting for b: 2 clients before this one".into()));
+    view.take(RunNews::Status("waiting for b: 2 clients before this one".into()));
     insta::assert_snapshot!("before", picture(&view));
     let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
-    let done = terminal.draw(|frame| view.draw(frame, Duration::from_secs(90), Moment::Paused)).unwrap();
+    let done = terminal.draw(|frame| view.draw(frame, Duration::from_secs(90), DrawMoment::Paused)).unwrap();
     let later = crate::screen::lines(done.buffer);
     assert!(later[0].contains("paused") && later[0].ends_with("90 s"), "{}", later[0]);
     tell(&mut view, Event::End(Ending { how: "interrupted".into(), ..Ending::default() }));
-    let last = crate::screen::lines(&drawn(&view, 80, 24, Moment::Last)).join("\n");
+    let last = crate::screen::lines(&drawn(&view, 80, 24, DrawMoment::Last)).join("\n");
     assert!(last.contains("interrupted") && !last.contains("quit"), "{last}");
 }
 
 #[test]
 fn text_of_others_and_any_size_are_harmless() {
     let mut view = stream();
-    view.take(Told::Note("a host called \u{1b}[2J\u{7}".into()));
+    view.take(RunNews::Note("a host called \u{1b}[2J\u{7}".into()));
     let shown = picture(&view);
     assert!(!shown.contains('\u{1b}') && shown.contains("a host called"), "{shown}");
     for (width, height) in [(1, 1), (3, 40), (20, 6), (79, 23), (400, 120)] {
-        drawn(&view, width, height, Moment::Now);
+        drawn(&view, width, height, DrawMoment::Now);
     }
 }
 
 #[test]
 fn without_colours_there_are_none() {
-    let colours = |look: Look| {
+    let colours = |look: ViewLook| {
         let mut view = stream();
         view.look = look;
-        let buffer = drawn(&view, 80, 24, Moment::Now);
+        let buffer = drawn(&view, 80, 24, DrawMoment::Now);
         buffer.content.iter().filter(|cell| cell.fg != Color::Reset || cell.bg != Color::Reset).count()
     };
     assert_eq!(colours(PLAIN), 0);
-    assert!(colours(Look::default()) > 10);
+    assert!(colours(ViewLook::default()) > 10);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use lab::topology::{Link, Node, NodeKind, Topology};
+use lab::topology::{LabLink, Node, NodeKind, Topology};
 use lab::{Network, NetworkHost};
 use program::agent::children_called;
 use program::{Agent, Running, Sandbox, binary};
@@ -130,7 +130,7 @@ fn star() -> Topology {
     let host = |name: &&str| Node { name: (*name).to_owned(), kind: NodeKind::Host };
     let switch = Node { name: "switch".into(), kind: NodeKind::Switch };
     let nodes: Vec<Node> = HOSTS.iter().map(host).chain([switch]).collect();
-    let links = (0..HOSTS.len()).map(|host| Link::new([host, HOSTS.len()])).collect();
+    let links = (0..HOSTS.len()).map(|host| LabLink::new([host, HOSTS.len()])).collect();
     Topology { name: "soak".into(), about: None, seed: 1, nodes, links, sysctls: Vec::new() }
 }
 

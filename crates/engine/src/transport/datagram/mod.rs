@@ -14,7 +14,7 @@ use super::delayed_reads::DelayedReads;
 use super::stamped::StampedChannel;
 use super::sys::batch;
 use super::transient::transient;
-use super::{BoxFlow, Breaker, Channel, Flow, FlowSetup, Kind, Mark, SIGNAL_BYTES, Signal, options, sys};
+use super::{BoxFlow, Breaker, Channel, DatagramMark, Flow, FlowSetup, Kind, SIGNAL_BYTES, Signal, options, sys};
 use crate::core::EngineError;
 
 /// How long a blocking call waits before its machine checks the clock and the stop flag: a lost datagram must not
@@ -125,7 +125,7 @@ impl Channel for DatagramChannel {
     }
 
     #[inline]
-    fn recv_datagrams(&mut self, into: &mut [u8], marks: &mut Vec<Mark>) -> io::Result<()> {
+    fn recv_datagrams(&mut self, into: &mut [u8], marks: &mut Vec<DatagramMark>) -> io::Result<()> {
         let pieces = match self.engine.receive {
             ReceiveBy::Mmsg => batch::MMSG,
             ReceiveBy::Gro => batch::GRO_PIECES,
@@ -133,7 +133,7 @@ impl Channel for DatagramChannel {
         };
         if pieces == 1 {
             let len = self.recv(into)? as u32;
-            marks.push(Mark { at: 0, len });
+            marks.push(DatagramMark { at: 0, len });
             return Ok(());
         }
         if let Some(delayed) = &mut self.delayed {

@@ -15,7 +15,7 @@ use rustix::net::{RecvFlags, SendFlags};
 
 use super::delayed_reads::DelayedReads;
 use super::stamped::StampedChannel;
-use super::sys::watched::Watched;
+use super::sys::watched::WatchedSocket;
 use super::{BoxFlow, Breaker, Channel, Flow, FlowSetup, Kind, TcpInfo, options, sys};
 use crate::core::{EngineError, may_be_compressed};
 use completion::CompletionChannel;
@@ -36,7 +36,7 @@ const READ_LIMIT: Duration = Duration::from_millis(20);
 /// A connected stream socket.
 pub(crate) struct StreamChannel {
     /// The connection; of a flow that reconnects, its first connection after a hang-up.
-    socket: Watched<OwnedFd>,
+    socket: WatchedSocket<OwnedFd>,
     io: Io,
     /// How payload is sent, where not by plain calls.
     send_method: Option<SendMethod>,
@@ -59,7 +59,7 @@ pub(crate) struct StreamChannel {
 impl StreamChannel {
     pub(crate) fn new(socket: OwnedFd, io: Io) -> Self {
         Self {
-            socket: Watched::new(socket),
+            socket: WatchedSocket::new(socket),
             io,
             send_method: None,
             discards: false,

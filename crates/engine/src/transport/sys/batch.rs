@@ -20,7 +20,7 @@ type Control = [u64; 4];
 
 /// Where a datagram lies in the receive buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mark {
+pub struct DatagramMark {
     /// Its first byte.
     pub at: u32,
     /// Its length, bytes.
@@ -89,7 +89,7 @@ pub(crate) fn receive_many(
     socket: BorrowedFd<'_>,
     into: &mut [u8],
     pieces: usize,
-    marks: &mut Vec<Mark>,
+    marks: &mut Vec<DatagramMark>,
 ) -> io::Result<usize> {
     let pieces = pieces.clamp(1, MMSG);
     let stride = into.len() / pieces;
@@ -125,7 +125,7 @@ pub(crate) fn receive_many(
         let mut at = 0;
         // An empty datagram counts too.
         while at < len || (len == 0 && at == 0) {
-            marks.push(Mark { at: start + at, len: segment.min(len - at) });
+            marks.push(DatagramMark { at: start + at, len: segment.min(len - at) });
             at += segment;
         }
     }

@@ -27,13 +27,13 @@ fn lock(slot: &Slot) -> MutexGuard<'_, Option<RawFd>> {
 
 /// A socket with watchers. Its owner's calls take no lock; to replace or to drop it takes one.
 #[derive(Debug)]
-pub struct Watched<S: Owner> {
+pub struct WatchedSocket<S: Owner> {
     /// Only `replace` and `drop` change it; nothing lends it mutably.
     socket: S,
     slot: Arc<Slot>,
 }
 
-impl<S: Owner> Watched<S> {
+impl<S: Owner> WatchedSocket<S> {
     /// Takes the socket.
     pub fn new(socket: S) -> Self {
         let slot = Arc::new(Mutex::new(Some(socket.as_fd().as_raw_fd())));
@@ -53,7 +53,7 @@ impl<S: Owner> Watched<S> {
     }
 }
 
-impl<S: Owner> Deref for Watched<S> {
+impl<S: Owner> Deref for WatchedSocket<S> {
     type Target = S;
 
     #[inline]
@@ -62,21 +62,21 @@ impl<S: Owner> Deref for Watched<S> {
     }
 }
 
-impl<S: Owner> AsFd for Watched<S> {
+impl<S: Owner> AsFd for WatchedSocket<S> {
     #[inline]
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 }
 
-impl<S: Owner> Drop for Watched<S> {
+impl<S: Owner> Drop for WatchedSocket<S> {
     fn drop(&mut self) {
         // Before the socket is closed, which is dropped after this.
         *lock(&self.slot) = None;
     }
 }
 
-/// Access to a [`Watched`] socket from another thread, as long as it is open.
+/// Access to a [`WatchedSocket`] socket from another thread, as long as it is open.
 #[derive(Debug, Clone)]
 pub(crate) struct Watcher(Arc<Slot>);
 
@@ -114,7 +114,7 @@ mod tests {
     fn a_watcher_has_the_socket_that_is_there_and_none_after_it() {
         let (first, second) = pair();
         let (one, two) = (first.as_raw_fd(), second.as_raw_fd());
-        let mut watched = Watched::new(first);
+        let mut watched = WatchedSocket::new(first);
         let watcher = watched.watcher();
         assert_eq!((number(&watcher), watched.as_raw_fd()), (Some(one), one));
         assert_eq!(watched.replace(second).as_raw_fd(), one);
@@ -149,7 +149,7 @@ mod tests {
     /// what they are given. By number alone they would shut down a bystander.
     #[test]
     fn a_watcher_never_reaches_the_file_that_has_the_number_next() {
-        let mut watched = Some(Watched::new(pair().0));
+        let mut watched = Some(WatchedSocket::new(pair().0));
         let watchers = Mutex::new(watched.as_ref().unwrap().watcher());
         let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -169,7 +169,7 @@ mod tests {
                     assert_eq!(alive, Ok(1), "a bystander was shut down in round {round}");
                 }
                 if watched.is_none() {
-                    watched = Some(Watched::new(fresh));
+                    watched = Some(WatchedSocket::new(fresh));
                     *watchers.lock().unwrap() = watched.as_ref().unwrap().watcher();
                 }
             }

@@ -15,7 +15,7 @@ use socket2::{Domain, Socket, Type};
 use self::crypto_info::crypto_info;
 use super::over_tcp::{SEND_LIMIT, over_tcp};
 use crate::core::{EngineError, Interest, Turn, initiates, not_now};
-use crate::transport::sys::watched::Watched;
+use crate::transport::sys::watched::WatchedSocket;
 use crate::transport::{Breaker, Channel, Kind, TcpInfo, options, sys};
 
 /// Types of records (RFC 8446, section 5.1).
@@ -71,7 +71,7 @@ fn remedy(error: &io::Error) -> String {
 
 /// A TCP connection with kernel TLS.
 pub(super) struct KernelTls {
-    socket: Watched<TcpStream>,
+    socket: WatchedSocket<TcpStream>,
     encryption: Encryption,
     blocking: bool,
     /// This end will send no more, and the other end has not been informed yet.
@@ -84,7 +84,7 @@ impl KernelTls {
     /// Hands the keys to the socket. The session must have sent all its data, and everything that it has not read must
     /// still be in the socket.
     pub(super) fn new(
-        socket: Watched<TcpStream>,
+        socket: WatchedSocket<TcpStream>,
         session: Connection,
         encryption: Encryption,
     ) -> Result<Self, EngineError> {

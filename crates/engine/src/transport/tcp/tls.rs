@@ -17,7 +17,7 @@ use super::over_tcp::{SEND_LIMIT, over_tcp};
 use crate::core::{EngineError, Interest, Turn, not_now};
 use crate::transport::certificate::Identity;
 use crate::transport::stream::HELLO_LIMIT;
-use crate::transport::sys::watched::Watched;
+use crate::transport::sys::watched::WatchedSocket;
 use crate::transport::{
     BoxFlow, Breaker, Capabilities, Channel, Cookie, Flow, FlowHello, FlowSetup, Greeting, Greetings, Kind, Link,
     ListenOptions, Listener, Rendezvous, TcpInfo, Transport, certificate, cipher, hello_exchange, options, sys,
@@ -153,7 +153,7 @@ fn greet(
 
 /// A TCP connection with a TLS session over it.
 struct TlsChannel {
-    socket: Watched<TcpStream>,
+    socket: WatchedSocket<TcpStream>,
     session: Connection,
     /// Ciphertext as it came; what lies before `taken` has been decrypted.
     wire: Vec<u8>,
@@ -180,7 +180,7 @@ impl TlsChannel {
         while session.is_handshaking() {
             session.complete_io(&mut through)?;
         }
-        let socket = Watched::new(socket);
+        let socket = WatchedSocket::new(socket);
         let wire = vec![0; READ];
         Ok(Self { socket, session, wire, taken: 0, filled: 0, blocking: true, closing: false, nodelay })
     }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use model::{Count, Pattern, RunKind, Stop};
 
 use super::{Title, unit};
-use crate::error::{ImportError, NetperfError};
-use crate::listing::{Imported, Reading, Row, unless_reported};
+use crate::error::{ImportError, NetperfResultError};
+use crate::listing::{Imported, Row, TextReading, unless_reported};
 use crate::text::{block, ns, number, resolution};
 
 /// Keys of omni output that are imported.
@@ -109,14 +109,14 @@ impl<'a> Omni<'a> {
     }
 
     /// Adds what the test printed, at its end.
-    pub(super) fn close(omni: Option<Self>, reading: &mut Reading) {
+    pub(super) fn close(omni: Option<Self>, reading: &mut TextReading) {
         let Some(Self { line, title, mut keys, others }) = omni else { return };
         if keys.is_empty() {
             keys.extend(by_columns(with_values(&others)));
         }
         let unread = |key: &'static str| Some((key, keys.get(key).filter(|value| number(value).is_none())?));
         if let Some((key, value)) = ["THROUGHPUT", "ELAPSED_TIME"].into_iter().find_map(unread) {
-            return reading.refuse(line, NetperfError::Figure { key, value: value.clone() });
+            return reading.refuse(line, NetperfResultError::Figure { key, value: value.clone() });
         }
         let get = |key: &str| keys.get(key).and_then(|value| number(value));
         let rate = get("TRANSACTION_RATE");

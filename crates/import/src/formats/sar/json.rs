@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::{DAY_S, Listing, Of, ROUNDING_PERCENT, columns, series_name, timed};
 use crate::error::{HostError, ImportError};
 use crate::json::{Shape, documents, may_have_documents};
-use crate::listing::Reading;
+use crate::listing::TextReading;
 use crate::text::MAX_NUMBER;
 
 pub(super) fn is_json(text: &str) -> bool {
@@ -19,7 +19,7 @@ pub(super) fn is_json(text: &str) -> bool {
 const SHAPE: Shape = Shape::of(|document| document["sysstat"]["hosts"].is_array());
 
 /// Adds the hosts of all documents.
-pub(super) fn read(text: &str, reading: &mut Reading) {
+pub(super) fn read(text: &str, reading: &mut TextReading) {
     for (line, found) in documents(text, SHAPE) {
         match found {
             Ok(document) => {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::super::packet::tests::build;
 use super::super::packet::{NEEDS_CHECKSUM, VIRTIO};
-use super::super::spec::{Bursts, Change, Codel, Discipline, Jitter, Red, Reorder};
+use super::super::spec::{Bursts, Codel, Discipline, Jitter, LinkChange, Red, Reorder};
 use super::*;
 use crate::emulator::counts::PathCounts;
 
@@ -104,7 +104,7 @@ prop_compose! {
         let mut at = 0;
         let changes = changes.into_iter().map(|(gap, rate_bps, loss)| {
             at += gap;
-            Change { at: Duration::from_millis(at), rate_bps, loss: Some(loss), ..Change::default() }
+            LinkChange { at: Duration::from_millis(at), rate_bps, loss: Some(loss), ..LinkChange::default() }
         });
         DirectionSpec {
             delay: Duration::from_millis(delay),
@@ -227,11 +227,11 @@ fn a_packet_that_is_too_long_for_the_path_is_dropped_whole() {
 
 #[test]
 fn a_changed_rate_applies_to_the_queue_and_a_changed_delay_to_leaving_segments() {
-    let change = |ms, rate, delay| Change {
+    let change = |ms, rate, delay| LinkChange {
         at: Duration::from_millis(ms),
         rate_bps: Some(Some(rate)),
         delay: Some(Duration::from_millis(delay)),
-        ..Change::default()
+        ..LinkChange::default()
     };
     // A segment of 1,538 bytes takes 1 ms, then 2 ms.
     let rate = 1_538 * 8_000;

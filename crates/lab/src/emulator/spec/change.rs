@@ -9,7 +9,7 @@ use super::{Bursts, DirectionSpec, Discipline, Jitter, Reorder, text};
 /// The properties of a direction from a time on. Those that are not given stay.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Change {
+pub struct LinkChange {
     /// When, counted from the time the path could be used.
     #[serde(with = "text::time")]
     pub at: Duration,
@@ -52,7 +52,7 @@ pub struct Change {
     pub mtu: Option<u32>,
 }
 
-impl Change {
+impl LinkChange {
     /// Applies this change to `direction`.
     pub(crate) fn apply(&self, direction: &mut DirectionSpec) {
         fn set<T: Clone>(field: &mut T, new: Option<&T>) {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use change::Change;
+pub use change::LinkChange;
 pub use parts::{Bursts, Codel, Discipline, Distribution, Jitter, Red, Reorder};
 
 use crate::LabError;
@@ -59,7 +59,7 @@ pub struct DirectionSpec {
     pub framing_bytes: u32,
     /// Later changes, in order of time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub changes: Vec<Change>,
+    pub changes: Vec<LinkChange>,
 }
 
 impl Default for DirectionSpec {
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn impossible_paths_name_the_remedy() {
         assert!(good().check(9_000).is_ok());
-        let at = |ms| Change { at: Duration::from_millis(ms), ..Change::default() };
+        let at = |ms| LinkChange { at: Duration::from_millis(ms), ..LinkChange::default() };
         let red = |min, max, weight| Discipline::Red(Red { min, max, weight, ..Red::default() });
         for bad in [
             DirectionSpec { delay: Duration::from_secs(11), ..good() },
@@ -240,7 +240,7 @@ mod tests {
                 ..good()
             },
             DirectionSpec { changes: vec![at(2), at(1)], ..good() },
-            DirectionSpec { changes: vec![Change { loss: Some(2.0), ..at(1) }], ..good() },
+            DirectionSpec { changes: vec![LinkChange { loss: Some(2.0), ..at(1) }], ..good() },
         ] {
             let message = bad.check(9_000).unwrap_err().to_string();
             assert!(message.contains("use ") || message.contains("sort "), "{message}");
@@ -256,7 +256,7 @@ mod tests {
             ..DirectionSpec::default()
         };
         assert!(long.ring_bytes(9_000) > 28_125_000 + 56_000_000);
-        let later = Change { delay: Some(Duration::from_millis(180)), ..Change::default() };
+        let later = LinkChange { delay: Some(Duration::from_millis(180)), ..LinkChange::default() };
         assert!(DirectionSpec { changes: vec![later], ..long }.ring_bytes(9_000) > 56_250_000 + 56_000_000);
         assert_eq!(
             DirectionSpec { delay: Duration::from_secs(10), ..DirectionSpec::default() }.ring_bytes(1_500),

@@ -31,7 +31,7 @@ const VERSION: u32 = 1;
 
 /// The colours of figures.
 #[derive(Debug, Serialize)]
-pub struct Look {
+pub struct PageLook {
     light: &'static Theme,
     dark: &'static Theme,
     /// The colours of a matrix from its lowest to its highest value.
@@ -40,8 +40,8 @@ pub struct Look {
 
 /// The colours of the figures of a page.
 #[must_use]
-pub fn page_look() -> Look {
-    Look { light: &LIGHT, dark: &DARK, ramp: matrix::colours() }
+pub fn page_look() -> PageLook {
+    PageLook { light: &LIGHT, dark: &DARK, ramp: matrix::colours() }
 }
 
 /// What a page shows.
@@ -52,7 +52,7 @@ pub(super) struct Page {
     /// What downloads are called.
     stem: String,
     #[serde(flatten)]
-    look: Look,
+    look: PageLook,
     runs: Vec<RunPart>,
     figures: Vec<FigurePart>,
     /// What differs between the environments of several runs.

@@ -377,7 +377,7 @@ mod tests {
     fn a_table_with_cpu_use_is_written_as_it_was() {
         let text = include_str!("../../../../import/tests/data/netperf27_classic_table.txt");
         let imported = import::read(text.as_bytes(), None).unwrap().imported.remove(0);
-        let run = import::assemble(imported, &import::Source::default(), &[]);
+        let run = import::assemble(imported, &import::ListingSource::default(), &[]);
         let table = rendered("netperf", &run);
         // The title has no word of the confidence that was asked for.
         let rows = |text: &str| text.lines().skip(1).map(|line| line.trim_end().to_owned()).collect::<Vec<_>>();
@@ -388,7 +388,7 @@ mod tests {
         let alone = text.replace("89.56    0.864   0.864", "-1.00    0.864   -1.000");
         let imported = import::read(alone.as_bytes(), None).unwrap().imported.remove(0);
         assert_eq!(imported.rows[0].figures.get("receive_cpu_percent"), None);
-        let run = import::assemble(imported, &import::Source::default(), &[]);
+        let run = import::assemble(imported, &import::ListingSource::default(), &[]);
         assert!(!rendered("netperf", &run).contains("Utilization"));
     }
 

@@ -98,7 +98,7 @@ fn imported(form: &str, text: &str) -> (import::Row, Run) {
     let one = reading.imported.into_iter().next().unwrap();
     assert_eq!(one.rows.len(), 1, "{form}:\n{text}");
     let row = one.rows[0].clone();
-    (row, import::assemble(one, &import::Source::default(), &[]))
+    (row, import::assemble(one, &import::ListingSource::default(), &[]))
 }
 
 /// Whether two texts have the same words, and numbers that agree in four digits or to a hundredth.

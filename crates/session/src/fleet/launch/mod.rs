@@ -18,10 +18,10 @@ use super::check::check;
 use super::hosts::{Fleet, FleetHost};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::setup;
-use crate::signals::Signals;
+use crate::signals::CaughtSignals;
 
 /// How agents are started.
-pub struct Launcher {
+pub struct AgentLauncher {
     /// Its name.
     pub name: &'static str,
     /// What it does, for help.
@@ -38,14 +38,14 @@ enum How {
 }
 
 /// Every launcher; the first one is the default.
-pub static LAUNCHERS: &[Launcher] = &[
-    Launcher { name: "ssh", about: "copies this program to each host by ssh", how: How::Ssh },
-    Launcher {
+pub static LAUNCHERS: &[AgentLauncher] = &[
+    AgentLauncher { name: "ssh", about: "copies this program to each host by ssh", how: How::Ssh },
+    AgentLauncher {
         name: "srun",
         about: "a step of the Slurm job; the hosts share this program's file",
         how: How::Batch(batch::Batch::Srun),
     },
-    Launcher {
+    AgentLauncher {
         name: "mpirun",
         about: "mpirun of Open MPI or MPICH; the hosts share this program's file",
         how: How::Batch(batch::Batch::Mpirun),
@@ -89,7 +89,7 @@ pub fn up(
     running.iter().for_each(|name| tell(&format!("{name} runs already")));
     let all = hosts;
     let hosts: &[&FleetHost] = &hosts.iter().copied().filter(|host| !running.contains(&host.name)).collect::<Vec<_>>();
-    let mut signals = Signals::catch()?;
+    let mut signals = CaughtSignals::catch()?;
     let started = setup::runtime()?.block_on(async {
         let work = async {
             match launcher.how {
@@ -138,7 +138,7 @@ fn ready(
     hosts: &[&FleetHost],
     state: &State,
     mut results: Vec<HostResult>,
-    signals: &Signals,
+    signals: &CaughtSignals,
 ) -> Result<Vec<HostResult>, Failure> {
     let begun = Instant::now();
     let running = state.over(fleet.clone());
