@@ -30,6 +30,7 @@ pub(crate) fn limiters(run: &Run) -> Vec<String> {
 }
 
 /// What limited an outcome, in a word or two; of both directions, of each.
+#[cfg(any(feature = "xlsx", feature = "parquet"))]
 pub(crate) fn kinds(outcome: &Outcome) -> Option<String> {
     let of = |(direction, why): (Option<Direction>, &Why)| {
         let way = direction.map_or(String::new(), |direction| format!("{}: ", direction.way()));

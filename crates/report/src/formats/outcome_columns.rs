@@ -1,6 +1,6 @@
 //! The columns of a table of outcomes: of CSV and of workbooks.
 
-use model::{EndCost, EndOptions, Mix, OneWay, Outcome, Pass, Run, Spec, Summary};
+use model::{EndCost, EndOptions, OneWay, Outcome, Pass, Run, Spec, Summary};
 
 use super::table::level_names;
 use super::value::{Value, count, number, text};
@@ -160,11 +160,6 @@ const RESULTS: &[Column] = &[
     ("far_tests", |run, o| most(run, o, |pass| pass.far.tests.map(f64::from)).and_then(|most| count(most as u64))),
     ("verdicts", |_, Outcome { summary: Summary { verdicts, .. }, .. }| text(labels::verdicts(verdicts).replace(", ", " "))),
 ];
-
-/// The sequence of datagram sizes as users write it; none of one size.
-pub(super) fn mix(spec: &Spec) -> Option<Value> {
-    if spec.mix.is_empty() { None } else { text(Mix::of(&spec.mix).to_string()) }
-}
 
 /// The completion times of an outcome's transfers, ns.
 fn completions(outcome: &Outcome) -> Vec<f64> {

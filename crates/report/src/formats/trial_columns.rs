@@ -1,9 +1,9 @@
 //! The columns of a table of trials: of Parquet files and of workbooks.
 
 use analysis::outcome::{Headline, trial_summary};
-use model::{Cell, EndTally, FlowTally, Inventory, Outcome, Pass, Run, Spent, Summary, Trial};
+use model::{Cell, EndTally, FlowTally, Inventory, Mix, Outcome, Pass, Run, Spec, Spent, Summary, Trial};
 
-use super::outcome_columns::{all_levels, mix};
+use super::outcome_columns::all_levels;
 use super::value::{Value, count, number, text};
 use crate::{figures, labels, limiter};
 
@@ -179,6 +179,11 @@ fn rtt<'a>(row: &Row<'a>) -> Option<&'a model::RttTally> {
 
 fn spent(end: &EndTally) -> Option<&Spent> {
     end.spent.as_ref()
+}
+
+/// The sequence of datagram sizes as users write it; none of one size.
+fn mix(spec: &Spec) -> Option<Value> {
+    if spec.mix.is_empty() { None } else { text(Mix::of(&spec.mix).to_string()) }
 }
 
 #[cfg(test)]
