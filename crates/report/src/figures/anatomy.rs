@@ -7,7 +7,7 @@ use model::{Axis, Figure, Outcome, Point, Run, Scale, Series, Strategy};
 use super::Drawn;
 use super::line::Line;
 use super::subtitle::subtitle;
-use crate::sides;
+use crate::sections::sides;
 
 /// A figure for each set of outcomes that differ in the block only. Empty if no round trips were divided.
 pub(crate) fn figures(runs: &[Run]) -> Vec<Drawn> {

@@ -2,8 +2,8 @@
 
 use model::{Axis, Figure, HistorySeries, Look, MeshHistory, Point, Scale, Series};
 
-use crate::fleet_history::{is_notable, is_pair, name, title};
 use crate::labels;
+use crate::screens::fleet_history::{is_notable, is_pair, name, title};
 
 /// The most panels; pairs that changed or have an alert come first.
 const MOST_PANELS: usize = 24;

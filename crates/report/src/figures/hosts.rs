@@ -89,7 +89,7 @@ fn series(end: &EndPass) -> Option<&model::HostSeries> {
 
 fn figure(family: &Family, run: &Run, pass: &Pass) -> Option<Figure> {
     // Ends that share a host have the same counters.
-    let shared = crate::host_activity::hosts(run).iter().any(|host| host.name == "both ends");
+    let shared = crate::sections::host_activity::hosts(run).iter().any(|host| host.name == "both ends");
     let ends = [("near ", &pass.near), ("far ", &pass.far)];
     let ends = ends.into_iter().take(if shared { 1 } else { 2 });
     let series: Vec<Series> = ends.flat_map(|(end, of)| lines(family, if shared { "" } else { end }, of)).collect();

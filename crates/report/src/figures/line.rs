@@ -3,7 +3,7 @@
 use model::{Factor, Outcome, Run, RunKind};
 
 use super::names::{Levels, levels, names, stalled};
-use crate::sides;
+use crate::sections::sides;
 
 /// The most cells of a plan that are drawn over time: more lines would hide each other.
 const MAX_OVER_TIME: usize = 12;

@@ -2,7 +2,8 @@
 
 use model::{ByteSize, Direction, Factor, FactorKind, Outcome, Run, RunKind, Verdict, units};
 
-use crate::{labels, sides};
+use crate::labels;
+use crate::sections::sides;
 
 /// A property of a line; empty where it does not apply.
 type Property = fn(&Run, &Outcome) -> String;

@@ -11,8 +11,9 @@ use model::{
 
 use analysis::outcome::Shortfall;
 
-use crate::limiter::hanging;
-use crate::{labels, one_way, outcome_line, sides};
+use crate::labels;
+use crate::sections::limiter::hanging;
+use crate::sections::{one_way, outcome_line, sides};
 
 /// Width of the titles.
 const TITLE: usize = 13;

@@ -7,8 +7,9 @@ use comfy_table::{ContentArrangement, Table};
 use model::{Estimate, Finding, FindingKind, Outcome, Pattern, Run, Spec, Strategy, Verdict, median, units};
 
 use super::braille;
-use crate::limiter::hanging;
-use crate::{labels, outcome_line};
+use crate::labels;
+use crate::sections::limiter::hanging;
+use crate::sections::outcome_line;
 
 /// Lines of the answers and rows of the plot together, and fewest rows of the plot.
 const UPPER_LINES: usize = 10;

@@ -5,8 +5,9 @@ use analysis::plan::{GroupShare, group_shares};
 use model::{Direction, FindingKind, Outcome, Run, units};
 
 use crate::grid::Grid;
-use crate::limiter::wrapped;
-use crate::{figures, labels, outcome_line, sides};
+use crate::sections::limiter::wrapped;
+use crate::sections::{outcome_line, sides};
+use crate::{figures, labels};
 
 /// A column: its head, whether it is numeric, and its value.
 type Column<'a> = (&'static str, bool, &'a dyn Fn(&Outcome) -> Option<String>);

@@ -3,11 +3,10 @@
 use model::{Run, units};
 
 use super::table::OutcomeTable;
-use crate::plan::text_tables;
+use crate::screens::plan::text_tables;
+use crate::sections::{anatomy, ceiling_cost, each_direction, host_activity, limiter, one_way, sides};
 use crate::view::stem;
-use crate::{
-    Piece, ReportError, View, anatomy, ceiling_cost, each_direction, host_activity, labels, limiter, one_way, sides,
-};
+use crate::{Piece, ReportError, View, labels};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("md")?;

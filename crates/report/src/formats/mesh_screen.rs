@@ -6,8 +6,10 @@ use std::collections::{BTreeMap, HashSet};
 use analysis::limiter;
 use model::{Factor, FindingKind, Run, RunKind};
 
-use crate::limiter::hanging;
-use crate::{labels, plan, spread};
+use crate::labels;
+use crate::screens::plan;
+use crate::sections::limiter::hanging;
+use crate::sections::spread;
 
 /// Width of the titles.
 const TITLE: usize = 14;

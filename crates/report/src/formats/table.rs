@@ -3,7 +3,8 @@
 use model::{Cost, EndCost, Factor, FactorKind, Outcome, Pattern, Run, RunKind, Spec, Verdict, units};
 
 use crate::figures::{Measure, direction};
-use crate::{labels, outcome_line, sides};
+use crate::labels;
+use crate::sections::{outcome_line, sides};
 
 /// The outcomes of one run.
 pub(super) struct OutcomeTable {

@@ -5,12 +5,11 @@ use model::{FindingKind, Run, RunKind, units};
 use super::table::OutcomeTable;
 use super::{answer, braille, curve_screen, groups, mesh_screen, traffic_screen};
 use crate::grid::Grid;
-use crate::limiter::{limiters, wrapped};
+use crate::screens::host;
+use crate::sections::limiter::{limiters, wrapped};
+use crate::sections::{advice, anatomy, captures, ceiling_cost, each_direction, host_activity, one_way, sides};
 use crate::view::stem;
-use crate::{
-    Piece, ReportError, View, advice, anatomy, captures, ceiling_cost, each_direction, host, host_activity, labels,
-    one_way, sides,
-};
+use crate::{Piece, ReportError, View, labels};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("text")?;
@@ -43,7 +42,7 @@ fn report(run: &Run, view: &View<'_>) -> String {
     if run.header.kind == RunKind::Environment {
         text.push_str(&format!("\n{}", host::environment(&run.header.near)));
     }
-    text.push_str(&crate::plan::in_text(run, view.columns));
+    text.push_str(&crate::screens::plan::in_text(run, view.columns));
     if !run.outcomes.is_empty() {
         text.push_str(&format!("\n{}\n", table(run, view.columns)));
     }

@@ -6,8 +6,9 @@ use model::{FindingKind, Run, units};
 
 use super::mesh_screen::{caveats, limits, missing, next};
 use crate::grid::Grid;
-use crate::limiter::hanging;
-use crate::{labels, plan};
+use crate::labels;
+use crate::screens::plan;
+use crate::sections::limiter::hanging;
 
 /// Width of the titles.
 const TITLE: usize = 14;

@@ -5,7 +5,8 @@ use model::{Cell, EndTally, FlowTally, Inventory, Mix, Outcome, Pass, Run, Spec,
 
 use super::outcome_columns::all_levels;
 use super::value::{Value, count, number, text};
-use crate::{figures, labels, limiter};
+use crate::sections::limiter;
+use crate::{figures, labels};
 
 /// The type of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

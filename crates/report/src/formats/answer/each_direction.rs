@@ -3,8 +3,9 @@
 use model::{Outcome, Summary, units};
 
 use super::{flows, lost, retransmits};
-use crate::limiter::hanging;
-use crate::{labels, outcome_line};
+use crate::labels;
+use crate::sections::limiter::hanging;
+use crate::sections::outcome_line;
 
 /// What a value that a direction does not have looks like.
 const NONE: &str = "-";

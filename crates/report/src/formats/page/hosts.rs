@@ -6,8 +6,8 @@ use model::{Inventory, Run, RunHeader, units};
 use serde::Serialize;
 
 use super::tables::Table;
-use crate::host_facts::{device_facts, host_facts, interface_line, path_facts};
 use crate::labels;
+use crate::sections::host_facts::{device_facts, host_facts, interface_line, path_facts};
 
 /// One fact of both hosts.
 #[derive(Debug, Serialize)]

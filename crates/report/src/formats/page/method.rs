@@ -2,7 +2,8 @@
 
 use model::{Order, Origin, Run, Stopping, units};
 
-use crate::{ceiling_cost, labels};
+use crate::labels;
+use crate::sections::ceiling_cost;
 
 /// Titles and texts.
 pub(super) type Facts = Vec<(String, String)>;

@@ -6,7 +6,8 @@ use analysis::plan::{PlanTable, tables, trial_measure};
 use model::{Outcome, Run, Trial};
 use serde::Serialize;
 
-use crate::{labels, spread};
+use crate::labels;
+use crate::sections::spread;
 
 /// A direction of a pair.
 #[derive(Debug, Serialize)]

@@ -8,8 +8,10 @@ use super::method::{self, Facts};
 use super::pairs::{self, PairPart};
 use super::tables::{self, Table};
 use crate::formats::{answer, curve_screen, mesh_screen, traffic_screen};
-use crate::{
-    advice, anatomy, captures, ceiling_cost, each_direction, host_activity, labels, limiter, one_way, run_list, sides,
+use crate::labels;
+use crate::screens::run_list;
+use crate::sections::{
+    advice, anatomy, captures, ceiling_cost, each_direction, host_activity, limiter, one_way, sides,
 };
 
 /// The most lines of the answer of a plan.

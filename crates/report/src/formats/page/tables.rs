@@ -6,8 +6,10 @@ use model::{Outcome, Run, Trial, units};
 use serde::Serialize;
 
 use crate::formats::table::OutcomeTable;
-use crate::host_activity::{self, Host};
-use crate::{labels, limiter, outcome_line, plan, sides};
+use crate::labels;
+use crate::screens::plan;
+use crate::sections::host_activity::{self, Host};
+use crate::sections::{limiter, outcome_line, sides};
 
 /// More trials are not listed.
 const MOST_TRIALS: usize = 5_000;

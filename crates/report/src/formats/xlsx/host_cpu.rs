@@ -9,7 +9,8 @@ use rust_xlsxwriter::{ChartType, XlsxError};
 use super::book::{Book, Sheet};
 use super::charts::{ROWS, chart, colour, fill_look, range, shape};
 use crate::formats::value::{Value, text};
-use crate::{host_activity, labels};
+use crate::labels;
+use crate::sections::host_activity;
 
 /// The most charts of a sheet.
 const MOST_CHARTS: u32 = 24;

@@ -5,8 +5,9 @@ use rust_xlsxwriter::XlsxError;
 
 use super::book::{Book, Sheet};
 use crate::formats::value::{Value, count, number, text};
-use crate::run_list::result;
-use crate::{labels, limiter, sides};
+use crate::labels;
+use crate::screens::run_list::result;
+use crate::sections::{limiter, sides};
 
 /// Adds it before all others.
 pub(super) fn add(book: &mut Book, runs: &[Run]) -> Result<(), XlsxError> {

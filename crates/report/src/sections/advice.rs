@@ -87,7 +87,10 @@ mod tests {
     #[test]
     fn start_and_best_are_named() {
         let run = run(true);
-        assert_eq!([0, 1].map(|at| crate::sides::side(&run, &run.outcomes[at])), [Some("start"), Some("best")]);
+        assert_eq!(
+            [0, 1].map(|at| crate::sections::sides::side(&run, &run.outcomes[at])),
+            [Some("start"), Some("best")]
+        );
         let lines = persistent(&run);
         assert_eq!(lines[1], "thru stream beta --sndbuf 1MiB,");
         assert_eq!(lines[2..], ["# far host, /etc/sysctl.d", "net.core.rmem_max = 1048576"]);

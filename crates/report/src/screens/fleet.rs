@@ -4,7 +4,7 @@ use model::{HostCheck, MachineUser, units};
 
 use crate::grid::Grid;
 use crate::labels;
-use crate::one_way::signed;
+use crate::sections::one_way::signed;
 
 /// Hosts with the same remark that are named.
 const MOST_NAMES: usize = 8;

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use model::{Difference, Interface, Inventory};
 
-use crate::host_facts::{device_facts, host_facts, interface_line};
 use crate::labels;
+use crate::sections::host_facts::{device_facts, host_facts, interface_line};
 
 /// Width of the column of names.
 const NAMES: usize = 26;

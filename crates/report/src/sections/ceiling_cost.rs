@@ -3,8 +3,9 @@
 use model::units::{bits_per_second, count, seconds};
 use model::{EndCost, Inventory, Outcome, Ratio, Run, RunKind, SelfTestCitation, Verdict};
 
-use crate::selftest::accuracy;
-use crate::{host_facts, labels, sides};
+use crate::labels;
+use crate::screens::selftest::accuracy;
+use crate::sections::{host_facts, sides};
 
 /// A ceiling at least this many times the goodput is printed with three digits.
 const FAR: f64 = 5.0;

@@ -3,7 +3,7 @@
 use model::units::seconds;
 use model::{Delay, OneWay, Run, WallClock};
 
-use crate::sides;
+use crate::sections::sides;
 
 /// Lines on each outcome of a run whose far end reported its times; the sides of a comparison are named.
 pub(crate) fn of_run(run: &Run) -> Vec<String> {

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use model::{CellWhy, Direction, Outcome, Pattern, Ratio, Run, RunWhy, SharedLimit, Why, WhyDocument};
 
-use crate::{labels, outcome_line, sides};
+use crate::labels;
+use crate::sections::{outcome_line, sides};
 
 /// Columns of a bar of 100 %.
 const BAR: usize = 40;

@@ -2,8 +2,9 @@
 
 use model::{Direction, Outcome, Run, Summary, units};
 
-use crate::limiter::name_of;
-use crate::{labels, outcome_line, sides};
+use crate::labels;
+use crate::sections::limiter::name_of;
+use crate::sections::{outcome_line, sides};
 
 /// A line for each direction: `outbound: goodput 28.1 Mbit/s ±0.4 %, RTT 20.0 ms, 12 segments retransmitted, trust fair`. Without lines
 /// of runs in one direction.

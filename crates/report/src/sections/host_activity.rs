@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::source::counter;
 use model::{CoreUse, EndPass, Inventory, Pass, Run, Verdict};
 
-use crate::{host_facts, labels};
+use crate::labels;
+use crate::sections::host_facts;
 
 /// Shares of a core's time from which soft interrupts and steal time are reported.
 const SOFTIRQ: f64 = 0.1;

@@ -7,7 +7,7 @@ use comfy_table::{CellAlignment, Table};
 use model::{Answer, CellComparison, Difference, RunComparison, RunName, Unpaired};
 
 use crate::labels;
-use crate::limiter::wrapped;
+use crate::sections::limiter::wrapped;
 
 /// The comparison as text: the runs, the answer, a line for each cell, what changed most first, configuration differences and
 /// caveats, in lines of at most `columns` apart from the table. At most 40 lines; with `whole` every cell and difference.

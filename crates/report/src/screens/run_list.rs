@@ -3,7 +3,8 @@
 use comfy_table::{ContentArrangement, Table};
 use model::{Direction, Estimate, FindingKind, Run, RunKind, Trust, units};
 
-use crate::{labels, outcome_line, spread};
+use crate::labels;
+use crate::sections::{outcome_line, spread};
 
 /// One line of the table.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -6,8 +6,9 @@ use model::stamps::{Part, Parts};
 use model::units::seconds;
 use model::{Anatomy, Outcome, PartFigures, Run};
 
-use crate::limiter::{name_of, wrapped};
-use crate::{labels, sides};
+use crate::labels;
+use crate::sections::limiter::{name_of, wrapped};
+use crate::sections::sides;
 
 /// Widest bar, columns.
 const BAR: usize = 72;
