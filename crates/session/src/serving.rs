@@ -147,7 +147,7 @@ struct Told {
 
 impl Drop for Told {
     fn drop(&mut self) {
-        // Nobody listens if the agent ends; if one end waits to be seen, another tells nothing new.
+        // Nobody listens if the agent ends; if the end of one waits to be seen, that of another adds nothing.
         let _ = self.measured.try_send(());
     }
 }

@@ -33,7 +33,7 @@ impl Session {
         }
     }
 
-    /// Tells the coordinator why its session ends.
+    /// Sends the coordinator why its session ends.
     pub(super) async fn refuse(&self, refusal: impl Into<AgentRefusal>) -> SessionEnd {
         let refusal = refusal.into();
         let _ = self.wire.send(&FromAgent::Refused { reason: refusal.to_string(), cause: refusal.cause() }).await;

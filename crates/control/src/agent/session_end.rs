@@ -41,7 +41,7 @@ pub(super) enum SessionEnd {
     Random(io::Error),
 }
 
-/// What an agent tells the coordinator whose session it ends.
+/// Why an agent ends a session, for its coordinator.
 #[derive(Debug, thiserror::Error, Said)]
 pub(super) enum AgentRefusal {
     /// The session began with something else than a hello.
@@ -84,7 +84,7 @@ pub(super) enum AgentRefusal {
 }
 
 impl AgentRefusal {
-    /// What the coordinator is told of the cause.
+    /// The cause that the coordinator sees.
     pub(super) fn cause(&self) -> RefusalCause {
         match self {
             Self::WrongToken | Self::NoToken => RefusalCause::Token,

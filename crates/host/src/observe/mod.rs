@@ -1,6 +1,6 @@
 //! The changes of a host's counters during a measurement.
 //!
-//! An observer reads one source into a [`ObservedValues`]; the [`HostRecorder`] reads all sources when a pass starts and when it
+//! An observer reads one source into [`ObservedValues`]; the [`HostRecorder`] reads all sources when a pass starts and when it
 //! ends, and the cheap ones several times a second in between. To add one: a file beside `stat.rs` and a line in
 //! `OBSERVERS`, or [`add`] in a program that has an observer of its own.
 

@@ -89,7 +89,7 @@ pub enum IperfError {
         /// The figures.
         contradiction: Contradiction,
     },
-    /// Sums of one name, and a stream from which they cannot be told.
+    /// Sums of one name, and a stream without figures.
     #[error("its sums of both directions have the same names (iperf3 before 3.10), and a stream lacks figures")]
     Stream,
     /// Sums of one name, and no stream of one of the directions.

@@ -76,7 +76,7 @@ impl<S: Owner> Drop for WatchedSocket<S> {
     }
 }
 
-/// Access to a [`WatchedSocket`] socket from another thread, as long as it is open.
+/// Access to a [`WatchedSocket`] from another thread, as long as it is open.
 #[derive(Debug, Clone)]
 pub(crate) struct Watcher(Arc<Slot>);
 
