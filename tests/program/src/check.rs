@@ -83,9 +83,10 @@ fn summary(outcome: &Outcome, json: &Value, least: usize, target: f64, what: &st
     estimate(outcome, json, least, what);
     let trust = outcome.estimate.as_ref().map(|estimate| {
         let by_width = match estimate.relative_half_width() {
-            Some(width) if width <= target => Trust::High,
-            Some(width) if width <= 0.1 => Trust::Fair,
-            _ => Trust::Low,
+            Some(width) if width > 0.1 => Trust::Low,
+            Some(width) if width > target => Trust::Fair,
+            Some(_) => Trust::High,
+            None => Trust::Low,
         };
         trust_left_by(&summary.verdicts).max(by_width)
     });
