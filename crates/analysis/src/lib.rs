@@ -2,7 +2,7 @@
 //! randomness comes only from a seed that the caller passes.
 //!
 //! The coordinator turns tallies into trials ([`trial_value`], [`ledger`], [`trial_verdicts`]), consults the stop rule after each
-//! ([`stats::Sequential`]), makes an outcome of a cell's trials ([`outcome()`]), adds its ceiling ([`bound`]), its limiter ([`why()`])
+//! ([`stats::Sequential`]), makes an outcome of a cell's trials ([`outcome()`]), adds its ceiling ([`bound`]), its limiter ([`limiter::why`])
 //! and the findings of a run's outcomes ([`findings`]), and compares cells or runs ([`compare`]). Values have the unit of their
 //! statistic: bit/s, 1/s or ns.
 

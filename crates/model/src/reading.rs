@@ -15,7 +15,7 @@ pub enum Live {
     Reading(Reading),
 }
 
-/// The counts of one end since the start of a running trial, after each [`period`](Reading::period_ns).
+/// The counts of one end since the start of a running trial, after each interval of readings.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Reading {

@@ -287,7 +287,7 @@ impl FromStr for PayloadFlag {
     }
 }
 
-/// The send and receive methods, as a flag: `auto`, or SEND[,RECEIVE].
+/// The send and receive methods, as a flag: `auto`, or `SEND[,RECEIVE]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EngineFlag(pub Engine);
 

@@ -67,7 +67,7 @@ pub fn read_secret(path: &Path) -> io::Result<String> {
 /// Writes a document as JSON.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_json(path: &Path, document: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(document)? + "\n";
     write(path, text.as_bytes())
@@ -92,7 +92,7 @@ pub fn check_writable(path: &Path) -> Result<(), Failure> {
 /// if needed. Returns their paths.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_together(path: &Path, files: Vec<(String, Vec<u8>)>) -> Result<Vec<PathBuf>, Failure> {
     let into_folder = path.is_dir() || (files.len() > 1 && path.extension().is_none());
     if into_folder && !path.is_dir() {

@@ -214,7 +214,7 @@ fn heaviest(weighed: &[Weighed]) -> Vec<(LimiterKind, f64)> {
 /// What precedes a lesser cause in a statement, by its grade.
 const ALSO: [&str; 2] = ["possibly also", "likely also"];
 
-/// The statement of a [`Why`](model::Why) without its lesser causes.
+/// The statement of a [`Why`] without its lesser causes.
 #[must_use]
 pub fn first_cause(statement: &str) -> &str {
     let lesser = ALSO.iter().filter_map(|also| statement.find(&format!("; {also} ")));
