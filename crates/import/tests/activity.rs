@@ -214,7 +214,7 @@ fn lines_of_nstat_that_are_cut_or_contradict_are_refused() {
     let twice = refused(&format!("{text}TcpOutSegs    9533    0.0\n"));
     assert!(twice[0].line == 4 && twice[0].to_string().contains("9532 in a line above and 9533 here"), "{twice:?}");
     let unknown = refused(&text.replace("TcpOut", "TzpOut"));
-    assert!(unknown[0].to_string().contains("'TzpOutSegs' is no counter"), "{unknown:?}");
+    assert!(unknown[0].to_string().contains("'TzpOutSegs' is not a counter"), "{unknown:?}");
     let json = read(b"{\"kernel\":{\"TcpOutSegs\":1.5,\"TcpInSegs\":2}}", None).unwrap();
     assert!(
         json.imported.len() == 1 && json.refused[0].to_string().contains("TcpOutSegs: 1.5 is not an integer"),

@@ -377,7 +377,7 @@ fn pings_that_contradict_their_summary_are_refused() {
     assert!(refused(&sound.replace("time=0.020", "time=0,020")).contains("LC_ALL=C"));
     let quiet =
         format!("{PING}\n--- h ping statistics ---\n{counts}\nrtt min/avg/max/mdev = 0,020/0,025/0,030/0,005 ms\n");
-    assert!(refused(&quiet).contains("is no number"));
+    assert!(refused(&quiet).contains("is not a number"));
     // Words of another program's log are no round trips.
     assert_eq!(values(&only(&sound.replace("\n---", "level=info time=99\n\n---"))), [Some(25_000.0)]);
     assert!(refused("192.0.2.1 : xmt/rcv/%loss = 5/6/0%, min/avg/max = 0.03/0.05/0.07\n").contains("6 answers to 5"));
@@ -406,7 +406,10 @@ fn hops_after_a_foreign_line_or_a_gap_are_kept() {
     assert_eq!(hops(&only(&later)), [2, 3]);
     let mtr = recorded("mtr.csv");
     let impossible = of(&mtr.replacen("0.00,", "120.00,", 1));
-    assert!(impossible.refused.iter().any(|one| one.to_string().contains("no share of lost echoes")), "{impossible:?}");
+    assert!(
+        impossible.refused.iter().any(|one| one.to_string().contains("not a share of lost echoes")),
+        "{impossible:?}"
+    );
 }
 
 #[test]
@@ -457,7 +460,7 @@ fn rows_of_netperf_that_contradict_themselves_are_refused() {
     let twice = of(&format!("{title}{}{}", keys("1000.50"), keys("2000.50")));
     let found: Vec<_> = twice.imported.iter().flat_map(values).collect();
     assert_eq!(found, [Some(1_000.5e6), Some(2_000.5e6)]);
-    assert!(refused(&format!("{title}{}", keys("nan"))).contains("'nan', which is no figure"));
+    assert!(refused(&format!("{title}{}", keys("nan"))).contains("'nan', which is not a valid figure"));
 }
 
 #[test]

@@ -132,7 +132,7 @@ pub enum ValueError {
         text: String,
     },
     /// No DSCP.
-    #[error("'{text}' is no DSCP: write 0 to 63, or a name such as ef, af41 or cs1")]
+    #[error("'{text}' is not a DSCP: write 0 to 63, or a name such as ef, af41 or cs1")]
     Dscp {
         /// What the user wrote.
         text: String,

@@ -45,17 +45,17 @@ impl MixStep {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mix(Vec<(u64, u32)>);
 
-/// Why a text is no mix.
+/// Why a text is not a mix.
 #[derive(Debug, Clone, PartialEq, Eq, Error, Said)]
 pub enum MixError {
     /// It does not begin like one.
-    #[error("'{text}' is no mix of sizes: {HOW}")]
+    #[error("'{text}' is not a mix of sizes: {HOW}")]
     NoMix {
         /// What the user wrote.
         text: String,
     },
     /// A frame that Ethernet does not carry.
-    #[error("'{part}' is no frame of {MIN_FRAME} to {MAX_FRAME} bytes: {HOW}")]
+    #[error("'{part}' is not a frame of {MIN_FRAME} to {MAX_FRAME} bytes: {HOW}")]
     Frame {
         /// The frame as the user wrote it.
         part: String,
@@ -241,9 +241,9 @@ mod tests {
     #[test]
     fn a_wrong_mix_names_its_part() {
         for (text, said) in [
-            ("imixed", "'imixed' is no mix"),
-            ("imix:", "'' is no frame of 64 to 9018 bytes"),
-            ("imix:63", "'63' is no frame"),
+            ("imixed", "'imixed' is not a mix"),
+            ("imix:", "'' is not a frame of 64 to 9018 bytes"),
+            ("imix:63", "'63' is not a frame"),
             ("imix:64*0", "'64*0' is not 1 to 1000 frames"),
             ("imix:64*600,65*600", "a sequence has at most 1000 frames"),
         ] {

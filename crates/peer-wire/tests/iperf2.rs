@@ -156,7 +156,7 @@ fn unsupported_tests_are_refused_by_name() {
         "iperf2, while reading the header: tests in both directions (-d, -r) are not supported"
     );
     assert!(Report::read(&[0; 40]).unwrap_err().what.to_string().contains("40 bytes"));
-    assert!(Report::read(&[0; 128]).unwrap_err().what.to_string().contains("no report"));
+    assert!(Report::read(&[0; 128]).unwrap_err().what.to_string().contains("not a report"));
 }
 
 proptest! {

@@ -133,7 +133,7 @@ pub enum NoForm {
 #[non_exhaustive]
 pub enum AxisError {
     /// Text that is not a range.
-    #[error("'{text}' is no range: write A:B, such as 64KiB:1MiB, 0:10Gbit or :5ms")]
+    #[error("'{text}' is not a range: write A:B, such as 64KiB:1MiB, 0:10Gbit or :5ms")]
     Range {
         /// What the user wrote.
         text: String,
@@ -155,7 +155,7 @@ pub enum AxisError {
     },
     /// An end of the range that has another unit than the axis.
     #[error(
-        "'{text}' is no value of the axis '{axis}', whose unit is {}",
+        "'{text}' is not a value of the axis '{axis}', whose unit is {}",
         if unit.is_empty() { "a number" } else { unit }
     )]
     Unit {

@@ -44,9 +44,9 @@ pub struct Extended {
 enum ConfigError {
     #[error("{}", error.to_string().trim_end())]
     Toml { error: toml::de::Error },
-    #[error("[{table}] is no command: tables have names of commands, such as [stream]")]
+    #[error("[{table}] is not a command: tables have names of commands, such as [stream]")]
     Command { table: String },
-    #[error("{key} is no table: write [{key}]")]
+    #[error("{key} is not a table: write [{key}]")]
     NoTable { key: String },
     #[error("{table}.{option}: an option is a text, a number, true or a list of them")]
     Value { table: String, option: String },
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn a_mistake_is_named_with_its_table() {
         let wrong = |text: &str| with(text, "thru stream HOST").unwrap_err();
-        assert_eq!(wrong("[straem]\n"), "[straem] is no command: tables have names of commands, such as [stream]");
+        assert_eq!(wrong("[straem]\n"), "[straem] is not a command: tables have names of commands, such as [stream]");
         assert!(wrong("[stream]\ntime = 2026-01-01\n").starts_with("stream.time: an option is a text"));
         assert!(wrong("stream = 1\n").contains("write [stream]"));
         assert!(wrong("[stream\n").starts_with("TOML parse error at line 1"));

@@ -177,10 +177,10 @@ fn mistakes_of_a_watch_are_named_before_it_begins() {
     let fleet = Fleet::new(2);
     let said =
         |more: &[&str]| fleet.sandbox.run(&[&["fleet", "watch", &fleet.file], more].concat()).ended_with(2).stderr;
-    assert!(said(&["--alert", "speed<1"]).contains("'speed<1' is no condition: write a figure (goodput, rtt, "));
+    assert!(said(&["--alert", "speed<1"]).contains("'speed<1' is not a condition: write a figure (goodput, rtt, "));
     assert!(said(&["--alert", "goodput<1Mbit x"]).contains("has no host 'x'"));
     assert!(said(&["--webhook", "ftp://a/"]).contains("is neither http nor https"));
     assert!(said(&["--hosts", "x"]).contains("has no host 'x'"));
     fs::write(&fleet.file, "alerts = [\"goodput>1\", \"speed<1\"]\n[[host]]\nname = \"a\"\n").unwrap();
-    assert!(said(&[]).contains("fleet.toml:1:24: alerts: 'speed<1' is no condition"), "{}", said(&[]));
+    assert!(said(&[]).contains("fleet.toml:1:24: alerts: 'speed<1' is not a condition"), "{}", said(&[]));
 }

@@ -96,7 +96,7 @@ pub(super) enum Limit {
 pub enum ConditionError {
     /// No figure with its limit.
     #[error(
-        "'{text}' is no condition: write a figure ({}), < or >, and a limit, such as goodput<500Mbit, or drop>20% or rise>50% of what is usual",
+        "'{text}' is not a condition: write a figure ({}), < or >, and a limit, such as goodput<500Mbit, or drop>20% or rise>50% of what is usual",
         FollowedFigure::ALL.map(|(name, ..)| name).join(", ")
     )]
     NoCondition {
@@ -217,11 +217,11 @@ mod tests {
     fn mistakes_name_what_is_possible() {
         let of = |text: &str| text.parse::<Condition>().unwrap_err().to_string();
         assert!(of("speed<1").contains("goodput, rtt, rtt.p99, transactions, loss"), "{}", of("speed<1"));
-        assert!(of("goodput").contains("is no condition"));
+        assert!(of("goodput").contains("is not a condition"));
         assert!(of("goodput<2MB").contains("'goodput<2MB': "), "{}", of("goodput<2MB"));
         assert!(of("drop<20%").contains("write drop>"));
         assert!(of("drop>100%").contains("less than 100 %"));
         assert!(of("drop>0").contains("more than 0"));
-        assert!(of("transactions>nan").contains("is no condition"));
+        assert!(of("transactions>nan").contains("is not a condition"));
     }
 }

@@ -107,7 +107,7 @@ pub enum DocumentError {
         head: usize,
     },
     /// A cell without a value that can be one.
-    #[error("'{text}' at {} and {} is no number above 0", at[0].join(" "), at[1].join(" "))]
+    #[error("'{text}' at {} and {} is not a number above 0", at[0].join(" "), at[1].join(" "))]
     Cell {
         /// As in the table.
         text: String,

@@ -11,7 +11,7 @@ pub enum HostError {
     #[error("no kernel setting begins with '{0}.'")]
     Setting(String),
     /// A counter that the kernel's protocols do not have.
-    #[error("'{0}' is no counter of the kernel's protocols")]
+    #[error("'{0}' is not a counter of the kernel's protocols")]
     Counter(String),
     /// A counter that is no integer.
     #[error("{name}: {value} is not an integer")]
@@ -70,7 +70,7 @@ pub enum HostError {
         key: &'static str,
     },
     /// A value that cannot be a figure.
-    #[error("{name} of {which} is {value}, which is no figure")]
+    #[error("{name} of {which} is {value}, which is not a valid figure")]
     Figure {
         /// Its name.
         name: String,

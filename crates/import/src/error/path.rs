@@ -5,7 +5,7 @@
 #[non_exhaustive]
 pub enum PathError {
     /// A round trip or a summary that cannot be read.
-    #[error("line {line}: a round trip of '{word}' is no number: run ping with LC_ALL=C")]
+    #[error("line {line}: a round trip of '{word}' is not a number: run ping with LC_ALL=C")]
     RoundTrip {
         /// Its line.
         line: u32,
@@ -27,7 +27,7 @@ pub enum PathError {
     #[error("ping {0} has no reply and no summary")]
     NoReply(String),
     /// A summary of fping that cannot be read.
-    #[error("counts or times that are no numbers")]
+    #[error("counts or times that are not numbers")]
     Summary,
     /// A path without hops, by its program.
     #[error("{0} has no hop")]
@@ -50,7 +50,7 @@ pub enum PathError {
     #[error("the numbers of the hops are not in order: several reports, or one that is broken")]
     Unordered,
     /// A share that cannot be one, as printed.
-    #[error("{0} is no share of lost echoes")]
+    #[error("{0} is not a share of lost echoes")]
     Loss(String),
     /// A row without a column of this name.
     #[error("no column {0}")]

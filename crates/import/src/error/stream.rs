@@ -25,7 +25,7 @@ pub enum NetperfResultError {
     #[error("{0} columns, unlike any table of this test")]
     Columns(usize),
     /// A value that is not a number.
-    #[error("{key} is '{value}', which is no figure")]
+    #[error("{key} is '{value}', which is not a valid figure")]
     Figure {
         /// Its key.
         key: &'static str,
@@ -92,7 +92,7 @@ pub enum StreamError {
     #[error("{0} interval lines without a summary line")]
     IntervalsAlone(usize),
     /// A throughput that cannot be one.
-    #[error("the throughput is no number above 0")]
+    #[error("the throughput is not a number above 0")]
     Throughput,
     /// A test of sockperf that was cut short.
     #[error("no latency with percentiles, and no throughput: the test did not complete")]

@@ -32,7 +32,7 @@ pub enum Iperf2Error {
         least: usize,
     },
     /// A datagram without the mark of a report.
-    #[error("a datagram that is no report")]
+    #[error("a datagram that is not a report")]
     NoReport,
     /// A time that cannot be.
     #[error("a time whose microseconds are more than a second")]

@@ -21,7 +21,7 @@ pub enum NttcpError {
         text: String,
     },
     /// An option that a remote side does not have.
-    #[error("-{}, which is no option of a remote side", option.escape_debug())]
+    #[error("-{}, which is not an option of a remote side", option.escape_debug())]
     UnknownOption {
         /// Its letter.
         option: char,

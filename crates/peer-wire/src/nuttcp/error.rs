@@ -48,7 +48,7 @@ pub enum NuttcpError {
         most: u64,
     },
     /// A value that is no time, or too long a one.
-    #[error("{key} = {}, which is no time of up to a day", excerpt(text, SHOWN))]
+    #[error("{key} = {}, which is not a time of up to a day", excerpt(text, SHOWN))]
     Time {
         /// The field.
         key: &'static str,

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 /// A condition, and the selection of the hosts that it is for.
 ///
 /// # Errors
-/// It is no condition.
+/// It is not a condition.
 pub fn condition(text: &str) -> Result<(Condition, Option<String>), ConditionError> {
     let limit = text.find(['<', '>']).map_or(text.len(), |at| at + 1);
     let (figure, rest) = text.split_at(limit);
@@ -46,6 +46,6 @@ mod tests {
         assert_eq!((found[0].hosts.is_none(), found[0].condition.to_string()), (true, "goodput<500Mbit".into()));
         assert_eq!((found[1].hosts.as_ref().unwrap().len(), found[1].condition.to_string()), (2, "rtt>2ms".into()));
         assert!(of(&["rtt>2ms x"]).unwrap_err().to_string().contains("f has no host 'x'"));
-        assert!(of(&["rtt"]).unwrap_err().to_string().contains("'rtt' is no condition"));
+        assert!(of(&["rtt"]).unwrap_err().to_string().contains("'rtt' is not a condition"));
     }
 }

@@ -68,7 +68,7 @@ pub(super) enum InventoryError {
     #[cfg(not(feature = "yaml"))]
     #[error("{}; this thru reads no YAML", on_one_line(error))]
     Json { error: serde_json::Error },
-    #[error("this is no inventory: it has no groups")]
+    #[error("this is not an inventory: it has no groups")]
     NoGroups,
     #[error("'[{head}]' is neither a group, nor its children or vars")]
     Section { head: String },

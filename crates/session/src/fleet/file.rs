@@ -213,7 +213,7 @@ near = ["n[01-02]"]
             wrong("[[hosts]]\nname = \"a\"\n"),
             "f.toml:1:3: hosts: a fleet has no 'hosts'; did you mean 'host'?"
         );
-        assert!(wrong("alerts = [\"speed<1\"]\n").starts_with("f.toml:1:11: alerts: 'speed<1' is no condition"));
+        assert!(wrong("alerts = [\"speed<1\"]\n").starts_with("f.toml:1:11: alerts: 'speed<1' is not a condition"));
         assert!(wrong("[[host]]\ncontrol = \"a\"\n").contains("`name` is missing"));
         assert!(wrong("[[host]]\nname = \"a[\"\n").starts_with("f.toml:2:8: host[1].name: 'a[': [ without ]"));
         assert!(wrong("[[host]]\nname = \"a\"\nkey = \"x\"\n").contains("this is no fingerprint"));

@@ -56,7 +56,7 @@ pub struct UrlError {
 #[non_exhaustive]
 pub enum UrlFault {
     /// It has not the form of a URL.
-    #[error("is no URL")]
+    #[error("is not a URL")]
     Form,
     /// Another protocol.
     #[error("is neither http nor https")]

@@ -22,7 +22,7 @@ pub(super) enum PlanError {
     Program(#[from] ProgramError),
     #[error("`{key}` is given twice")]
     Twice { key: String },
-    #[error("`{key}` is no key of a group: {remedy}")]
+    #[error("`{key}` is not a key of a group: {remedy}")]
     NotOfGroup { key: String, remedy: &'static str },
     #[error("{}", unknown(key, known, "a group"))]
     UnknownKey { key: String, known: Vec<&'static str> },

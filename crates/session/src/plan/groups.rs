@@ -377,8 +377,8 @@ mod tests {
             (&["cc=cubic", "name=web,flows=x"], "group 2 (web): flows: 'x' is not a whole number"),
             (&["start=4s,stop=2s"], "group 1: `stop` (2.00 s) is not after `start` (4.00 s)"),
             (&["start=10s"], "group 1: `start` (10.0 s) is not before the end of the trial (10.0 s)"),
-            (&["time=2s"], "group 1: `time` is no key of a group: write `stop`"),
-            (&["set=near:cc.default=reno"], "group 1: `set` is no key of a group: the settings of a host"),
+            (&["time=2s"], "group 1: `time` is not a key of a group: write `stop`"),
+            (&["set=near:cc.default=reno"], "group 1: `set` is not a key of a group: the settings of a host"),
             (&["flows=1,flows=2"], "group 1: `flows` is given twice"),
             (&["name=a", "name=a"], "group 2 (a): two groups have the name 'a'"),
             (&["name="], "group 1: name: '' is not a name of 1 to 32 characters"),
@@ -386,7 +386,7 @@ mod tests {
             (&["bytes=1MiB,stop=2s"], "group 1: `stop` and an amount"),
             (&["transport=memcpy"], "group 1: memcpy cannot have groups: it has one end only"),
             (&["reply=3"], "group 1: a group has no 'reply'"),
-            (&["find-no-loss=true"], "group 1: `find-no-loss` is no key of a group"),
+            (&["find-no-loss=true"], "group 1: `find-no-loss` is not a key of a group"),
             (&[""], "group 1: a group has no ''"),
         ] {
             let found = wrong(groups);
