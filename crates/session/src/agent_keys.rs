@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use control::proto::fingerprint::Fingerprint;
 use control::{AgentKey, KeyError, KnownKeys, Recognized};
 use store::Store;
-use text::{Spelling, say};
+use text::{Spelling, Text, say};
 
 use crate::failure::Failure;
 use crate::files::{private_folder, read_secret};
@@ -74,7 +74,7 @@ fn make(file: &Path) -> io::Result<()> {
 /// # Errors
 /// `path` names a file that cannot be used.
 pub fn of_agent(path: Option<&Path>, log: impl Fn(&str)) -> Result<AgentKey, Failure> {
-    let fresh = |why: &str| {
+    let fresh = |why: &Text| {
         let told = say!(
             "{why}: this agent has a new key, which is not kept, and clients refuse the next one; use `--key-file`"
         );
@@ -83,10 +83,10 @@ pub fn of_agent(path: Option<&Path>, log: impl Fn(&str)) -> Result<AgentKey, Fai
     };
     match key_file(path) {
         Some(file) => match load_or_make(&file) {
-            Err(failure) if path.is_none() => fresh(&failure.shown()),
+            Err(failure) if path.is_none() => fresh(failure.text()),
             result => result,
         },
-        None => fresh("neither XDG_DATA_HOME nor HOME names a folder for its key"),
+        None => fresh(&"neither XDG_DATA_HOME nor HOME names a folder for its key".into()),
     }
 }
 

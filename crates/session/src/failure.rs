@@ -10,7 +10,7 @@ use host::tune::TuneFault;
 use lab::LabError;
 use model::{Answer, Cell, FindingKind, Run, RunKind};
 use peers::ProgramError;
-use text::{OptionsAs, Said, Spelling, Text, say};
+use text::{OptionsAs, RateUnit, Said, Spelling, Text, say};
 
 use options::OptionError;
 
@@ -96,12 +96,12 @@ impl Failure {
         &self.text
     }
 
-    /// The same on one line, as a user types options: what an error quotes, of a far end or from a file, could otherwise imitate further
+    /// The same on one line, as a user types options: what an error quotes from a far end or from a file could otherwise imitate further
     /// messages of this program.
     #[must_use]
-    pub fn shown(&self) -> String {
+    pub fn shown(&self, rates: RateUnit) -> String {
         let options = if self.in_plan { OptionsAs::Keys } else { OptionsAs::Flags };
-        model::plain(&self.text.shown(Spelling { options, ..Spelling::default() })).into_owned()
+        model::plain(&self.text.shown(Spelling { options, rates })).into_owned()
     }
 
     /// An error in a plan, whose keys are spelled as there.

@@ -7,6 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde::Serialize;
 use session::Failure;
 
+use crate::units;
+
 /// The error after which nothing more is written to standard output.
 static WRITE_ERROR: Mutex<Option<io::Error>> = Mutex::new(None);
 
@@ -62,9 +64,9 @@ pub fn err(text: &str) {
 /// Prints the error that ends a command.
 pub fn fail(failure: &Failure) {
     if failure.is_in_plan() {
-        err_as_is!("thru: {}\n", failure.shown());
+        err_as_is!("thru: {}\n", failure.shown(units::rates()));
     } else {
-        err!("thru: {}\n", failure.shown());
+        err!("thru: {}\n", failure.shown(units::rates()));
     }
 }
 

@@ -52,7 +52,7 @@ fn rendered(format: &str, view: &View<'_>, path: Option<&Path>) -> Result<Vec<Pa
     }
 }
 
-/// A path that is none of a picture.
+/// A path without the extension of a picture.
 #[derive(Debug, Error)]
 #[error("use the extension .svg or .png")]
 pub struct NoPicture;

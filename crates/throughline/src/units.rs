@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use text::RateUnit;
+
 /// Whether rates are shown in bytes per second.
 static BYTES: AtomicBool = AtomicBool::new(false);
 
@@ -11,12 +13,15 @@ pub fn use_bytes() {
     BYTES.store(true, Ordering::Relaxed);
 }
 
-/// Whether rates are shown in bytes per second.
-pub fn in_bytes() -> bool {
-    BYTES.load(Ordering::Relaxed)
+/// The unit of rates.
+pub fn rates() -> RateUnit {
+    if BYTES.load(Ordering::Relaxed) { RateUnit::Bytes } else { RateUnit::Bits }
 }
 
 /// The text with its rates in the chosen unit.
 pub fn chosen(text: Cow<'_, str>) -> Cow<'_, str> {
-    if in_bytes() { Cow::Owned(report::rates_in_bytes(&text)) } else { text }
+    match rates() {
+        RateUnit::Bytes => Cow::Owned(report::rates_in_bytes(&text)),
+        RateUnit::Bits => text,
+    }
 }

@@ -1,21 +1,12 @@
 //! Figures as text.
 
+pub(crate) use model::units::rounded_size;
 use model::units::{bits_per_second, count, plus_minus, seconds};
 use model::{ByteSize, Estimate};
 
 /// A block size.
 pub(crate) fn size(bytes: u64) -> String {
     ByteSize(bytes).to_string()
-}
-
-/// A computed size, rounded: `31.5 MiB`, `1.41 KiB`.
-pub(crate) fn rounded_size(bytes: f64) -> String {
-    let units = [("GiB", 1u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-    match units.into_iter().find(|(_, unit)| bytes >= *unit as f64) {
-        Some((_, unit)) if (bytes as u64).is_multiple_of(unit) => ByteSize(bytes as u64).to_string(),
-        Some((name, unit)) => format!("{} {name}", model::units::three_digits(bytes / unit as f64)),
-        None => format!("{bytes:.0} B"),
-    }
 }
 
 /// A value in its unit, three digits.

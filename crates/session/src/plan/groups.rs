@@ -299,6 +299,8 @@ pub(super) fn possible(spec: &Spec) -> Result<(), PlanError> {
 
 #[cfg(test)]
 mod tests {
+    use text::RateUnit;
+
     use super::*;
 
     fn common() -> TestOptions {
@@ -308,7 +310,7 @@ mod tests {
     fn of(common: &TestOptions, groups: &[&str]) -> Result<ParsedPlan, String> {
         let hosts = Hosts { host: Some("127.0.0.1".into()), ..Hosts::default() };
         let groups: Vec<String> = groups.iter().map(ToString::to_string).collect();
-        of_groups(common, &groups, &hosts, Stopping::default()).map_err(|failure| failure.shown())
+        of_groups(common, &groups, &hosts, Stopping::default()).map_err(|failure| failure.shown(RateUnit::Bits))
     }
 
     #[test]

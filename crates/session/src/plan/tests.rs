@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use text::RateUnit;
+
 use super::*;
 
 fn plan(text: &str) -> crate::ParsedPlan {
@@ -13,7 +15,7 @@ fn wrong(text: &str) -> String {
         Ok(read) => panic!("{read:?}"),
         Err(failure) => {
             assert_eq!(failure.code(), 2);
-            failure.shown()
+            failure.shown(RateUnit::Bits)
         }
     }
 }

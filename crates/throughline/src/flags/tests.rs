@@ -7,6 +7,7 @@ use model::{Pattern, Spec};
 use options::{TestKind, Topic, row};
 use serde_json::{Map, Value};
 use session::{Failure, specs};
+use text::RateUnit;
 
 use crate::args::{Args as CommandLine, Command};
 use crate::usage;
@@ -51,7 +52,7 @@ fn by_flags(line: &str) -> Result<Vec<Spec>, String> {
         Command::Curve(args) => specs::of(&args.options()).map(vec1::Vec1::into_vec),
         other => panic!("{other:?}"),
     }
-    .map_err(|error| Failure::from(error).shown())
+    .map_err(|error| Failure::from(error).shown(RateUnit::Bits))
 }
 
 /// The specs of a plan with the keys of the line.
@@ -65,7 +66,8 @@ fn by_plan(line: &str) -> Result<Vec<Spec>, String> {
         }
     }
     let plan = session::plan::read("plan.toml", text, &BTreeMap::new(), false);
-    plan.map(|plan| plan.specs().map(|spec| Spec::clone(spec)).collect()).map_err(|failure| failure.shown())
+    plan.map(|plan| plan.specs().map(|spec| Spec::clone(spec)).collect())
+        .map_err(|failure| failure.shown(RateUnit::Bits))
 }
 
 #[test]
