@@ -41,7 +41,7 @@ pub enum KeyError {
         /// Name and port.
         agent: String,
     },
-    /// The file of known agents has a line about it that is no key.
+    /// The file of known agents has a line about it without a valid key.
     #[error(
         "the line of {agent} in {} has no key as `thru agent fingerprint` prints it; correct it, or run \
          `thru agent forget {agent}` here",

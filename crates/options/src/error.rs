@@ -209,7 +209,7 @@ pub enum ValueError {
         /// The names that there are.
         known: Vec<&'static str>,
     },
-    /// JSON that is no value of an option.
+    /// JSON that is not the value of an option.
     #[error("write a string, a number, true or false")]
     Json,
 }

@@ -30,7 +30,7 @@ pub enum AddressError {
     },
 }
 
-/// Why a file is no payload.
+/// Why a file cannot be a payload.
 #[derive(Debug, Error, Said)]
 pub enum PayloadError {
     /// It cannot be read.

@@ -112,7 +112,7 @@ pub enum RulesError {
     /// It cannot be read.
     #[error(transparent)]
     Read(#[from] io::Error),
-    /// It is no TOML, or has keys that no section has.
+    /// It is not TOML, or has keys that no section has.
     #[error(transparent)]
     Toml(#[from] toml::de::Error),
     /// A section has an invalid value.
@@ -163,7 +163,7 @@ pub enum SectionError {
         /// The largest.
         most: f64,
     },
-    /// A text that is no address.
+    /// A text that is not an address.
     #[error("'{text}' is not an address with a prefix; write 192.0.2.0/24 or 2001:db8::/32")]
     Address {
         /// As written.

@@ -56,7 +56,7 @@ pub(crate) struct Filled {
     options: Vec<(String, Option<String>)>,
 }
 
-/// Why a filled form is no command line.
+/// Why a filled form does not give a command line.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FormError {
     /// A command without a form.

@@ -111,7 +111,7 @@ pub enum ConditionError {
         /// What is wrong with the limit.
         error: ValueError,
     },
-    /// A limit that is no number.
+    /// A limit that is not a number.
     #[error("'{text}': {error}")]
     Number {
         /// What the user wrote.

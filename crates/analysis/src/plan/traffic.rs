@@ -15,7 +15,7 @@ const LEAST_HOSTS: usize = 3;
 #[derive(Debug, Clone, PartialEq, Eq, Error, Said)]
 #[non_exhaustive]
 pub enum TrafficError {
-    /// A level of its factor that is no number of hosts or sets.
+    /// A level of its factor that is not a number of hosts or sets.
     #[error("{factor}: '{level}' is not a whole number from 1 on")]
     NotWhole {
         /// The factor.

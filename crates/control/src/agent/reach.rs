@@ -64,7 +64,7 @@ pub(super) enum ReachError {
          the fleet"
     )]
     NoProof { ip: IpAddr },
-    /// The path is no socket of a worker process.
+    /// The path is not a socket of a worker process.
     #[error(
         "the path is not the socket of a worker process: for a client on another host this agent connects {transport} only \
          to sockets of its own user or root; run `thru serve` as the same user, or leave `--from` out"

@@ -60,7 +60,7 @@ enum FetchError {
     /// The bytes of a piece cannot be read.
     #[error("the agent sent invalid Base64: {0}")]
     Base64(#[from] base64::DecodeError),
-    /// A piece is no part of the file as it was.
+    /// A piece does not belong to the file as it was.
     #[error("the file changed while it was fetched")]
     Changed,
     /// It is larger than what is fetched.

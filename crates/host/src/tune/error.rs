@@ -84,7 +84,7 @@ pub enum SettingValueError {
         /// What is accepted.
         expected: &'static str,
     },
-    /// A word that is no address with a prefix length.
+    /// A word that is not an address with a prefix length.
     #[error("'{text}' is not an address: write 192.0.2.1/24, 192.0.2.1/255.255.255.0 or 2001:db8::1/64")]
     Address {
         /// The word.

@@ -211,7 +211,7 @@ impl Contradiction {
     }
 }
 
-/// A figure with so many decimals.
+/// A figure with this number of decimals.
 fn rounded(figure: f64, decimals: Option<usize>) -> String {
     decimals.map_or_else(|| figure.to_string(), |decimals| format!("{figure:.decimals$}"))
 }

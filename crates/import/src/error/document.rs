@@ -20,7 +20,7 @@ pub enum DocumentError {
         /// The line of the first one.
         first: u32,
     },
-    /// A document of the right schema that is none, in the words of the parser.
+    /// A document of the right schema that cannot be read, in the words of the parser.
     #[error("not a document of {schema}: {0}", schema = Run::SCHEMA)]
     NotARun(String),
     /// A document of an unknown program.

@@ -13,7 +13,7 @@ pub enum HostError {
     /// A counter that the kernel's protocols do not have.
     #[error("'{0}' is not a counter of the kernel's protocols")]
     Counter(String),
-    /// A counter that is no integer.
+    /// A counter that is not an integer.
     #[error("{name}: {value} is not an integer")]
     Count {
         /// Its name.

@@ -21,7 +21,7 @@ pub enum NetperfResultError {
     /// A size that cannot be one, bytes.
     #[error("the block size is {0} bytes")]
     Block(f64),
-    /// A row of so many columns, which no test of its kind has.
+    /// A row whose number of columns no test of its kind has.
     #[error("{0} columns, unlike any table of this test")]
     Columns(usize),
     /// A value that is not a number.
@@ -88,7 +88,7 @@ pub enum StreamError {
         /// The requested ones.
         requested: u64,
     },
-    /// So many lines of intervals alone.
+    /// Lines of intervals alone; their number.
     #[error("{0} interval lines without a summary line")]
     IntervalsAlone(usize),
     /// A throughput that cannot be one.

@@ -9,7 +9,7 @@ pub enum Iperf2Error {
     /// The client requests the tests of version 1 in both directions.
     #[error("tests in both directions (-d, -r) are not supported")]
     BothDirections,
-    /// A number that is no port.
+    /// A number that is not a port.
     #[error("port {port}")]
     Port {
         /// As received.

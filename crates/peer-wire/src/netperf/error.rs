@@ -27,7 +27,7 @@ pub enum NetperfError {
         /// The most.
         limit: i32,
     },
-    /// A number that is no port.
+    /// A number that is not a port.
     #[error("port {port}")]
     Port {
         /// As received.

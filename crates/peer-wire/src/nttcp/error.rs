@@ -14,7 +14,7 @@ pub enum NttcpError {
     /// A line of options without a field.
     #[error("an empty line for options")]
     NoOptions,
-    /// A field that is no option.
+    /// A field that is not an option.
     #[error("'{}' for an option", excerpt(text, SHOWN))]
     NotAnOption {
         /// As received.
@@ -32,7 +32,7 @@ pub enum NttcpError {
         /// Its letter.
         option: char,
     },
-    /// A value that is no number, or out of its limits.
+    /// A value that is not a number, or out of its limits.
     #[error("-{option} '{}', which is not from {least} to below {limit}", excerpt(text, SHOWN))]
     Number {
         /// The option's letter.

@@ -35,7 +35,7 @@ pub enum NuttcpError {
         /// The field.
         key: &'static str,
     },
-    /// A value that is no whole number, or out of its limits.
+    /// A value that is not a whole number, or out of its limits.
     #[error("{key} = {}, which is not from {least} to {most}", excerpt(text, SHOWN))]
     Number {
         /// The field.
@@ -47,7 +47,7 @@ pub enum NuttcpError {
         /// The largest.
         most: u64,
     },
-    /// A value that is no time, or too long a one.
+    /// A value that is not a time, or too long.
     #[error("{key} = {}, which is not a time of up to a day", excerpt(text, SHOWN))]
     Time {
         /// The field.

@@ -41,7 +41,7 @@ pub struct Endpoint {
     tls: bool,
 }
 
-/// A text that is no URL of a webhook.
+/// A text that is not the URL of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("'{text}' {fault}: write http://HOST/PATH or https://HOST/PATH")]
 pub struct UrlError {

@@ -165,7 +165,9 @@ fn bus_options(url: &str) -> Result<BusOptions, Failure> {
         Some(_) => Ok(place),
         None => bus::place(&place.of(&host)).map_err(|_| {
             let bus = &place.bus;
-            Failure::usage(say!("`--bus`: the name of this host, '{host}', is not a valid name on a bus: write {bus}/NAME"))
+            Failure::usage(say!(
+                "`--bus`: the name of this host, '{host}', is not a valid name on a bus: write {bus}/NAME"
+            ))
         }),
     };
     Ok(BusOptions { place: named?, access: setup::bus_access()? })

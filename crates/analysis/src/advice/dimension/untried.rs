@@ -72,7 +72,7 @@ pub(crate) enum Untried {
     /// The inventory has no interface with the address of the data.
     #[error("the interface of the data is unknown")]
     UnknownInterface,
-    /// Loopback is no device.
+    /// Loopback is not a device.
     #[error("the data uses the loopback")]
     Loopback,
     /// Neither host reports a governor.
