@@ -6,8 +6,8 @@
 //! and arrival less the far host's time between arrival and departure. So the six parts of an exchange add up to its round trip.
 
 use model::stamps::{Part, Parts};
-use model::units::seconds;
 use model::{Anatomy, AnatomyTally, Outcome, Spec, StampedExchange, Stamps, Strategy, Trial};
+use text::{Text, Time, say};
 
 /// The parts of the stamped round trips of a trial, joined by the numbers of the exchanges; `None` if the spec does not request it.
 #[must_use]
@@ -128,16 +128,16 @@ const RAISED: f64 = 1.5;
 
 /// What takes the time of an outcome's round trips, or why that is not known; `None` if it was not requested.
 #[must_use]
-pub fn sentence(outcome: &Outcome) -> Option<String> {
+pub fn sentence(outcome: &Outcome) -> Option<Text> {
     let anatomy = outcome.summary.anatomy.as_ref()?;
     if let Some(reason) = &anatomy.refused {
-        return Some(format!("No time stamps: {reason}."));
+        return Some(say!("No time stamps: {reason}."));
     }
     let (Some(whole), Some(network), Some(parts)) = (anatomy.round_trip_ns, anatomy.network_ns, &anatomy.parts) else {
         let missing = anatomy.missing + anatomy.stepped;
         return Some(match missing {
             0 => "No time stamps: the trials ended before the first stamped exchange.".into(),
-            _ => format!("No time stamps: each of {missing} exchanges lacks one of its stamps."),
+            _ => say!("No time stamps: each of {missing} exchanges lacks one of its stamps."),
         });
     };
     let spins = outcome.spec.strategy == Strategy::Spin;
@@ -145,9 +145,9 @@ pub fn sentence(outcome: &Outcome) -> Option<String> {
     let doing = if spins { "receiving" } else { "waking up and receiving" };
     let median = anatomy.round_trip_p50_ns.map_or(whole, |ns| ns as f64);
     let raised = if whole > RAISED * median {
-        format!(" A few long round trips raise these means: the median is {}.", seconds(median))
+        say!(" A few long round trips raise these means: the median is {}.", Time(median))
     } else {
-        String::new()
+        Text::default()
     };
     let without = if spins { "" } else { " `--spin` measures without the wake-ups." };
     let segments = if has_segments(outcome) {
@@ -157,26 +157,26 @@ pub fn sentence(outcome: &Outcome) -> Option<String> {
         ""
     };
     Some(if network > hosts {
-        format!(
+        say!(
             "{} are the network; the two hosts take {} for {doing}.{raised}{segments}",
             of_whole(network, whole),
-            seconds(hosts)
+            Time(hosts)
         )
     } else {
-        format!(
+        say!(
             "{} are the two hosts {doing}; the network takes {}.{without}{raised}{segments}",
             of_whole(hosts, whole),
-            seconds(network)
+            Time(network)
         )
     })
 }
 
 /// `42.9 of 51.4 µs`, or `950 ns of 51.4 µs`.
-fn of_whole(part: f64, whole: f64) -> String {
-    let (part, whole) = (seconds(part), seconds(whole));
-    match (part.split_once(' '), whole.split_once(' ')) {
-        (Some((digits, own)), Some((_, unit))) if own == unit => format!("{digits} of {whole}"),
-        _ => format!("{part} of {whole}"),
+fn of_whole(part: f64, whole: f64) -> Text {
+    let (part, whole) = (Time(part), Time(whole));
+    match (part.to_string().split_once(' '), whole.to_string().split_once(' ')) {
+        (Some((digits, own)), Some((_, unit))) if own == unit => say!("{digits} of {whole}"),
+        _ => say!("{part} of {whole}"),
     }
 }
 
@@ -283,6 +283,7 @@ mod tests {
         let summary = Summary { anatomy: Some(anatomy.into()), ..Summary::default() };
         sentence(&Outcome { cell: 0, spec: spec.into(), summary, estimate: None, histogram: None, trials: Vec::new() })
             .unwrap()
+            .plain()
     }
 
     #[test]
@@ -292,8 +293,8 @@ mod tests {
             said(blocking.clone(), Strategy::Auto),
             format!(
                 "42.9 of {} are the two hosts waking up and receiving; the network takes {}. `--spin` measures without the wake-ups.",
-                seconds(50_400.0),
-                seconds(2_300.0)
+                Time(50_400.0),
+                Time(2_300.0)
             )
         );
         let spinning = anatomy([2_300, 2_200, 3_900, 0, 2_200, 3_900]);
@@ -305,7 +306,7 @@ mod tests {
         let far = said(anatomy([2_000, 20_000_000, 20_000, 0, 2_000, 20_000]), Strategy::Blocking);
         assert!(far.starts_with("20.0 of 20.0 ms are the network; the two hosts take 40.0 "), "{far}");
         let stalled = Anatomy { round_trip_p50_ns: Some(16_000), ..blocking.clone() };
-        let raised = format!("raise these means: the median is {}.", seconds(16_000.0));
+        let raised = format!("raise these means: the median is {}.", Time(16_000.0));
         assert!(said(stalled, Strategy::Auto).ends_with(&raised));
         assert_eq!(wake_ups(&blocking, &spinning), Some(WakeUps { far_ns: 17_500.0, near_ns: 17_600.0 }));
         assert_eq!(wake_ups(&spinning, &blocking), Some(WakeUps { far_ns: 0.0, near_ns: 0.0 }));

@@ -279,5 +279,6 @@ fn balance(spec: &Spec, trial: &mut Trial) {
 }
 
 fn note(statement: String, cells: Vec<u32>) -> Finding {
+    let statement = statement.into();
     Finding { kind: FindingKind::Note, statement, estimate: None, block: None, cells, comparison: None }
 }

@@ -398,7 +398,11 @@ fn a_slow_host_of_a_matrix_is_its_first_finding() {
     let run = run(&read(text.as_bytes(), None).unwrap().imported[0]);
     let first = &run.findings[0];
     assert_eq!((first.kind, first.cells.len()), (model::FindingKind::Outlier, 4));
-    assert!(first.statement.starts_with("c is slow as a receiver: its goodput is 9.9"), "{}", first.statement);
+    assert!(
+        first.statement.plain().starts_with("c is slow as a receiver: its goodput is 9.9"),
+        "{:?}",
+        first.statement
+    );
 }
 
 #[test]
@@ -435,7 +439,7 @@ fn a_run_of_this_program_is_kept_as_it_is() {
     let document: Run = serde_json::from_str(&text).unwrap();
     let run = only(name);
     assert_eq!((run.header.id.as_str(), run.header.name.as_deref()), ("20261121-203758-4f1a", None));
-    assert_eq!(run.findings[0].statement, "imported from listing.txt (run 20261124-130424-a4e5 named kept)");
+    assert_eq!(run.findings[0].statement, "imported from listing.txt (run 20261124-130424-a4e5 named kept)".into());
     assert_eq!(run.header.started_unix_ns, document.header.started_unix_ns);
     assert!(run.header.origin.is_none() && run.outcomes == document.outcomes && run.passes == document.passes);
     assert_eq!(run.findings[1..], document.findings);

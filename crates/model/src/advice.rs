@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Estimate, HostSettings};
+use crate::{Estimate, HostSettings, Text};
 
 /// The goal of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -97,13 +97,17 @@ pub struct AdviceUnchanged {
 }
 
 /// Something that was not tried.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct AdviceUntried {
     /// The dimension, with the level if it is about one.
     pub what: String,
     /// Why.
-    pub why: String,
+    #[serde(flatten)]
+    pub why: Text,
+    /// The class of host settings that `--allow` must have to try it; absent if something else is in the way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow: Option<String>,
 }
 
 /// A part of the time.

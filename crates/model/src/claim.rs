@@ -4,6 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Text;
+
 /// The highest goodput that a path could carry, as far as its bounds are known.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -13,7 +15,8 @@ pub struct Ceiling {
     /// What sets it.
     pub kind: BoundKind,
     /// The figures that it is computed from, such as `MTU 1500 on 1 Gbit/s`.
-    pub reason: String,
+    #[serde(flatten)]
+    pub reason: Text,
     /// The bounds that are higher, lowest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<Bound>,
@@ -28,7 +31,8 @@ pub struct Bound {
     /// Bit/s of payload.
     pub bps: f64,
     /// The figures that it is computed from.
-    pub reason: String,
+    #[serde(flatten)]
+    pub reason: Text,
 }
 
 /// What bounds a goodput.

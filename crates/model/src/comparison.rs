@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Estimate;
+use crate::{Estimate, Text};
 
 /// The answer of a comparison of B with A, given a tolerance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -62,7 +62,8 @@ pub struct RunComparison {
     /// The worst answer among the cells; it sets the exit code of `thru compare`.
     pub answer: Answer,
     /// The same in a sentence.
-    pub statement: String,
+    #[serde(flatten)]
+    pub statement: Text,
     /// The cells that both sides have.
     pub cells: Vec<CellComparison>,
     /// Number of cells that only one side has.
@@ -73,7 +74,7 @@ pub struct RunComparison {
     /// Differences of the sides apart from their figures.
     pub differences: Vec<Difference>,
     /// What to know before relying on the figures.
-    pub notes: Vec<String>,
+    pub notes: Vec<Text>,
 }
 
 impl RunComparison {

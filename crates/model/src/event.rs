@@ -1,13 +1,13 @@
 //! The stream of events from the measurement to the store and the display: what `--live` prints and the store appends.
 
-use std::fmt;
 use std::time::Duration;
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use text::{Said, say};
 
-use crate::{Advice, Cell, Ending, Finding, Interval, Live, Outcome, Pass, Reading, Retest, RunHeader, Trial};
+use crate::{Advice, Cell, Ending, Finding, Interval, Live, Outcome, Pass, Reading, Retest, RunHeader, Text, Trial};
 
 /// One event of a run, in order. In NDJSON each event is one line, with its kind in `event`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -59,11 +59,13 @@ pub enum Event {
 }
 
 /// The progress of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Phase {
     /// The current activity, such as `trial 3` or `pass 7: 31 sizes left`.
-    pub activity: String,
+    #[serde(with = "text::as_string")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub activity: Text,
     /// Cells that need no more trials.
     pub cells_done: u32,
     /// All cells.
@@ -91,18 +93,20 @@ impl Phase {
     }
 }
 
-impl fmt::Display for Phase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.activity)?;
-        if self.cells > 1 && self.cells_done > 0 {
-            write!(f, ", {} of {} done", self.cells_done, self.cells)?;
-        }
-        match self.remaining_ns.map(|ns| ns.div_ceil(1_000_000_000)) {
-            None => Ok(()),
-            Some(seconds @ 0..120) => write!(f, ", about {seconds} s left"),
-            Some(seconds @ 120..600) => write!(f, ", about {} min {:02} s left", seconds / 60, seconds % 60),
-            Some(seconds) => write!(f, ", about {} min left", seconds.div_ceil(60)),
-        }
+impl Said for Phase {
+    fn say(&self) -> Text {
+        let done = if self.cells > 1 && self.cells_done > 0 {
+            say!(", {} of {} done", self.cells_done, self.cells)
+        } else {
+            Text::default()
+        };
+        let left = match self.remaining_ns.map(|ns| ns.div_ceil(1_000_000_000)) {
+            None => Text::default(),
+            Some(seconds @ 0..120) => say!(", about {seconds} s left"),
+            Some(seconds @ 120..600) => say!(", about {} min {:02} s left", seconds / 60, seconds % 60),
+            Some(seconds) => say!(", about {} min left", seconds.div_ceil(60)),
+        };
+        say!("{}{done}{left}", self.activity)
     }
 }
 
@@ -164,13 +168,13 @@ mod tests {
 
     #[test]
     fn the_time_left_falls_while_nothing_is_heard() {
-        let activity = "trial 1".to_owned();
+        let activity = "trial 1".into();
         let phase = Phase { activity, remaining_ns: Some(10_000_000_000), ..Phase::default() };
-        assert_eq!(phase.to_string(), "trial 1, about 10 s left");
-        assert_eq!(phase.after(Duration::from_millis(6500)).to_string(), "trial 1, about 4 s left");
-        assert_eq!(phase.after(Duration::from_secs(11)).to_string(), "trial 1", "longer than was thought");
+        assert_eq!(phase.say().plain(), "trial 1, about 10 s left");
+        assert_eq!(phase.after(Duration::from_millis(6500)).say().plain(), "trial 1, about 4 s left");
+        assert_eq!(phase.after(Duration::from_secs(11)).say().plain(), "trial 1", "longer than was thought");
         assert_eq!(phase.after(Duration::from_secs(11)).share(Duration::from_secs(11)), None);
         let unknown = Phase { remaining_ns: None, ..phase };
-        assert_eq!(unknown.after(Duration::from_secs(1)).to_string(), "trial 1");
+        assert_eq!(unknown.after(Duration::from_secs(1)).say().plain(), "trial 1");
     }
 }

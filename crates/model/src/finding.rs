@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Comparison, Estimate};
+use crate::{Comparison, Estimate, Text};
 
 /// One conclusion, with its figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -13,7 +13,8 @@ pub struct Finding {
     /// Its kind.
     pub kind: FindingKind,
     /// The conclusion in text, with numbers and units.
-    pub statement: String,
+    #[serde(flatten)]
+    pub statement: Text,
     /// The figure it states, with its interval; null if there is none.
     pub estimate: Option<Estimate>,
     /// The block size it is about, bytes.

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Text;
+
 /// Who measures at an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -34,7 +36,7 @@ pub struct HostCheck {
     /// Its labels.
     pub labels: BTreeMap<String, String>,
     /// Why it cannot take part; null if it can.
-    pub error: Option<String>,
+    pub error: Option<Text>,
     /// The exit code of that error.
     pub code: Option<u8>,
     /// The program's version there.

@@ -4,6 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Text;
+
 /// The passes of one series, each a stored run, and what changed between them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -109,5 +111,7 @@ pub struct AlertEvent {
     /// The alert.
     pub alert: AlertState,
     /// The same in a sentence.
-    pub text: String,
+    #[serde(with = "text::as_string")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub text: Text,
 }

@@ -100,6 +100,7 @@ pub use tally::{
     RttTally, SocketFacts, WallClock,
 };
 pub use tcp::TcpSample;
+pub use text::Text;
 pub use traffic::{PlanTraffic, TrafficKind};
 pub use trial::{Cell, EndPass, Ledger, Pass, Retest, Trial};
 pub use verdict::Verdict;

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Direction, Finding, Pattern, Role};
+use crate::{Direction, Finding, Pattern, Role, Text};
 
 /// What limited an outcome, with the evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -16,7 +16,8 @@ pub struct Why {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade: Option<Grade>,
     /// One sentence with numbers and units.
-    pub statement: String,
+    #[serde(flatten)]
+    pub statement: Text,
     /// Parts of the sender's time by TCP's clocks; they add up to 1. Empty without these clocks.
     pub parts: Vec<TimePart>,
     /// The evidence, strongest first.
@@ -29,7 +30,7 @@ pub struct Why {
     pub losses: Option<Losses>,
     /// Further notes: stalls, differences between the directions, windows that do not fit the path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
+    pub notes: Vec<Text>,
     /// Where buffers limit: what to change, the most limiting one first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remedies: Vec<Remedy>,
@@ -39,7 +40,7 @@ pub struct Why {
 }
 
 /// A setting of one host that limits, and the value that the path needs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Remedy {
     /// The end whose host or socket is to be changed.
@@ -55,7 +56,8 @@ pub struct Remedy {
     /// What sets it on that host; of a requested buffer, the option.
     pub command: String,
     /// The command and its reason, in one sentence.
-    pub statement: String,
+    #[serde(flatten)]
+    pub statement: Text,
 }
 
 /// Packets that did not arrive, all trials together, by drop location.
@@ -144,7 +146,8 @@ pub struct Evidence {
     /// The rule that found it, by its name in the registry.
     pub rule: String,
     /// One sentence with numbers and units.
-    pub statement: String,
+    #[serde(flatten)]
+    pub statement: Text,
     /// Its strength.
     #[serde(default)]
     pub grade: Grade,
@@ -283,7 +286,8 @@ pub struct BestRegion {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
     /// The result in one sentence.
-    pub statement: String,
+    #[serde(flatten)]
+    pub statement: Text,
 }
 
 /// What `thru why --json` writes.
@@ -299,7 +303,7 @@ pub struct WhyDocument {
     pub regions: Vec<BestRegion>,
     /// With several runs: notes on their comparison.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
+    pub notes: Vec<Text>,
 }
 
 impl WhyDocument {
@@ -350,7 +354,7 @@ pub struct CellWhy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The measurement and its result, in one line.
-    pub outcome: String,
+    pub outcome: Text,
     /// Of payload in both directions, the one that this is about; null otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,

@@ -4,6 +4,7 @@ use analysis::outcome::{explain, missed_target};
 use comfy_table::LineStyle;
 use jiff::Timestamp;
 use model::{Answer, ByteSize, Estimate, Inventory, Outcome, Run, Spec, Trust, Verdict, units};
+use text::{Rate, Said, Text, Time, say};
 
 /// A verdict's name in documents, such as `byte-count-mismatch`.
 pub(crate) fn verdict(verdict: Verdict) -> String {
@@ -16,14 +17,14 @@ pub(crate) fn verdicts(list: &[Verdict]) -> String {
 }
 
 /// A verdict of a run's outcomes with its meaning: `loss: datagrams were lost`. A missed target has the figures of this run.
-pub(crate) fn meaning(run: &Run, one: Verdict) -> String {
+pub(crate) fn meaning(run: &Run, one: Verdict) -> Text {
     let missed = || {
         // A budget in a plan's file is not one on the command line.
         let duration_ns = run.ending.as_ref().filter(|_| run.header.plan.is_none()).map(|ending| ending.duration_ns);
         missed_target(&run.outcomes, &run.header.stopping, duration_ns)
     };
     let words = if one == Verdict::TargetMissed { missed() } else { None };
-    format!("{}: {}", verdict(one), words.unwrap_or_else(|| explain(one).to_owned()))
+    say!("{}: {}", verdict(one), words.unwrap_or_else(|| explain(one)))
 }
 
 /// All verdicts of these outcomes, each once, in their own order.
@@ -170,23 +171,26 @@ pub(crate) fn half_width(estimate: &Estimate) -> Option<String> {
 }
 
 /// `9.41 Gbit/s ±0.3 %`; without the interval if there is none.
-pub(crate) fn estimated(estimate: &Estimate) -> String {
+pub(crate) fn estimated(estimate: &Estimate) -> Text {
     let value = quantity(estimate.value, &estimate.unit);
-    half_width(estimate).map_or(value.clone(), |width| format!("{value} {width}"))
+    match half_width(estimate) {
+        Some(width) => say!("{value} {width}"),
+        None => value,
+    }
 }
 
 /// A value in its unit with a prefix and three digits: `9.41 Gbit/s`, `64 KiB`, `16.6 k/s`.
-pub(crate) fn quantity(value: f64, unit: &str) -> String {
+pub(crate) fn quantity(value: f64, unit: &str) -> Text {
     if !value.is_finite() {
-        return "no value".to_owned();
+        return "no value".into();
     }
     match unit {
-        "B" => ByteSize(value.round().max(0.0) as u64).to_string(),
-        "bit/s" => units::bits_per_second(value),
-        "ns" => units::seconds(value),
-        "1/s" => format!("{}/s", units::count(value)),
-        "ratio" => format!("B/A {value:.4}"),
-        _ => format!("{} {unit}", units::count(value)),
+        "B" => ByteSize(value.round().max(0.0) as u64).say(),
+        "bit/s" => Rate(value).say(),
+        "ns" => Time(value).say(),
+        "1/s" => say!("{}/s", units::count(value)),
+        "ratio" => say!("B/A {value:.4}"),
+        _ => say!("{} {unit}", units::count(value)),
     }
 }
 
@@ -205,7 +209,7 @@ mod tests {
         let cases: Vec<(f64, String, String)> =
             serde_json::from_str(include_str!("../../../web/test/units.json")).unwrap();
         for (value, unit, text) in cases {
-            assert_eq!(quantity(value, &unit), text, "{value} {unit}");
+            assert_eq!(quantity(value, &unit).plain(), text, "{value} {unit}");
         }
     }
 }

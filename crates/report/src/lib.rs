@@ -16,13 +16,13 @@
 //! ```
 
 mod axes;
-mod byte_rates;
 mod draw;
 mod error;
 mod figures;
 mod formats;
 mod grid;
 mod labels;
+mod layout;
 mod live;
 mod screens;
 mod sections;
@@ -33,12 +33,12 @@ mod view;
 mod sample;
 
 pub use axes::{Axes, AxisRange, LogAxes};
-pub use byte_rates::rates_in_bytes;
 pub use error::{AxisError, NoForm, ReportError};
 pub use figures::{figures, history_figures, host_figures, map_figure, topology};
 pub use formats::{
     FORMATS, Fact, Format, PageLook, command_line, facts_of, format, page_data, page_look, page_shell, picture,
 };
+pub use layout::Layout;
 pub use live::{LiveLines, LivePoint, LivePoints};
 pub use screens::comparison::comparison;
 pub use screens::fleet::fleet_check;

@@ -1,11 +1,9 @@
 //! The input and the output of a format.
 
-use std::borrow::Cow;
-
 use model::{Figure, Run};
 
 use crate::figures::Drawn;
-use crate::{Axes, ReportError};
+use crate::{Axes, Layout, ReportError};
 
 /// The runs to report on, with the options of some formats. A format ignores the options that it does not use.
 #[derive(Debug, Clone)]
@@ -14,8 +12,8 @@ pub struct View<'a> {
     pub runs: &'a [Run],
     /// `svg` and `png`: the id of the only figure to draw; `None` for all.
     pub figure: Option<&'a str>,
-    /// `text`: width in columns.
-    pub columns: u16,
+    /// `text`: its lines. Other texts have the same spelling.
+    pub layout: Layout,
     /// `text`: whether to draw the first figure in characters too.
     pub plot: bool,
     /// `text`: how to see the whole report of a run of which only the answer is printed; `None` prints all of it.
@@ -25,13 +23,6 @@ pub struct View<'a> {
     pub pixels: Option<u32>,
     /// `svg`, `png`, `html` and `gnuplot`: ranges and scales of the axes.
     pub axes: Axes,
-    /// `html`: how its texts spell options and rates, because they are compressed within the page.
-    pub words: fn(&str) -> Cow<'_, str>,
-}
-
-/// Texts as the libraries write them.
-fn as_they_are(text: &str) -> Cow<'_, str> {
-    Cow::Borrowed(text)
 }
 
 impl<'a> View<'a> {
@@ -44,12 +35,11 @@ impl<'a> View<'a> {
         Self {
             runs,
             figure: None,
-            columns: 100,
+            layout: Layout::default(),
             plot: true,
             whole: None,
             pixels: None,
             axes: Axes::default(),
-            words: as_they_are,
         }
     }
 

@@ -156,7 +156,7 @@ impl Arguments<'_> {
         }
         let ident =
             syn::parse_str::<Ident>(name).map_err(|_| self.call.error("a placeholder is a name, a number or empty"))?;
-        let ident = Ident::new(&ident.to_string(), self.call.template.span().resolved_at(Span::call_site()));
+        let ident = Ident::new(&ident.to_string(), self.call.template.span());
         Ok(quote! { #ident })
     }
 

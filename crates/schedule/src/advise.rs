@@ -219,7 +219,7 @@ impl Advise {
     /// A trial gave no score. If it tried a level, that is recorded as not tried.
     fn failed(&mut self, state: &RunState, what: Option<String>, why: String) {
         match what {
-            Some(what) => self.search.cannot(what, why),
+            Some(what) => self.search.cannot(what, why.into()),
             // The current combination has worked before, so a single failure is ignored. If the start itself fails, there is
             // nothing to compare with.
             None if self.search.scores == 0 => {
@@ -408,5 +408,10 @@ fn report_phase(state: &mut RunState, now: u64, activity: String, done: usize, o
     let by_parts = (now * of.saturating_sub(done) as u64).checked_div(done as u64);
     let remaining_ns = Some(state.left_ns(now)).into_iter().chain(by_parts).min().filter(|left| *left < u64::MAX);
     let count = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
-    state.event(Event::Phase(Phase { activity, cells_done: count(done.min(of)), cells: count(of), remaining_ns }));
+    state.event(Event::Phase(Phase {
+        activity: activity.into(),
+        cells_done: count(done.min(of)),
+        cells: count(of),
+        remaining_ns,
+    }));
 }

@@ -400,7 +400,7 @@ impl Curve {
             format!("pass {}: {open} {} left", self.pass + 2, if open == 1 { "size" } else { "sizes" })
         };
         let (cells_done, cells) = (done as u32, (done + open) as u32);
-        state.event(Event::Phase(Phase { activity, cells_done, cells, remaining_ns: left_ns }));
+        state.event(Event::Phase(Phase { activity: activity.into(), cells_done, cells, remaining_ns: left_ns }));
     }
 }
 
@@ -436,13 +436,13 @@ impl Machine for Curve {
                 }
                 At::Check(check) => match check.step(state.passes) {
                     Some(step) => {
-                        state.phase("the peak again".into(), None);
+                        state.phase("the peak again", None);
                         return step;
                     }
                     None => self.finish(state),
                 },
                 At::Anatomy(spec) => {
-                    let activity = "the anatomy of a round trip".into();
+                    let activity = "the anatomy of a round trip";
                     let (number, spec) = (state.passes, spec.clone());
                     state.phase(activity, None);
                     return Step::Trial { number, spec };

@@ -347,7 +347,7 @@ impl ScheduledRun {
 
     /// Notes the state of the TCP metrics caches; with `may_carry_over` a trial may have started with an earlier one's values.
     pub fn metrics(&mut self, statement: String, may_carry_over: bool) {
-        self.state.metrics(statement, may_carry_over);
+        self.state.metrics(statement.into(), may_carry_over);
     }
 
     /// Closes the run, after its end: makes the outcomes of all open cells and the findings. `early`: it did not finish.

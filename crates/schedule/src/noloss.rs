@@ -1,6 +1,7 @@
 //! The highest rate at which no datagram is lost: the search of RFC 2544, section 26.1, on plain sockets.
 
 use model::{Ledger, Spec};
+use text::{Rate, Said, Text, say};
 
 use crate::{EndResult, Leg};
 
@@ -44,9 +45,9 @@ impl LossSearch {
 
     /// What the next pass does, for people: `search 2, 512 Mbit/s`.
     #[must_use]
-    pub fn activity(&self) -> String {
-        let rate = self.rate_bps().map_or("full rate".into(), |bps| model::units::bits_per_second(bps as f64));
-        format!("search {}, {rate}", self.number + 1)
+    pub fn activity(&self) -> Text {
+        let rate = self.rate_bps().map_or("full rate".into(), |bps| Rate(bps as f64).say());
+        say!("search {}, {rate}", self.number + 1)
     }
 
     /// The number, spec and leg of the next pass; `None` when the search is over.

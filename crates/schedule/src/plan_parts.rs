@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::plan::Slot;
 use model::{Cell, Event, Factor, Finding, FindingKind, Phase, Plan, RunHeader, Spec, Stop, Trial, Verdict};
+use text::Text;
 
 use crate::Leg;
 use crate::curve_leg::{Planned, spec_of};
@@ -78,9 +79,9 @@ pub(crate) fn is_cut(trial: &Trial) -> bool {
 }
 
 /// Tells what is done now.
-pub(crate) fn report(state: &mut RunState, activity: String, remaining_ns: Option<u64>) {
+pub(crate) fn report(state: &mut RunState, activity: impl Into<Text>, remaining_ns: Option<u64>) {
     let (cells_done, cells) = (state.cells.done().len() as u32, state.header.cells.len() as u32);
-    state.event(Event::Phase(Phase { activity, cells_done, cells, remaining_ns }));
+    state.event(Event::Phase(Phase { activity: activity.into(), cells_done, cells, remaining_ns }));
 }
 
 /// The note that a cell, or all sizes of a curve, were skipped in a round, and why.
@@ -124,6 +125,7 @@ fn without_trial(cell: &Cell, cells: Vec<u32>, what: &str) -> Finding {
 }
 
 fn note(statement: String, cells: Vec<u32>) -> Finding {
+    let statement = statement.into();
     Finding { kind: FindingKind::Note, statement, estimate: None, block: None, cells, comparison: None }
 }
 

@@ -132,7 +132,8 @@ fn chosen(found: &[Suspect], rounds: u32, done: &[Retest], steps: u64) -> (Vec<u
             "{skipped} of {} that stood out were not tested again: {}.",
             found.iter().filter(|suspect| !suspect.is_quiet()).count(),
             reasons.join(", ")
-        ),
+        )
+        .into(),
         estimate: None,
         block: None,
         cells: Vec::new(),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use analysis::advice::{Candidate, Confirmation, Search, SearchResult, advice};
 use model::{Advice, AdviceSpent, AdviceUntried, Finding, Goal, RunHeader, Spec};
+use text::Text;
 
 /// The name of the pilot trials in the advice.
 pub(crate) const PILOT: &str = "pilot trials";
@@ -63,9 +64,9 @@ impl SearchState {
     }
 
     /// Records a level that could not be tried.
-    pub(crate) fn cannot(&mut self, what: String, why: String) {
+    pub(crate) fn cannot(&mut self, what: String, why: Text) {
         if !self.untried.iter().any(|one| one.what == what) {
-            self.untried.push(AdviceUntried { what, why });
+            self.untried.push(AdviceUntried { what, why, allow: None });
         }
     }
 

@@ -170,7 +170,7 @@ fn carry_out(mut run: ScheduledRun, path: &Path) -> Ended {
     let mut checks = false;
     for event in run.events() {
         match event {
-            Event::Phase(phase) => checks = phase.activity == "the peak again",
+            Event::Phase(phase) => checks = phase.activity.plain() == "the peak again",
             Event::Pass(_) => ended.checked += u32::from(checks),
             Event::Finding(finding) => ended.findings.push(finding),
             Event::Trial(trial) => ended.trials.push(trial),

@@ -97,7 +97,7 @@ impl Machine for Single {
         let Some(cell) = &self.cell else { return Step::End(RunEnd::Finished) };
         match &self.at {
             At::Idle => {
-                state.phase("round trips without load".into(), None);
+                state.phase("round trips without load", None);
                 Step::Idle { spec: cell.spec.clone(), between: Between::default() }
             }
             At::Trial => {

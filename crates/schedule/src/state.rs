@@ -4,6 +4,7 @@ use model::{
     Advice, Capture, CaptureSpec, Cell, EndPass, EndTally, Event, Finding, FindingKind, Outcome, Pass, Phase, Retest,
     RunHeader, Verdict,
 };
+use text::Text;
 
 use crate::cells::Cells;
 use crate::{Completed, EndResult, PassResult, RunEnd, ScheduleKind};
@@ -90,8 +91,8 @@ impl RunState {
     }
 
     /// Reports the progress of a run that counts no cells.
-    pub(crate) fn phase(&mut self, activity: String, remaining_ns: Option<u64>) {
-        self.event(Event::Phase(Phase { activity, cells_done: 0, cells: 1, remaining_ns }));
+    pub(crate) fn phase(&mut self, activity: impl Into<Text>, remaining_ns: Option<u64>) {
+        self.event(Event::Phase(Phase { activity: activity.into(), cells_done: 0, cells: 1, remaining_ns }));
     }
 
     /// Adds new cells.
@@ -197,7 +198,7 @@ impl RunState {
     }
 
     /// Notes the state of the TCP metrics caches; with `may_carry_over` a trial may have started with an earlier one's values.
-    pub fn metrics(&mut self, statement: String, may_carry_over: bool) {
+    pub fn metrics(&mut self, statement: Text, may_carry_over: bool) {
         if may_carry_over {
             self.cells.remark(Verdict::MetricsKept);
         }

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use analysis::limiter::{between_runs, changes, first_cause, regions};
+use analysis::limiter::{between_runs, changes, regions, words};
 use model::{
     Cell, CellWhy, Factor, Outcome, Pattern, Run, RunKind, RunWhy, SharedLimit, Spec, Summary, WhyDocument, median,
 };
-use text::say;
+use text::{Text, say};
 
 use crate::failure::Failure;
 
@@ -17,7 +17,7 @@ const WORST: usize = 5;
 ///
 /// # Errors
 /// No run has the cell.
-pub fn explain(runs: &[Run], cell: Option<u32>, line: fn(&Outcome) -> String) -> Result<WhyDocument, Failure> {
+pub fn explain(runs: &[Run], cell: Option<u32>, line: fn(&Outcome) -> Text) -> Result<WhyDocument, Failure> {
     let outcomes = || runs.iter().flat_map(|run| &run.outcomes);
     if let Some(cell) = cell.filter(|cell| !outcomes().any(|outcome| outcome.cell == *cell)) {
         let cells: Vec<String> = outcomes().map(|one| one.cell.to_string()).collect();
@@ -41,7 +41,7 @@ fn label(run: &Run) -> String {
 }
 
 /// What limited an outcome, or each of its directions: as recorded, else computed.
-fn of_outcome(run: &Run, outcome: &Outcome, line: fn(&Outcome) -> String) -> Vec<CellWhy> {
+fn of_outcome(run: &Run, outcome: &Outcome, line: fn(&Outcome) -> Text) -> Vec<CellWhy> {
     let mut computed = outcome.clone();
     if outcome.summary.limits().next().is_none() {
         analysis::set_why(&mut computed, &run.header, &run.passes);
@@ -59,7 +59,7 @@ fn of_outcome(run: &Run, outcome: &Outcome, line: fn(&Outcome) -> String) -> Vec
 }
 
 /// The bottlenecks of a run's outcomes: as recorded, else computed from the recorded counters. Of a curve, its changes.
-fn of_run(run: &Run, cell: Option<u32>, line: fn(&Outcome) -> String) -> RunWhy {
+fn of_run(run: &Run, cell: Option<u32>, line: fn(&Outcome) -> Text) -> RunWhy {
     let header = &run.header;
     let selected = |outcome: &&Outcome| cell.is_none_or(|cell| outcome.cell == cell);
     let (cells, changes) = if header.kind == RunKind::Curve {
@@ -116,10 +116,7 @@ fn shared_limits(run: &Run, cells: &[CellWhy]) -> Vec<SharedLimit> {
     let mut found: BTreeMap<(Pattern, Option<String>), Vec<u32>> = BTreeMap::new();
     for cell in cells {
         let Some(pattern) = patterns.get(&cell.cell) else { continue };
-        let limiter = cell
-            .why
-            .as_ref()
-            .map(|why| first_cause(&why.statement).split([';', ':', '(']).next().unwrap_or_default().trim().to_owned());
+        let limiter = cell.why.as_ref().map(|why| words(why).to_owned());
         let own = found.entry((*pattern, limiter)).or_default();
         if own.last() != Some(&cell.cell) {
             own.push(cell.cell);
@@ -208,7 +205,7 @@ mod tests {
     }
 
     fn explained(run: Run, cell: Option<u32>) -> RunWhy {
-        explain(&[run], cell, |outcome| outcome.spec.pattern.to_string()).unwrap().runs.remove(0)
+        explain(&[run], cell, |outcome| outcome.spec.pattern.to_string().into()).unwrap().runs.remove(0)
     }
 
     #[test]

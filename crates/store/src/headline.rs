@@ -108,7 +108,7 @@ mod tests {
     fn finding(kind: FindingKind, estimate: Option<Estimate>) -> Event {
         Event::Finding(Finding {
             kind,
-            statement: String::new(),
+            statement: String::new().into(),
             estimate,
             block: None,
             cells: Vec::new(),

@@ -2,32 +2,54 @@
 
 use std::borrow::Cow;
 
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::spelling::{OptionsAs, Spelling};
-use crate::units;
+use crate::{Text, units};
 
 /// A part of a sentence.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Span {
     /// Words as they are.
     Words(String),
+    /// A name or a note that somebody else wrote.
+    User(String),
     /// An option of `thru`.
     Option {
         /// Its key, such as `flows`.
         key: String,
-        /// Its value; `None` for the option by itself.
+        /// Its value; absent for the option by itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         value: Option<String>,
         /// Whether a flag has its value after an equals sign.
+        #[serde(default, skip_serializing_if = "is_false")]
         equals: bool,
     },
     /// Something to type or to look for: a command, a setting, the word of another program.
     Code(String),
     /// A rate, bit/s.
+    #[serde(rename = "bps")]
     Rate(f64),
     /// A size to the byte.
+    #[serde(rename = "bytes")]
     Size(u64),
     /// A time, ns.
+    #[serde(rename = "ns")]
     Time(f64),
+    /// A number of things.
+    Count(u64),
+    /// In parentheses what a short screen leaves out, such as the method of a figure.
+    Aside(Text),
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 impl Span {
@@ -51,7 +73,7 @@ impl Span {
     #[must_use]
     pub fn spelled(&self, spelling: Spelling) -> Cow<'_, str> {
         match self {
-            Self::Words(text) | Self::Code(text) => Cow::Borrowed(text),
+            Self::Words(text) | Self::User(text) | Self::Code(text) => Cow::Borrowed(text),
             Self::Option { key, value, equals } => {
                 let between = match (spelling.options, equals) {
                     (OptionsAs::Keys, _) => " = ",
@@ -65,6 +87,18 @@ impl Span {
             Self::Rate(bps) => Cow::Owned(spelling.rates.rate(*bps)),
             Self::Size(bytes) => Cow::Owned(units::exact_size(*bytes)),
             Self::Time(ns) => Cow::Owned(units::seconds(*ns)),
+            Self::Count(count) => Cow::Owned(units::grouped(*count)),
+            Self::Aside(text) => Cow::Owned(format!(" ({})", text.shown(spelling))),
+        }
+    }
+
+    /// The same for a document, which has no number for what is not finite.
+    pub(crate) fn for_document(self) -> Self {
+        match self {
+            Self::Rate(value) | Self::Time(value) if !value.is_finite() => {
+                Self::Words(self.spelled(Spelling::default()).into_owned())
+            }
+            span => span,
         }
     }
 }

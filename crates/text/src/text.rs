@@ -2,12 +2,51 @@
 
 use std::fmt::Write;
 
-use crate::{OptionsAs, Span, Spelling};
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{OptionsAs, Said, Span, Spelling};
 
 /// Text for people, as typed spans.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(from = "Written", into = "Written")]
 pub struct Text {
     spans: Vec<Span>,
+}
+
+/// A text in a document.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+struct Written {
+    /// The text: code in backticks, options as flags, rates in bit/s.
+    statement: String,
+    /// The same in typed parts; absent if there are only words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    spans: Vec<Span>,
+}
+
+impl From<Written> for Text {
+    fn from(written: Written) -> Self {
+        if written.spans.is_empty() {
+            return written.statement.into();
+        }
+        let mut text = Self::default();
+        written.spans.into_iter().for_each(|span| text.push(span));
+        text
+    }
+}
+
+impl From<Text> for Written {
+    fn from(text: Text) -> Self {
+        let statement = text.plain();
+        let spans = match text.spans.as_slice() {
+            [] | [Span::Words(_)] => Vec::new(),
+            _ => text.spans.into_iter().map(Span::for_document).collect(),
+        };
+        Self { statement, spans }
+    }
 }
 
 impl Text {
@@ -23,6 +62,44 @@ impl Text {
     /// Adds another text.
     pub fn append(&mut self, other: Self) {
         other.spans.into_iter().for_each(|span| self.push(span));
+    }
+
+    /// Several texts with `between` each two of them.
+    #[must_use]
+    pub fn join(texts: impl IntoIterator<Item = Self>, between: &str) -> Self {
+        texts.into_iter().enumerate().fold(Self::default(), |mut all, (index, text)| {
+            if index > 0 {
+                all.push(Span::Words(between.to_owned()));
+            }
+            all.append(text);
+            all
+        })
+    }
+
+    /// The same with a capital letter, if it begins with words.
+    #[must_use]
+    pub fn capitalised(mut self) -> Self {
+        if let Some(Span::Words(words)) = self.spans.first_mut() {
+            let mut letters = words.chars();
+            *words = letters.next().map(char::to_uppercase).into_iter().flatten().chain(letters).collect();
+        }
+        self
+    }
+
+    /// The same without asides.
+    #[must_use]
+    pub fn brief(&self) -> Self {
+        let spans = self.spans.iter().filter(|span| !matches!(span, Span::Aside(_)));
+        spans.fold(Self::default(), |mut text, span| {
+            text.push(span.clone());
+            text
+        })
+    }
+
+    /// Whether nothing is said.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
     }
 
     /// The spans. Words do not follow words, and none are empty.
@@ -54,6 +131,21 @@ impl Text {
             let _ = write!(text, "{mark}{}{mark}", span.spelled(spelling));
             text
         })
+    }
+}
+
+impl<T: Said> std::ops::Add<T> for Text {
+    type Output = Self;
+
+    fn add(mut self, more: T) -> Self {
+        self += more;
+        self
+    }
+}
+
+impl<T: Said> std::ops::AddAssign<T> for Text {
+    fn add_assign(&mut self, more: T) {
+        self.append(more.say());
     }
 }
 

@@ -24,6 +24,19 @@ pub fn count(value: f64) -> String {
     with_prefix(value, &[(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")]).trim_end().to_owned()
 }
 
+/// A number of things with a comma between each three digits: `38`, `1,740`.
+#[must_use]
+pub fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    digits.char_indices().fold(String::new(), |mut grouped, (at, digit)| {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+        grouped
+    })
+}
+
 fn with_prefix(value: f64, units: &[(f64, &str)]) -> String {
     // 999.6 would print as "1000" with three digits: use the next unit from there.
     let fitting = units.iter().find(|(size, _)| value.abs() >= size * 0.9995);
@@ -90,6 +103,11 @@ mod tests {
     fn no_width_is_nothing() {
         let widths = [0.0, 0.000_49, 0.000_51, 0.0949, 0.0996, 1.5].map(plus_minus);
         assert_eq!(widths, ["±<0.1 %", "±<0.1 %", "±0.1 %", "±9.5 %", "±10 %", "±150 %"]);
+    }
+
+    #[test]
+    fn counts_are_whole() {
+        assert_eq!([0, 38, 1_740, 12_345_678].map(grouped), ["0", "38", "1,740", "12,345,678"]);
     }
 
     #[test]

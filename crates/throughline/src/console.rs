@@ -2,39 +2,56 @@
 //! characters never reach the terminal.
 
 use std::io::{self, Write};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde::Serialize;
 use session::Failure;
-
-use crate::units;
+use text::{RateUnit, Spelling, Text};
 
 /// The error after which nothing more is written to standard output.
 static WRITE_ERROR: Mutex<Option<io::Error>> = Mutex::new(None);
 
-/// Prints one line to standard output, with flags for options and without control characters.
+/// The unit of rates, if it is not the usual one.
+static RATES: OnceLock<RateUnit> = OnceLock::new();
+
+/// Prints one line to standard output, as [`text::say!`] writes it and without control characters.
 macro_rules! outln {
-    ($($words:tt)*) => { $crate::console::out(&(model::plain(&$crate::spelling::flags(&format!($($words)*))) + "\n")) };
+    ($($words:tt)*) => { $crate::console::out(&($crate::console::line(&text::say!($($words)*)) + "\n")) };
 }
 
-/// Prints text with its own line ends to standard output, with flags for options and without other control characters.
+/// Prints text with its own line ends to standard output, without other control characters.
 macro_rules! out {
-    ($($words:tt)*) => { $crate::console::out(&model::plain_lines(&$crate::spelling::flags(&format!($($words)*)))) };
+    ($($words:tt)*) => { $crate::console::out(&$crate::console::lines(&text::say!($($words)*))) };
 }
 
-/// Prints one line to standard error, with flags for options and without control characters.
+/// Prints one line to standard error, without control characters.
 macro_rules! errln {
-    ($($words:tt)*) => { $crate::console::err(&(model::plain(&$crate::spelling::flags(&format!($($words)*))) + "\n")) };
+    ($($words:tt)*) => { $crate::console::err(&($crate::console::line(&text::say!($($words)*)) + "\n")) };
 }
 
-/// Prints text with its own line ends to standard error, with flags for options and without other control characters.
+/// Prints text with its own line ends to standard error, without other control characters.
 macro_rules! err {
-    ($($words:tt)*) => { $crate::console::err(&model::plain_lines(&$crate::spelling::flags(&format!($($words)*)))) };
+    ($($words:tt)*) => { $crate::console::err(&$crate::console::lines(&text::say!($($words)*))) };
 }
 
-/// Prints text with its own line ends to standard error as it is, without other control characters.
-macro_rules! err_as_is {
-    ($($words:tt)*) => { $crate::console::err(&model::plain_lines(&format!($($words)*))) };
+/// Shows rates in this unit from now on.
+pub fn show_rates_in(rates: RateUnit) {
+    let _ = RATES.set(rates);
+}
+
+/// How texts are spelled on this command's screens and in its reports.
+pub fn spelling() -> Spelling {
+    Spelling { rates: RATES.get().copied().unwrap_or_default(), ..Spelling::default() }
+}
+
+/// A text on one line.
+pub fn line(text: &Text) -> String {
+    model::plain(&text.shown(spelling())).into_owned()
+}
+
+/// A text with its own line ends.
+pub fn lines(text: &Text) -> String {
+    model::plain_lines(&text.shown(spelling())).into_owned()
 }
 
 /// Prints a document, such as JSON or a source, to standard output as it is, without control characters other than line ends.
@@ -63,11 +80,7 @@ pub fn err(text: &str) {
 
 /// Prints the error that ends a command.
 pub fn fail(failure: &Failure) {
-    if failure.is_in_plan() {
-        err_as_is!("thru: {}\n", failure.shown(units::rates()));
-    } else {
-        err!("thru: {}\n", failure.shown(units::rates()));
-    }
+    err!("thru: {}\n", failure.shown(spelling().rates));
 }
 
 /// Flushes standard output.

@@ -6,6 +6,8 @@ mod fleet_hosts;
 mod login;
 #[cfg(test)]
 mod manual;
+#[cfg(test)]
+mod named;
 mod options;
 mod output;
 mod precision;

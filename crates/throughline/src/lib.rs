@@ -15,8 +15,6 @@ mod registries;
 mod shape;
 mod sinks;
 mod spec_args;
-mod spelling;
-mod units;
 mod usage;
 
 use std::process::ExitCode;
@@ -25,6 +23,7 @@ use clap::FromArgMatches;
 
 use session::config::UNTIL_INPUT_ENDS;
 use session::{Failure, config, launch, signals};
+use text::RateUnit;
 
 /// Runs the command line of this process, and returns its exit code.
 #[must_use]
@@ -52,7 +51,7 @@ fn run() -> Result<u8, Failure> {
         Err(error) => return usage::refuse(&error, line.file.as_deref()),
     };
     if args.units == "bytes" {
-        units::use_bytes();
+        console::show_rates_in(RateUnit::Bytes);
     }
     control::raise_file_limit();
     let watch_input: fn() = if args.until_input_ends { signals::end_with_input } else { || {} };

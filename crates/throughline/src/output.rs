@@ -1,21 +1,19 @@
 //! Writes the results of the renderers.
 
-use std::borrow::Cow;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use model::Run;
-use report::{ReportError, View};
+use report::{Layout, ReportError, View};
 use session::{Failure, files};
 
 use crate::console;
 use crate::registries;
-use crate::spelling;
 
 /// Renders runs as `format` to `path` (`-` for standard output; a folder for several files) and returns the paths of the files.
 pub fn write_pieces(format: &str, view: View<'_>, path: &Path) -> Result<Vec<PathBuf>, Failure> {
-    rendered(format, &View { columns: columns(), ..view }, Some(path).filter(|path| *path != Path::new("-")))
+    rendered(format, &View { layout: layout(), ..view }, Some(path).filter(|path| *path != Path::new("-")))
 }
 
 /// Renders runs as `format` to standard output. Of one measurement only the answer, unless `all`; `stored` is where the rest is kept,
@@ -23,12 +21,12 @@ pub fn write_pieces(format: &str, view: View<'_>, path: &Path) -> Result<Vec<Pat
 pub fn print(format: &str, runs: &[Run], all: bool, stored: Option<&Stored<'_>>) -> Result<(), Failure> {
     let ids: Vec<&str> = runs.iter().map(|run| run.header.id.as_str()).collect();
     let whole = match stored {
-        None => "`-v`".to_owned(),
-        Some(Stored(None)) => format!("`thru show {} -v`", ids.join(" ")),
-        Some(Stored(Some(store))) => format!("`thru show {} -v --store {}`", ids.join(" "), store.display()),
+        None => "-v".to_owned(),
+        Some(Stored(None)) => format!("thru show {} -v", ids.join(" ")),
+        Some(Stored(Some(store))) => format!("thru show {} -v --store {}", ids.join(" "), store.display()),
     };
     let whole = (!all).then_some(whole.as_str());
-    rendered(format, &View { whole, columns: columns(), ..View::new(runs) }, None).map(drop)
+    rendered(format, &View { whole, layout: layout(), ..View::new(runs) }, None).map(drop)
 }
 
 /// The store that has a run, if it is not the default one.
@@ -36,16 +34,10 @@ pub struct Stored<'a>(pub Option<&'a Path>);
 
 fn rendered(format: &str, view: &View<'_>, path: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
     let format = registries::format(format).map_err(|error| Failure::usage(error.to_string()))?;
-    let view = &View { words: spelling::flags, ..view.clone() };
-    let mut pieces = format.check(view).and_then(|()| (format.render)(view)).map_err(|error| match error {
+    let pieces = format.check(view).and_then(|()| (format.render)(view)).map_err(|error| match error {
         ReportError::Option { .. } | ReportError::Range { .. } => Failure::usage(error),
         error => Failure::other(error),
     })?;
-    // A page spells its texts itself; its script stays as it is.
-    if !is_data(format.name) && format.name != "html" {
-        let flags = if format.name == "md" { spelling::flags_of_markdown } else { spelling::flags };
-        pieces.iter_mut().for_each(|piece| spell(piece, flags));
-    }
     match path {
         None => to_stdout(format.name, &pieces),
         Some(path) => files::write_together(path, pieces.into_iter().map(|piece| (piece.name, piece.bytes)).collect()),
@@ -77,18 +69,6 @@ pub fn draw(figures: &[model::Figure], path: &Path) -> Result<Vec<PathBuf>, Fail
     files::write_together(path, pieces)
 }
 
-/// Whether a format is for programs: it keeps the names of options as they are in the run.
-fn is_data(format: &str) -> bool {
-    format.contains("json") || format == "csv"
-}
-
-/// Spells the options that a piece names as flags, if it is text.
-fn spell(piece: &mut report::Piece, flags: fn(&str) -> Cow<'_, str>) {
-    if let Ok(Cow::Owned(text)) = std::str::from_utf8(&piece.bytes).map(flags) {
-        piece.bytes = text.into_bytes();
-    }
-}
-
 fn to_stdout(format: &str, pieces: &[report::Piece]) -> Result<Vec<PathBuf>, Failure> {
     let [piece] = pieces else {
         return Err(Failure::usage(format!(
@@ -108,6 +88,11 @@ fn to_stdout(format: &str, pieces: &[report::Piece]) -> Result<Vec<PathBuf>, Fai
 /// Columns of a page that is not on a terminal, and fewest columns of one that is.
 const COLUMNS: u16 = 100;
 const LEAST_COLUMNS: u16 = 40;
+
+/// How texts are laid out here.
+pub fn layout() -> Layout {
+    Layout { columns: columns(), spelling: console::spelling() }
+}
 
 /// Columns of the terminal: COLUMNS, or what the terminal says.
 pub fn columns() -> u16 {

@@ -147,7 +147,7 @@ impl TerminalView for HostView {
     }
 
     fn switch_unit(&mut self) {
-        self.look.bytes = !self.look.bytes;
+        self.look.switch_unit();
     }
 
     fn draw(&self, frame: &mut Frame<'_>, elapsed: Duration, moment: DrawMoment) {
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_host_is_shown() {
-        let mut view = HostView::new("thru top b".into(), ViewLook { plain: true, bytes: false });
+        let mut view = HostView::new("thru top b".into(), ViewLook { plain: true, rates: text::RateUnit::Bits });
         insta::assert_snapshot!("host_before", picture(&view, 80, 24));
         for _ in 0..3 {
             view.take(seen(4));

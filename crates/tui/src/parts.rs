@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use model::{CoreUse, CpuUse, units};
+use model::{CoreUse, CpuUse};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
+use text::RateUnit;
 
 use crate::screen::DrawMoment;
 
@@ -19,8 +20,8 @@ const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇',
 pub struct ViewLook {
     /// Without colours, after the environment's `NO_COLOR` (no-color.org).
     pub plain: bool,
-    /// Rates in bytes instead of bits.
-    pub bytes: bool,
+    /// The unit of rates.
+    pub rates: RateUnit,
 }
 
 impl ViewLook {
@@ -37,10 +38,14 @@ impl ViewLook {
         Style::new().add_modifier(Modifier::DIM)
     }
 
+    /// Shows rates in the other unit.
+    pub(crate) fn switch_unit(&mut self) {
+        self.rates = if self.rates == RateUnit::Bits { RateUnit::Bytes } else { RateUnit::Bits };
+    }
+
     /// A rate as text.
     pub(crate) fn rate(self, bits_per_s: f64) -> String {
-        let text = units::bits_per_second(bits_per_s);
-        if self.bytes { report::rates_in_bytes(&text) } else { text }
+        self.rates.rate(bits_per_s)
     }
 }
 

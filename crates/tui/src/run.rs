@@ -14,6 +14,7 @@ use ratatui::style::Color;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{LineGauge, Paragraph, Row, Table};
 use report::{LivePoint, LivePoints};
+use text::{Said, Spelling};
 
 use crate::parts::{ViewLook, cores, head, keys, spark};
 use crate::screen::{DrawMoment, TerminalView};
@@ -164,7 +165,7 @@ impl RunView {
         let text = match self.notes.last() {
             Some(note) => note.clone(),
             None if !self.status.is_empty() => self.status.clone(),
-            None => phase.to_string(),
+            None => phase.say().shown(Spelling { rates: self.look.rates, ..Spelling::default() }),
         };
         let share = phase.share(elapsed).filter(|_| phase.cells > 1);
         if let Some(share) = share.filter(|_| self.notes.is_empty() && self.status.is_empty()) {
@@ -322,7 +323,7 @@ impl TerminalView for RunView {
     }
 
     fn switch_unit(&mut self) {
-        self.look.bytes = !self.look.bytes;
+        self.look.switch_unit();
     }
 
     fn draw(&self, frame: &mut Frame<'_>, elapsed: Duration, moment: DrawMoment) {

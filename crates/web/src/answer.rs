@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::Serialize;
 use session::Failure;
+use text::{Said, Text};
 
 use crate::App;
 
@@ -16,7 +17,7 @@ use crate::App;
 #[derive(Debug, Clone)]
 pub(crate) struct Refusal {
     status: StatusCode,
-    error: String,
+    error: Text,
 }
 
 /// The answer to a request, or why there is none.
@@ -28,11 +29,11 @@ struct Body<'a> {
 }
 
 impl Refusal {
-    pub(crate) fn new(status: StatusCode, error: impl Into<String>) -> Self {
+    pub(crate) fn new(status: StatusCode, error: impl Into<Text>) -> Self {
         Self { status, error: error.into() }
     }
 
-    pub(crate) fn bad(error: impl Into<String>) -> Self {
+    pub(crate) fn bad(error: impl Into<Text>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, error)
     }
 }
@@ -50,7 +51,7 @@ pub(crate) async fn spelled(State(app): State<Arc<App>>, request: Request, next:
     match response.extensions().get::<Refusal>() {
         None => response,
         Some(refusal) => {
-            let error = &(app.options.words)(&refusal.error);
+            let error = &refusal.error.shown(app.options.spelling);
             let mut spelled = (refusal.status, Json(Body { error })).into_response();
             response.headers().iter().for_each(|(name, value)| drop(spelled.headers_mut().insert(name, value.clone())));
             spelled
@@ -60,7 +61,7 @@ pub(crate) async fn spelled(State(app): State<Arc<App>>, request: Request, next:
 
 impl From<Failure> for Refusal {
     fn from(failure: Failure) -> Self {
-        Self::bad(failure.to_string())
+        Self::bad(failure.text().clone())
     }
 }
 
@@ -70,7 +71,7 @@ impl From<store::StoreError> for Refusal {
             store::StoreError::Unknown { .. } => StatusCode::NOT_FOUND,
             _ => StatusCode::BAD_REQUEST,
         };
-        Self::new(status, error.to_string())
+        Self::new(status, error.say())
     }
 }
 

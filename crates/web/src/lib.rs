@@ -16,7 +16,6 @@ mod pages;
 mod runs;
 mod tests_run;
 
-use std::borrow::Cow;
 use std::future::IntoFuture as _;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -26,6 +25,7 @@ use axum::Router;
 use axum::routing::{get, post};
 use session::signals::CaughtSignals;
 use session::{Failure, setup};
+use text::Spelling;
 
 pub use self::access::PageToken;
 use self::connections::{Bounded, Connection};
@@ -43,7 +43,7 @@ pub struct PageOptions {
     /// File with the agents' token, for tests that are started from the page.
     pub token_file: Option<PathBuf>,
     /// How texts spell options and rates.
-    pub words: fn(&str) -> Cow<'_, str>,
+    pub spelling: Spelling,
     /// The commands that the page may start.
     pub forms: Vec<Form>,
 }

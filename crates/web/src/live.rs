@@ -104,7 +104,7 @@ impl LiveRun {
         self.facts.share = phase.share(since(self.facts.started_unix_ns));
         self.facts.remaining_s = phase.remaining_ns.map(|ns| ns as f64 / 1e9);
         self.facts.cells_done = phase.cells_done;
-        self.facts.activity = phase.activity;
+        self.facts.activity = phase.activity.plain();
     }
 }
 

@@ -8,7 +8,7 @@ use axum::Json;
 use axum::extract::{Query, State};
 use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
-use report::View;
+use report::{Layout, View};
 use session::stored;
 
 use crate::App;
@@ -73,7 +73,8 @@ pub(crate) async fn page(State(app): State<Arc<App>>, Query(wanted): Query<Vec<(
                 let store = running.as_deref().or(app.options.store.as_deref());
                 let load = |id: &String| stored::load(id, store, |_| {});
                 let runs = ids.iter().map(load).collect::<Result<Vec<_>, _>>()?;
-                let view = View { words: app.options.words, ..View::new(&runs) };
+                let layout = Layout { spelling: app.options.spelling, ..Layout::default() };
+                let view = View { layout, ..View::new(&runs) };
                 let bytes = report::page_data(&view).map_err(|error| Refusal::bad(error.to_string()))?;
                 let drawn = Drawn { bytes: bytes.into(), at: Instant::now(), cost: began.elapsed() };
                 let bytes = drawn.bytes.clone();

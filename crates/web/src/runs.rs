@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use model::{RunKind, Trust};
+use report::Layout;
 use serde::{Deserialize, Serialize};
 use session::setup::open_store;
 use session::stored;
@@ -74,10 +75,9 @@ pub(crate) async fn list(State(app): State<Arc<App>>, Query(wanted): Query<Wante
 fn listed(app: &App, row: store::RunRow, measured: &str) -> Listed {
     let result = report::listed(row.headline.as_ref(), [row.outbound.as_ref(), row.return_trip.as_ref()], row.cells);
     let result = result.unwrap_or_default();
-    let words = |text: &str| (app.options.words)(text).into_owned();
     Listed {
-        result: words(&result),
-        measured: words(measured),
+        result: result.shown(app.options.spelling),
+        measured: measured.to_owned(),
         id: row.id,
         name: row.name,
         kind: row.kind.map_or("unknown", RunKind::name).to_owned(),
@@ -152,8 +152,8 @@ pub(crate) async fn compare(State(app): State<Arc<App>>, Query(sides): Query<Sid
         let (a, b) = (load(&sides.a)?, load(&sides.b)?);
         let found = analysis::stored_runs(&[&a], &[&b], TOLERANCE, CONFIDENCE)
             .map_err(|error| Refusal::bad(error.to_string()))?;
-        let text = report::comparison(&found, 100, false);
-        Ok(Json(Compared { text: (app.options.words)(&text).into_owned() }))
+        let layout = Layout { spelling: app.options.spelling, ..Layout::default() };
+        Ok(Json(Compared { text: report::comparison(&found, layout, false) }))
     })
     .await
 }

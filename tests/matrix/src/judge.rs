@@ -47,7 +47,8 @@ impl Judged {
         }
         let outcome = run.outcomes.first();
         let why = outcome.and_then(|outcome| outcome.summary.why.clone());
-        let (named, statement) = why.map_or((K::Unexplained, String::new()), |why| (why.limiter, why.statement));
+        let (named, statement) =
+            why.map_or((K::Unexplained, String::new()), |why| (why.limiter, why.statement.plain()));
         let goodput_bps = outcome.and_then(|outcome| outcome.summary.goodput_bps);
         let not_produced = not_produced(&path, &run, goodput_bps);
         Self { path, named, statement, goodput_bps, not_produced }

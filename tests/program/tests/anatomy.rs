@@ -51,7 +51,7 @@ fn the_parts_of_a_round_trip_add_up_over_tcp_and_udp() {
         let anatomy = checked(&doc, &what);
         // Every fourth exchange is to be stamped; some stamps may be missing, but not most.
         assert!(anatomy.missing < anatomy.stamped, "{what}: {anatomy:?}");
-        let said = doc.run.findings.iter().any(|finding| finding.statement.contains("the network"));
+        let said = doc.run.findings.iter().any(|finding| finding.statement.plain().contains("the network"));
         assert!(said, "{what}: {:?}", doc.run.findings);
         let shown = sandbox.run(&["show", "last", "-v"]).ok().stdout;
         assert!(shown.contains("Anatomy of a round trip") && shown.contains("far send"), "{what}: {shown}");

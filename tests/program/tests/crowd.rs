@@ -60,7 +60,7 @@ fn thousands_of_flows_have_their_round_trips_and_their_shares() {
     let none = trial.near.flows.iter().filter(|flow| flow.transactions == 0).count();
     assert_eq!(none, shares.empty as usize);
     assert_eq!(none > 0, doc.has(model::Verdict::Starved));
-    let reported = doc.run.findings.iter().any(|finding| finding.statement.contains("of an equal share"));
+    let reported = doc.run.findings.iter().any(|finding| finding.statement.plain().contains("of an equal share"));
     assert!(reported, "{:?}", doc.run.findings);
     assert!(peak > 0 && peak < MEMORY_KIB, "{peak} KiB");
 }

@@ -84,7 +84,7 @@ fn checked(way: Way) {
     let Some(mut fleet) = Fleet::by(way, 3, "a_check_over_a_bus_tells_the_state_of_each_host") else { return };
     let checks = fleet.check(&[], 0);
     for check in &checks {
-        assert_eq!((check.error.as_deref(), check.interface.as_deref()), (None, Some("lo")), "{check:?}");
+        assert_eq!((&check.error, check.interface.as_deref()), (&None, Some("lo")), "{check:?}");
         assert!(check.rtt_ns.is_some_and(|ns| ns > 0) && check.mtu.is_some_and(|mtu| mtu > 0), "{check:?}");
         // One clock: the difference is within the error that is told.
         let (offset, error) = (check.clock_offset_ns.unwrap(), check.clock_error_ns.unwrap());
@@ -321,7 +321,7 @@ fn senders_of_an_incast_start_together_and_one_that_is_lost_costs_its_steps() {
     // Transfers have completion times.
     let doc =
         fleet.sandbox.measure(&[&args[..4], &["--rounds", "2", "--senders", "3", "--transfer", "64KiB"]].concat());
-    let said: Vec<&String> = doc.run.findings.iter().map(|finding| &finding.statement).collect();
+    let said: Vec<String> = doc.run.findings.iter().map(|finding| finding.statement.plain()).collect();
     assert!(said.iter().any(|one| one.contains("all transfers of 64 KiB had ended after ")), "{said:#?}");
     assert_eq!(doc.run.header.cells.len(), 12, "three senders to each of four receivers");
     // Without n3 the steps of three senders are not measured; the others are.
@@ -450,12 +450,12 @@ fn a_slow_host_a_slow_link_and_an_asymmetric_pair_are_named_and_nothing_else() {
     let doc = Doc::try_parse(&fs::read_to_string(hosts.sandbox.path("mesh.json")).unwrap()).unwrap();
     // On a busy machine a pair may be disturbed in both rounds: it is not confirmed, and not called slow.
     let kinds = [FindingKind::Outlier, FindingKind::Asymmetry];
-    let found: Vec<&str> = doc
+    let found: Vec<String> = doc
         .run
         .findings
         .iter()
         .filter(|finding| kinds.contains(&finding.kind))
-        .map(|finding| finding.statement.as_str())
+        .map(|finding| finding.statement.plain())
         .collect();
     println!("{found:#?}");
     assert_eq!(found.len(), 3, "{found:#?}");

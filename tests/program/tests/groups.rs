@@ -50,8 +50,8 @@ fn groups_are_measured_together_each_with_its_own_outcome() {
     }
     // The two that send the same way are compared.
     let found: Vec<_> = doc.run.findings.iter().filter(|finding| finding.kind == FindingKind::Fairness).collect();
-    assert!(found.iter().any(|finding| finding.statement.starts_with("The groups together: ")), "{found:#?}");
-    assert!(found.iter().any(|finding| finding.statement.starts_with("Jain's fairness index")), "{found:#?}");
+    assert!(found.iter().any(|finding| finding.statement.plain().starts_with("The groups together: ")), "{found:#?}");
+    assert!(found.iter().any(|finding| finding.statement.plain().starts_with("Jain's fairness index")), "{found:#?}");
     assert!(found.iter().all(|finding| !finding.cells.contains(&back.cell)), "{found:#?}");
     // One measurement for the agent, with a connection for each group.
     let log = agent.log();
@@ -80,12 +80,12 @@ fn a_group_sends_between_its_start_and_its_stop() {
     // At the same rate, a quarter of the time is a quarter of the bytes; half is a wide margin for a busy host.
     let bytes = |outcome: &Outcome| outcome.trials[0].ledger.received;
     assert!(bytes(part) > 0 && 2 * bytes(part) < bytes(whole), "{} of {}", bytes(part), bytes(whole));
-    let statement = &doc.run.findings.iter().find(|it| it.kind == FindingKind::Fairness).unwrap().statement;
+    let statement = doc.run.findings.iter().find(|it| it.kind == FindingKind::Fairness).unwrap().statement.plain();
     // The window begins with the first bytes of the later group, which a busy host may send late.
     let (_, window) = statement.split_once("while all of them sent (").unwrap();
     let (from, _) = window.split_once(" ms to 400 ms after the start)").unwrap();
     let from: f64 = from.parse().unwrap();
-    assert!((200.0..300.0).contains(&from), "{statement}");
+    assert!((200.0..300.0).contains(&from), "{statement:?}");
 }
 
 #[test]
@@ -207,6 +207,11 @@ fn two_congestion_controls_share_a_link() {
     let sum: f64 = rates.iter().sum();
     // Headers take 5 %; a late start and a sawtooth take some more.
     assert!((60e6..100e6).contains(&sum) && rates.iter().all(|rate| *rate > 1e6), "{rates:?}");
-    let found = doc.run.findings.iter().find(|it| it.statement.starts_with("By congestion control: ")).expect("it");
-    assert!(found.statement.contains("cubic took ") && found.statement.contains("reno took "), "{}", found.statement);
+    let found =
+        doc.run.findings.iter().find(|it| it.statement.plain().starts_with("By congestion control: ")).expect("it");
+    assert!(
+        found.statement.plain().contains("cubic took ") && found.statement.plain().contains("reno took "),
+        "{:?}",
+        found.statement
+    );
 }

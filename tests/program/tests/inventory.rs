@@ -99,12 +99,12 @@ fn a_path_through_a_router_is_described_from_both_ends() {
     // Only the wider end meets the router's word.
     assert_eq!(out.mtu.as_ref().unwrap().reported_by.as_deref(), Some(ROUTER_A));
     assert_eq!(back.mtu.as_ref().unwrap().reported_by, None);
-    let found: Vec<&str> = doc
+    let found: Vec<String> = doc
         .run
         .findings
         .iter()
         .filter(|finding| finding.kind == FindingKind::Path)
-        .map(|finding| finding.statement.as_str())
+        .map(|finding| finding.statement.plain())
         .collect();
     let unequal = "The MTUs differ: 1500 bytes on up0 (near) and 1400 on up0 (far).";
     let narrow = format!("The path MTU from the near end is 1400 bytes (reported by {ROUTER_A}), smaller than");

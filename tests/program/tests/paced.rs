@@ -15,7 +15,10 @@ fn a_slow_receiver_slows_its_sender_down_and_loses_nothing() {
         let outcome = doc.outcome();
         assert!(outcome.spec.paced_to_receiver, "{engine}");
         assert_eq!(outcome.summary.packets_lost, Some(0), "{engine}");
-        assert!(doc.run.findings.iter().any(|finding| finding.statement.contains("paced to the receiver")), "{engine}");
+        assert!(
+            doc.run.findings.iter().any(|finding| finding.statement.plain().contains("paced to the receiver")),
+            "{engine}"
+        );
     }
     for flags in [["--unpaced", "--time"], ["--find-no-loss", "--time"]] {
         let doc =

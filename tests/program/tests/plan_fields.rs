@@ -60,10 +60,14 @@ fn a_curve_in_a_plan_is_one_pass_a_block_and_its_sizes_are_rows() {
     let of = |kind| run.findings.iter().filter(move |finding| finding.kind == kind);
     // The socket, at each size if it has to do with it, and whether it has; no step from each size to the next.
     let (both, socket): (Vec<_>, Vec<_>) =
-        of(FindingKind::Effect).partition(|finding| finding.statement.contains(" interacts with "));
+        of(FindingKind::Effect).partition(|finding| finding.statement.plain().contains(" interacts with "));
     assert!(both.len() == 1 && [1, 4].contains(&socket.len()), "{:?}", run.findings);
-    assert!(socket.iter().all(|finding| finding.statement.starts_with("socket 16KiB → 256KiB")), "{:?}", run.findings);
-    assert!(of(FindingKind::Best).all(|finding| finding.statement.starts_with("RTT by socket, blocks of ")));
+    assert!(
+        socket.iter().all(|finding| finding.statement.plain().starts_with("socket 16KiB → 256KiB")),
+        "{:?}",
+        run.findings
+    );
+    assert!(of(FindingKind::Best).all(|finding| finding.statement.plain().starts_with("RTT by socket, blocks of ")));
     assert!(of(FindingKind::Best).count() >= 1);
     let shown = sandbox.run(&["show", "last"]).ok().stdout;
     assert!(shown.contains("block \\ socket") && shown.contains("RTT by socket"), "{shown}");

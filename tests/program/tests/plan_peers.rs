@@ -39,7 +39,10 @@ fn an_agent_and_iperf3_are_levels_of_one_plan() {
         assert!(outcome.trials.len() == 3 && outcome.estimate.as_ref().unwrap().value > 0.0, "{outcome:?}");
     }
     let effects = doc.run.findings.iter().filter(|finding| finding.kind == FindingKind::Effect);
-    assert!(effects.clone().any(|one| one.statement.starts_with("system ours → theirs: goodput")), "{effects:?}");
+    assert!(
+        effects.clone().any(|one| one.statement.plain().starts_with("system ours → theirs: goodput")),
+        "{effects:?}"
+    );
     let shown = sandbox.run(&["show", &doc.run.header.id]).ok().stdout;
     assert!(shown.contains("The far end of some cells is iperf3"), "{shown}");
 }

@@ -129,7 +129,7 @@ fn directions_that_differ_are_distinguished() {
         doc.run
             .findings
             .iter()
-            .any(|finding| finding.statement.contains(" datagrams were lost outbound and 0 on the return."))
+            .any(|finding| finding.statement.plain().contains(" datagrams were lost outbound and 0 on the return."))
     );
 }
 

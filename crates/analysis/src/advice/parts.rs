@@ -1,8 +1,8 @@
 //! In which parts of a round trip the best combination differs from the start.
 
 use model::stamps::Part;
-use model::units::seconds;
 use model::{Finding, FindingKind, Outcome};
+use text::{Text, Time, say};
 
 use crate::anatomy::name;
 
@@ -17,19 +17,18 @@ pub fn moved_parts(start: &Outcome, best: &Outcome) -> Option<Finding> {
         Some((anatomy.round_trip_ns?, anatomy.parts?))
     };
     let ((before, old), (after, new)) = (of(start)?, of(best)?);
-    let changes: Vec<String> = Part::ALL
+    let changes: Vec<Text> = Part::ALL
         .into_iter()
         .map(|part| (part, old.get(part).mean_ns, new.get(part).mean_ns))
         .filter(|(_, old, new)| (new - old).abs() >= CHANGE * before)
-        .map(|(part, old, new)| {
-            format!("{} from {} to {}", name(part, start.spec.strategy), seconds(old), seconds(new))
-        })
+        .map(|(part, old, new)| say!("{} from {} to {}", name(part, start.spec.strategy), Time(old), Time(new)))
         .collect();
-    let changed = if changes.is_empty() { "no part by 5 % of it or more".to_owned() } else { changes.join(", ") };
-    let statement = format!(
+    let none = || Text::from("no part by 5 % of it or more");
+    let changed = if changes.is_empty() { none() } else { Text::join(changes, ", ") };
+    let statement = say!(
         "The mean stamped round trip of the start is {}, that of the best combination {}; changed: {changed}.",
-        seconds(before),
-        seconds(after),
+        Time(before),
+        Time(after),
     );
     let cells = vec![start.cell, best.cell];
     Some(Finding { kind: FindingKind::Note, statement, estimate: None, comparison: None, block: None, cells })
@@ -60,12 +59,15 @@ mod tests {
         let start = outcome(0, [2_400, 2_300, 21_400, 200, 2_600, 21_500]);
         let best = outcome(3, [2_300, 2_200, 3_900, 0, 2_200, 21_400]);
         let found = moved_parts(&start, &best).unwrap();
-        let expected =
-            format!("; changed: far wake-up and receive from {} to {}.", seconds(21_400.0), seconds(3_900.0));
-        assert!(found.statement.ends_with(&expected), "{}", found.statement);
+        let expected = format!("; changed: far wake-up and receive from {} to {}.", Time(21_400.0), Time(3_900.0));
+        assert!(found.statement.plain().ends_with(&expected), "{}", found.statement.plain());
         assert_eq!(found.cells, [0, 3]);
         let same = moved_parts(&start, &outcome(4, [2_400, 2_300, 21_000, 200, 2_600, 21_500])).unwrap();
-        assert!(same.statement.ends_with("changed: no part by 5 % of it or more."), "{}", same.statement);
+        assert!(
+            same.statement.plain().ends_with("changed: no part by 5 % of it or more."),
+            "{}",
+            same.statement.plain()
+        );
         let without = Outcome { summary: Summary::default(), ..best };
         assert_eq!(moved_parts(&start, &without), None);
     }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use model::units::seconds;
 use model::{
     Advice, AdvicePersistent, AdviceSpent, AdviceStep, AdviceUnchanged, AdviceUntried, Estimate, Finding, FindingKind,
     Goal, Inventory, Ratio, Role, Spec,
 };
+use text::{Text, Time, say};
 
 use super::confirm::CONFIDENCE;
-use super::dimension::{ALLOW, Untried};
+use super::dimension::Untried;
 use super::{Candidate, Confirmed, Race, Search, noun, persistent, spec_of};
 use crate::compare::{change, ratio};
 use crate::findings::wording;
@@ -47,7 +47,7 @@ pub fn advice(
     let advice = of.advice();
     let (best, start) = (cell(&advice.best), cell(&BTreeMap::new()));
     let cells: Vec<u32> = start.into_iter().chain(best).collect();
-    let finding = |statement: String, estimate: Option<Estimate>, cells: Vec<u32>| Finding {
+    let finding = |statement: Text, estimate: Option<Estimate>, cells: Vec<u32>| Finding {
         kind: FindingKind::Advice,
         statement,
         estimate,
@@ -185,52 +185,49 @@ impl SearchResult<'_> {
     }
 
     fn not_reached(&self) -> impl Iterator<Item = AdviceUntried> + '_ {
-        self.search.waiting().map(move |at| AdviceUntried {
-            what: self.candidates[at].name.to_owned(),
-            why: Untried::OutOfTime.to_string(),
-        })
+        self.search.waiting().map(move |at| Untried::OutOfTime.of(self.candidates[at].name))
     }
 
     /// The conclusion of the search.
-    fn conclusion(&self, advice: &Advice) -> String {
+    fn conclusion(&self, advice: &Advice) -> Text {
         let min = Ratio(advice.min_effect);
         let noun = noun(self.goal);
-        let changes = advice.best.iter().map(|(name, level)| format!("{name} {level}")).collect::<Vec<_>>().join(", ");
+        let changes = Text::join(advice.best.iter().map(|(name, level)| say!("{name} {level}")), ", ");
         if changes.is_empty() {
             let tried = wording::plural(advice.unchanged.len(), "dimension");
-            return format!("No change in {tried} improved the {noun} by more than {min}.");
+            return say!("No change in {tried} improved the {noun} by more than {min}.");
         }
         let confirmed = advice.total.as_ref().and_then(|total| Some((total, total.estimate.as_ref()?)));
         let Some((total, estimate)) = confirmed else {
-            return format!(
+            return say!(
                 "No significant improvement of the {noun} by more than {min}: {changes} looked better in the search, but there was \
                  no time to confirm it. Use a larger `--budget`."
             );
         };
         let pairs = wording::plural(2 * estimate.n as usize, "new pair");
         let p = p_value(total.p_value);
-        let goodput = total.goodput.as_ref().map_or(String::new(), |goodput| format!(", goodput {}", change(goodput)));
+        let goodput = total.goodput.as_ref().map_or(Text::default(), |goodput| say!(", goodput {}", change(goodput)));
         if total.confirmed {
-            return format!("With {changes} the {noun} changes by {} over {pairs}{p}{goodput}.", change(estimate));
+            return say!("With {changes} the {noun} changes by {} over {pairs}{p}{goodput}.", change(estimate));
         }
-        format!(
+        say!(
             "No significant improvement of the {noun} by more than {min}: the best candidate, {changes}, changes it by {} over \
              {pairs}{p}{goodput}.",
             change(estimate)
         )
     }
 
-    fn step(&self, step: &AdviceStep) -> String {
+    fn step(&self, step: &AdviceStep) -> Text {
         let AdviceStep { dimension, from, to, .. } = step;
         let Some(estimate) = &step.estimate else {
-            return format!("{dimension} ({from} to {to}): no round of its confirmation is complete.");
+            return say!("{dimension} ({from} to {to}): no round of its confirmation is complete.");
         };
         let qualifier = match (step.confirmed, step.p_value) {
             (true, _) => "",
             (false, Some(_)) => "; not significant, so it may be left unchanged",
             (false, None) => " in the search; not confirmed separately",
         };
-        format!(
+        say!(
             "{dimension} ({from} to {to}) changes the {} by {}{}{qualifier}.",
             noun(self.goal),
             change(estimate),
@@ -238,13 +235,13 @@ impl SearchResult<'_> {
         )
     }
 
-    fn unchanged(&self, of: &AdviceUnchanged) -> String {
+    fn unchanged(&self, of: &AdviceUnchanged) -> Text {
         let AdviceUnchanged { dimension, kept, best, levels, .. } = of;
         let cut = if of.complete { "" } else { "; out of time" };
         let tried = levels.join(", ");
         let (Some(best), Some(estimate)) = (best, &of.estimate) else {
-            let none = if levels.len() == 1 { format!("{tried} was not") } else { format!("none of {tried} was") };
-            return format!("{dimension} stays {kept}: {none} better{cut}.");
+            let none = if levels.len() == 1 { say!("{tried} was not") } else { say!("none of {tried} was") };
+            return say!("{dimension} stays {kept}: {none} better{cut}.");
         };
         let gain = |ratio: f64| if self.goal == Goal::Throughput { ratio - 1.0 } else { 1.0 / ratio - 1.0 };
         let min = self.search.rule().min_effect;
@@ -255,55 +252,48 @@ impl SearchResult<'_> {
             Some(high) if high <= min => "does not matter",
             _ => "is not significantly different",
         };
-        let best_of = if levels.len() > 1 { format!(", the best of {tried},") } else { String::new() };
+        let best_of = if levels.len() > 1 { say!(", the best of {tried},") } else { Text::default() };
         let rounds = wording::plural(estimate.n as usize, "round");
-        format!(
-            "{dimension} stays {kept}: {best}{best_of} {result}, {} in {rounds} of the search{cut}.",
-            change(estimate)
-        )
+        say!("{dimension} stays {kept}: {best}{best_of} {result}, {} in {rounds} of the search{cut}.", change(estimate))
     }
 }
 
-fn p_value(p: Option<f64>) -> String {
+fn p_value(p: Option<f64>) -> Text {
     match p {
-        Some(p) if p < 0.001 => ", corrected p < 0.001".to_owned(),
-        Some(p) => format!(", corrected p = {p:.3}"),
-        None => String::new(),
+        Some(p) if p < 0.001 => ", corrected p < 0.001".into(),
+        Some(p) => say!(", corrected p = {p:.3}"),
+        None => Text::default(),
     }
 }
 
 /// The dimensions that were not tried, grouped by reason, with the classes for `--allow` in one list.
-fn untried(list: &[AdviceUntried]) -> impl Iterator<Item = String> + '_ {
-    let mut reasons: Vec<(&str, Vec<&str>, Vec<&str>)> = Vec::new();
+fn untried(list: &[AdviceUntried]) -> impl Iterator<Item = Text> + '_ {
+    let mut reasons: Vec<(&Text, Vec<&str>, Vec<&str>)> = Vec::new();
     for one in list {
-        let (why, class) = one
-            .why
-            .split_once(ALLOW)
-            .map_or((one.why.as_str(), None), |(why, class)| (why, Some(class.trim_end_matches('`'))));
-        let at = reasons.iter().position(|(known, ..)| *known == why).unwrap_or(reasons.len());
+        let at = reasons.iter().position(|(known, ..)| **known == one.why).unwrap_or(reasons.len());
         if at == reasons.len() {
-            reasons.push((why, Vec::new(), Vec::new()));
+            reasons.push((&one.why, Vec::new(), Vec::new()));
         }
         let (_, what, classes) = &mut reasons[at];
         what.push(&one.what);
-        if let Some(class) = class.filter(|class| !classes.contains(class)) {
+        if let Some(class) = one.allow.as_deref().filter(|class| !classes.contains(class)) {
             classes.push(class);
         }
     }
     reasons.into_iter().map(|(why, what, classes)| {
-        let allow = if classes.is_empty() { String::new() } else { format!("{ALLOW}{}`", classes.join(",")) };
-        format!("Not tried: {} ({why}{allow}).", what.join(", "))
+        let allow = if classes.is_empty() { Text::default() } else { say!(": `--allow {}`", classes.join(",")) };
+        say!("Not tried: {} ({why}{allow}).", what.join(", "))
     })
 }
 
-fn spent(list: &[AdviceSpent]) -> Option<String> {
+fn spent(list: &[AdviceSpent]) -> Option<Text> {
     if list.is_empty() {
         return None;
     }
     let part = |one: &AdviceSpent| {
-        format!("{} {} in {}", one.on, wording::plural(one.trials as usize, "trial"), seconds(one.ns as f64))
+        say!("{} {} in {}", one.on, wording::plural(one.trials as usize, "trial"), Time(one.ns as f64))
     };
-    Some(format!("Time spent: {}.", list.iter().map(part).collect::<Vec<_>>().join("; ")))
+    Some(say!("Time spent: {}.", Text::join(list.iter().map(part), "; ")))
 }
 
 #[cfg(test)]

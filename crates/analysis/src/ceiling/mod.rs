@@ -3,9 +3,9 @@
 mod frame;
 mod route;
 
-use model::units::{bits_per_second, seconds};
 use model::{Bound, BoundKind, ByteSize, Ceiling, Direction, EndOptions, FlowTally, Inventory, Outcome};
 use model::{Spec, Trial, Verdict};
+use text::{Rate, Text, Time, say};
 
 use crate::direction::{DirectionView, Side, directions, send_buffer_bytes};
 use crate::in_force::in_force;
@@ -113,14 +113,14 @@ fn line(spec: &Spec, directions: &[DirectionView<'_>]) -> Option<Bound> {
         (false, 2) => " in each direction",
         _ => "",
     };
-    let reason = format!("{} on {}{directions}", slowest.words(), rate_words(slowest.line_bps));
+    let reason = say!("{} on {}{directions}", slowest.words(), rate_words(slowest.line_bps));
     Some(Bound { kind: BoundKind::Line, bps, reason })
 }
 
 /// A line's nominal rate: `1 Gbit/s`, not `1.00 Gbit/s`.
-fn rate_words(bps: f64) -> String {
+fn rate_words(bps: f64) -> Text {
     let (value, unit) = if bps >= 1e9 { (bps / 1e9, "Gbit/s") } else { (bps / 1e6, "Mbit/s") };
-    format!("{value} {unit}")
+    say!("{value} {unit}")
 }
 
 /// One window per RTT, if the size of the receive buffer was requested. The minimum RTT and the last announced window are those that
@@ -166,7 +166,7 @@ fn per_round_trip(
         || directions.iter().flat_map(|direction| direction.sender.flows().map(move |flow| (&direction.sender, flow)));
     let total: u64 = flows().filter_map(|(side, flow)| bytes(side, flow)).sum();
     let shortest = flows().filter_map(|(_, flow)| rtt(flow)).min()?;
-    let reason = format!("{name} {} over {}", size(total), seconds(shortest as f64));
+    let reason = say!("{name} {} over {}", size(total), Time(shortest as f64));
     Some(Bound { kind, bps, reason })
 }
 
@@ -185,7 +185,7 @@ fn direction_count(spec: &Spec) -> f64 {
 fn requested(spec: &Spec) -> Option<Bound> {
     let bps = spec.rate_bps? as f64;
     let direction = if spec.direction == Direction::Both { " in each direction" } else { "" };
-    let reason = format!("requested rate of {}{direction}", bits_per_second(bps));
+    let reason = say!("requested rate of {}{direction}", Rate(bps));
     Some(Bound { kind: BoundKind::Rate, bps: bps * direction_count(spec), reason })
 }
 
@@ -197,7 +197,7 @@ fn pacing(spec: &Spec) -> Option<Bound> {
     };
     let each: Vec<f64> = senders.iter().map(|end| end.max_pacing_bps.map(|bps| bps as f64)).collect::<Option<_>>()?;
     let flows = f64::from(spec.flows);
-    let reason = format!("pacing of {} per flow", bits_per_second(each.iter().copied().fold(f64::MAX, f64::min)));
+    let reason = say!("pacing of {} per flow", Rate(each.iter().copied().fold(f64::MAX, f64::min)));
     Some(Bound { kind: BoundKind::Pacing, bps: each.iter().sum::<f64>() * flows, reason })
 }
 

@@ -9,6 +9,7 @@ mod paired;
 mod stored;
 
 use model::{Answer, Estimate, Finding, FindingKind, Ratio, Run};
+use text::{Text, say};
 
 use crate::findings::wording;
 use crate::outcome::Headline;
@@ -49,13 +50,13 @@ fn inverted(interval: ConfidenceInterval) -> ConfidenceInterval {
 }
 
 /// An answer as a clause, with the tolerance.
-fn verdict(answer: Answer, tolerance: f64) -> String {
+fn verdict(answer: Answer, tolerance: f64) -> Text {
     let tolerance = Ratio(tolerance);
     match answer {
-        Answer::Better => format!("B is better than A by more than {tolerance}"),
-        Answer::NotWorse => format!("B is not worse than A by more than {tolerance}"),
-        Answer::Worse => format!("B is worse than A by more than {tolerance}"),
-        Answer::CannotTell => format!("Cannot tell whether B is worse than A by more than {tolerance}"),
+        Answer::Better => say!("B is better than A by more than {tolerance}"),
+        Answer::NotWorse => say!("B is not worse than A by more than {tolerance}"),
+        Answer::Worse => say!("B is worse than A by more than {tolerance}"),
+        Answer::CannotTell => say!("Cannot tell whether B is worse than A by more than {tolerance}"),
     }
 }
 
@@ -69,12 +70,12 @@ fn what(unit: &str) -> &'static str {
 }
 
 /// What to know where the rates of two programs are compared, each by its name or `None` for this one; `None` if they are the same.
-pub(crate) fn other_clock(one: Option<&str>, other: Option<&str>) -> Option<String> {
+pub(crate) fn other_clock(one: Option<&str>, other: Option<&str>) -> Option<Text> {
     let name = |program: Option<&str>| program.unwrap_or(THRU).to_owned();
     let (one, other) = if one.is_none() { (one, other) } else { (other, one) };
     (one != other).then(|| {
         let rule = if one.is_none() { " (thru starts it with the first arrival, most others with the connection)" } else { "" };
-        format!(
+        say!(
             "the time of a trial does not start at the same event in {} and in {}{rule}: where it lasts few round trips, a part of \
              the difference is that of their clocks",
             name(one),
@@ -113,24 +114,19 @@ pub(crate) fn ratio(
 }
 
 /// A ratio as a change with its interval: `+1.2 % (95 % interval -0.3 % to +2.7 %)`.
-pub(crate) fn change(estimate: &Estimate) -> String {
+pub(crate) fn change(estimate: &Estimate) -> Text {
     let value = signed(estimate.value);
     match (estimate.low, estimate.high) {
         (Some(low), Some(high)) => {
-            format!(
-                "{value} ({} interval {} to {})",
-                wording::confidence(estimate.confidence),
-                signed(low),
-                signed(high)
-            )
+            say!("{value} ({} interval {} to {})", wording::confidence(estimate.confidence), signed(low), signed(high))
         }
-        _ => format!("{value} (no interval)"),
+        _ => say!("{value} (no interval)"),
     }
 }
 
-fn signed(ratio: f64) -> String {
+fn signed(ratio: f64) -> Text {
     // Adding 0 turns a rounded -0 into 0.
-    format!("{:+.2} %", (1e4 * (ratio - 1.0)).round() / 100.0 + 0.0)
+    say!("{:+.2} %", (1e4 * (ratio - 1.0)).round() / 100.0 + 0.0)
 }
 
 #[cfg(test)]

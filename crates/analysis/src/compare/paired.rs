@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::{Answer, Comparison, Estimate, Finding, FindingKind, Outcome, Stopping, Trial, Verdict};
+use text::{Text, say};
 
 use super::{change, higher_is_better, judge, ratio, verdict, what};
 use crate::findings::{of_single, wording};
@@ -75,23 +76,17 @@ pub fn of_paired(outcomes: &[Outcome], rule: &Stopping) -> Vec<Finding> {
         findings.extend(
             of_single(std::slice::from_ref(outcome))
                 .into_iter()
-                .map(|finding| Finding { statement: format!("{side}: {}", finding.statement), ..finding }),
+                .map(|finding| Finding { statement: say!("{side}: {}", finding.statement), ..finding }),
         );
     }
     findings
 }
 
 /// `estimate` has the interval that decided the answer, so that the two never contradict each other.
-fn statement(
-    answer: Answer,
-    estimate: Option<&Estimate>,
-    rule: &Stopping,
-    rounds: usize,
-    headline: Headline,
-) -> String {
+fn statement(answer: Answer, estimate: Option<&Estimate>, rule: &Stopping, rounds: usize, headline: Headline) -> Text {
     let says = verdict(answer, rule.target);
     let Some(estimate) = estimate else {
-        return format!("{says}: no round of four trials is complete.");
+        return say!("{says}: no round of four trials is complete.");
     };
     let advice = match (answer, estimate.low) {
         (Answer::CannotTell, Some(_)) => " Use longer trials, more pairs or a larger tolerance.",
@@ -102,7 +97,7 @@ fn statement(
     let interim = estimate.low.is_some() && Paired::new(rule).analyses().len() > 1;
     let corrected = if interim { ", corrected for interim analyses" } else { "" };
     let what = what(headline.unit());
-    format!("{says}: B's {what} differs by {} over {pairs}{corrected}.{advice}", change(estimate))
+    say!("{says}: B's {what} differs by {} over {pairs}{corrected}.{advice}", change(estimate))
 }
 
 #[cfg(test)]
@@ -145,8 +140,16 @@ mod tests {
         let estimate = finding.estimate.as_ref().unwrap();
         assert!((estimate.value - 1.0).abs() < 0.002, "{estimate:?}");
         assert_eq!(finding.comparison.as_ref().unwrap().answer, Answer::NotWorse);
-        assert!(finding.statement.contains("not worse than A by more than 1.00 %"), "{}", finding.statement);
-        assert!(finding.statement.contains("over 16 pairs, corrected for interim analyses."), "{}", finding.statement);
+        assert!(
+            finding.statement.plain().contains("not worse than A by more than 1.00 %"),
+            "{}",
+            finding.statement.plain()
+        );
+        assert!(
+            finding.statement.plain().contains("over 16 pairs, corrected for interim analyses."),
+            "{}",
+            finding.statement.plain()
+        );
     }
 
     #[test]
@@ -166,7 +169,7 @@ mod tests {
         let [a, b] = run(0.5, Pattern::Stream, 5);
         let finding = paired_difference(&a, &b, &rule());
         assert_eq!(finding.comparison.as_ref().unwrap().answer, Answer::CannotTell);
-        assert!(finding.statement.contains("at least six rounds"), "{}", finding.statement);
+        assert!(finding.statement.plain().contains("at least six rounds"), "{}", finding.statement.plain());
         assert_eq!(finding.estimate.unwrap().low, None);
         let none = paired_difference(&run(1.0, Pattern::Stream, 0)[0], &run(1.0, Pattern::Stream, 0)[1], &rule());
         assert_eq!((none.estimate, none.comparison.unwrap().p_value), (None, None));

@@ -2,9 +2,9 @@
 //! analysis can only point out.
 
 use std::collections::{BTreeMap, BTreeSet};
-use text::Said;
 
 use model::{Answer, CellComparison, Comparison, Estimate, Run, RunComparison, RunName, Spec, Unpaired};
+use text::{Said, Text, say};
 
 use super::cells::{Pairing, Side, pair};
 use super::environment::{differences, is_unknown};
@@ -52,9 +52,9 @@ pub fn stored_runs(a: &[&Run], b: &[&Run], tolerance: f64, confidence: f64) -> R
     let mut notes = notes(a, b, by_run, cells.len());
     let mut clocks = pairs.iter().filter(|[a, _]| a.headline != Headline::RoundTrip);
     let clocks = clocks.find_map(|[a, b]| other_clock(a.program.as_deref(), b.program.as_deref()));
-    notes.splice(0..0, clocks.map(|text| sentence(&text)));
+    notes.splice(0..0, clocks.map(sentence));
     if by_goodput {
-        notes.insert(0, BY_GOODPUT.to_owned());
+        notes.insert(0, BY_GOODPUT.into());
     }
     Ok(RunComparison {
         schema: RunComparison::SCHEMA.into(),
@@ -165,7 +165,7 @@ fn judged(compared: &[Compared<'_>], tolerance: f64, confidence: f64) -> Vec<Cel
 }
 
 /// The answer for all cells in a sentence: of one cell with its difference, of several with their numbers.
-fn statement(cells: &[CellComparison], tolerance: f64, confidence: f64) -> String {
+fn statement(cells: &[CellComparison], tolerance: f64, confidence: f64) -> Text {
     let of = |answer: Answer| cells.iter().filter(|cell| cell.comparison.answer == answer).count();
     let worst = worst(cells);
     let says = verdict(worst, tolerance);
@@ -175,9 +175,9 @@ fn statement(cells: &[CellComparison], tolerance: f64, confidence: f64) -> Strin
         let change = change(&Estimate { low, high, confidence, ..only.ratio.clone() });
         let most = low.zip(high).filter(|(low, high)| (*low..=*high).contains(&1.0));
         let most = most.map(|(low, high)| no_more_than(low, high));
-        return format!("{says}: B's {what} differs by {change}{}.", most.unwrap_or_default());
+        return say!("{says}: B's {what} differs by {change}{}.", most.unwrap_or_default());
     }
-    let parts: Vec<String> = [
+    let parts: Vec<Text> = [
         (Answer::Worse, "worse"),
         (Answer::Better, "better"),
         (Answer::NotWorse, "not worse"),
@@ -185,10 +185,10 @@ fn statement(cells: &[CellComparison], tolerance: f64, confidence: f64) -> Strin
     ]
     .into_iter()
     .filter(|(answer, _)| of(*answer) > 0)
-    .map(|(answer, word)| format!("{} {word}", of(answer)))
+    .map(|(answer, word)| say!("{} {word}", of(answer)))
     .collect();
     let some = if worst == Answer::Worse && of(worst) < cells.len() { " in some cells" } else { "" };
-    format!("{says}{some}. Of {}: {}.", plural(cells.len(), "cell"), parts.join(", "))
+    say!("{says}{some}. Of {}: {}.", plural(cells.len(), "cell"), Text::join(parts, ", "))
 }
 
 /// The answer for all cells together: B is worse if it is so in one of them.
@@ -197,41 +197,40 @@ fn worst(cells: &[CellComparison]) -> Answer {
 }
 
 /// The largest difference that an interval around 1 leaves possible, either way.
-fn no_more_than(low: f64, high: f64) -> String {
+fn no_more_than(low: f64, high: f64) -> Text {
     // Rounded up, so that the interval does not reach beyond the figure.
     let most = (1e3 * (high - 1.0).max(1.0 - low)).ceil() / 10.0;
-    format!(", so there is no difference larger than {most:.1} %")
+    say!(", so there is no difference larger than {most:.1} %")
 }
 
-fn notes(a_runs: &[&Run], b_runs: &[&Run], by_run: bool, cells: usize) -> Vec<String> {
-    let mut notes = vec![
+fn notes(a_runs: &[&Run], b_runs: &[&Run], by_run: bool, cells: usize) -> Vec<Text> {
+    let mut notes = vec![say!(
         "These runs were not paired: any change of the hosts or the path between them counts as a difference. `thru ab` \
-         alternates both sides."
-            .to_owned(),
-    ];
+             alternates both sides."
+    )];
     let times = |runs: &[&Run]| -> Vec<u64> { runs.iter().map(|run| run.header.started_unix_ns).collect() };
     let (a, b) = (times(a_runs), times(b_runs));
     let apart = a.iter().max() < b.iter().min() || b.iter().max() < a.iter().min();
     if by_run && apart {
         notes.push(
             "All runs of one side were taken before all of the other: drift over that time looks like an effect."
-                .to_owned(),
+                .into(),
         );
     }
     if !by_run {
         notes.push(
             "With one run on a side the intervals do not include run-to-run variation: the answer is about these runs, and \
              others may differ by more. Compare several runs of each side to include it."
-                .to_owned(),
+                .into(),
         );
     }
     for (side, runs) in [("A", a_runs), ("B", b_runs)] {
         if runs.iter().any(|run| is_unknown(&run.header.near) || is_unknown(&run.header.far)) {
-            notes.push(format!("A run of side {side} has no host inventory, so its hosts are not compared."));
+            notes.push(say!("A run of side {side} has no host inventory, so its hosts are not compared."));
         }
     }
     if cells > 1 {
-        notes.push(format!("Intervals, p-values and answers are corrected for {cells} cells (Bonferroni)."));
+        notes.push(say!("Intervals, p-values and answers are corrected for {cells} cells (Bonferroni)."));
     }
     notes
 }
@@ -302,9 +301,9 @@ mod tests {
         let cell = &found.cells[0];
         assert!((cell.ratio.value - 0.9).abs() < 0.01 && cell.ratio.low.unwrap() > 0.88, "{:?}", cell.ratio);
         assert_eq!((found.answer, cell.unit.as_str(), cell.block), (Answer::Worse, "bit/s", 1024));
-        assert!(found.notes.iter().any(|note| note.contains("not paired")), "{:?}", found.notes);
-        assert!(found.notes.iter().any(|note| note.contains("one run on a side")), "{:?}", found.notes);
-        assert!(found.statement.starts_with("B is worse than A by more than 1.00 %: B's goodput differs by -"));
+        assert!(found.notes.iter().any(|note| note.plain().contains("not paired")), "{:?}", found.notes);
+        assert!(found.notes.iter().any(|note| note.plain().contains("one run on a side")), "{:?}", found.notes);
+        assert!(found.statement.plain().starts_with("B is worse than A by more than 1.00 %: B's goodput differs by -"));
     }
 
     /// A comparison of a pair of streams with these values.
@@ -321,13 +320,14 @@ mod tests {
         assert_eq!(found.answer, Answer::CannotTell);
         let comparison = &found.cells[0].comparison;
         let most = (1.0 - comparison.adjusted_low.unwrap()).max(comparison.adjusted_high.unwrap() - 1.0);
-        let largest = found.statement.split("no difference larger than ").nth(1).unwrap();
+        let statement = found.statement.plain();
+        let largest = statement.split("no difference larger than ").nth(1).unwrap();
         let percent: f64 = largest.split(' ').next().unwrap().parse().unwrap();
-        assert!(percent / 100.0 >= most && percent / 100.0 < most + 0.001, "{} {most}", found.statement);
-        assert!(found.statement.starts_with("Cannot tell whether B is worse"), "{}", found.statement);
+        assert!(percent / 100.0 >= most && percent / 100.0 < most + 0.001, "{} {most}", found.statement.plain());
+        assert!(found.statement.plain().starts_with("Cannot tell whether B is worse"), "{}", found.statement.plain());
         // The same interval answers a question that it can answer.
         let found = of_values(&a, &b, percent / 100.0);
-        assert_eq!(found.answer, Answer::NotWorse, "{}", found.statement);
+        assert_eq!(found.answer, Answer::NotWorse, "{}", found.statement.plain());
     }
 
     #[test]
@@ -357,7 +357,9 @@ mod tests {
         }
         assert!(answers.len() > 1, "{answers:?}");
         assert_eq!(found.answer, Answer::Worse);
-        assert!(found.statement.starts_with("B is worse than A by more than 1.00 % in some cells. Of 60 cells: "));
+        assert!(
+            found.statement.plain().starts_with("B is worse than A by more than 1.00 % in some cells. Of 60 cells: ")
+        );
     }
 
     #[test]
@@ -369,17 +371,17 @@ mod tests {
         };
         let note = |a: &Run, b: &Run| stored_runs(&[a], &[b], 0.01, 0.95).unwrap().notes[0].clone();
         let (ours, theirs) = (spoken("1", None, Pattern::Stream), spoken("2", Some(Program::Iperf3), Pattern::Stream));
-        assert!(note(&ours, &theirs).contains("the same event in thru and in iperf3 ("));
+        assert!(note(&ours, &theirs).plain().contains("the same event in thru and in iperf3 ("));
         assert_eq!(note(&ours, &theirs), note(&theirs, &ours));
-        assert!(!note(&theirs, &spoken("3", Some(Program::Iperf3), Pattern::Stream)).contains("same event"));
+        assert!(!note(&theirs, &spoken("3", Some(Program::Iperf3), Pattern::Stream)).plain().contains("same event"));
         // An import was measured by the program that it names.
         let mut imported = spoken("4", None, Pattern::Stream);
         imported.header.origin = Some(Box::new(model::Origin { tool: "iperf3".into(), ..model::Origin::default() }));
-        assert!(note(&ours, &imported).contains("in thru and in iperf3"), "{}", note(&ours, &imported));
-        assert!(!note(&theirs, &imported).contains("same event"));
+        assert!(note(&ours, &imported).plain().contains("in thru and in iperf3"), "{}", note(&ours, &imported).plain());
+        assert!(!note(&theirs, &imported).plain().contains("same event"));
         // The median of round trips has no such time.
         let trips = [spoken("5", None, Pattern::Pingpong), spoken("6", Some(Program::Netpipe), Pattern::Pingpong)];
-        assert!(!note(&trips[0], &trips[1]).contains("same event"));
+        assert!(!note(&trips[0], &trips[1]).plain().contains("same event"));
     }
 
     #[test]
@@ -393,10 +395,14 @@ mod tests {
         let found = stored_runs(&a, &b, 0.01, 0.95).unwrap();
         // The trials within each run agree within 1 %, the runs do not.
         assert_eq!((found.answer, found.cells[0].ratio.n), (Answer::CannotTell, 6));
-        assert!(found.notes.iter().all(|note| !note.contains("drift")), "the sides alternate: {:?}", found.notes);
+        assert!(
+            found.notes.iter().all(|note| !note.plain().contains("drift")),
+            "the sides alternate: {:?}",
+            found.notes
+        );
         let late = run("9", vec![stream(&mut random, 1024, 1e9)]);
         let found = stored_runs(&a, &[&late, &late], 0.01, 0.95).unwrap();
-        assert!(found.notes.iter().any(|note| note.contains("drift")), "{:?}", found.notes);
+        assert!(found.notes.iter().any(|note| note.plain().contains("drift")), "{:?}", found.notes);
     }
 
     #[test]
@@ -489,7 +495,7 @@ mod tests {
         // Two bytes for each exchange.
         let cell = &found.cells[0];
         assert_eq!((cell.pattern.as_str(), cell.unit.as_str(), cell.b.round()), ("stream/rr", "bit/s", 16.0));
-        assert!(found.notes[0].contains("compared by goodput"), "{:?}", found.notes);
+        assert!(found.notes[0].plain().contains("compared by goodput"), "{:?}", found.notes);
         let (a, b) = (
             run("1", vec![made(Pattern::Stream, 0, 4_096, &[1.0; 6])]),
             run("2", vec![made(Pattern::Rr, 0, 1, &[1.0; 6])]),

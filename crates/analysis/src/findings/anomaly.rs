@@ -7,6 +7,7 @@
 //! report in a hundred curves).
 
 use model::{Finding, FindingKind};
+use text::{Text, say};
 
 use super::wording;
 use crate::curve::{CurvePoint, Group};
@@ -138,19 +139,18 @@ fn statement(groups: &[Group], suspect: Suspect) -> Finding {
     let by = wording::percent(suspect.by);
     // A step always has a group before it.
     let before = &groups[suspect.at.saturating_sub(1)];
-    let change = format!("from {} at {} to {}", rate(before), wording::size(before.block), rate(here));
+    let change = say!("from {} at {} to {}", rate(before), wording::size(before.block), rate(here));
     let statement = match suspect.shape {
-        Shape::Dip => format!(
-            "Blocks of {block} take {by} longer than their neighbours suggest: the rate dips to {}.",
-            rate(here)
-        ),
-        Shape::Spike => format!("Blocks of {block} are {by} faster than their neighbours suggest, at {}.", rate(here)),
+        Shape::Dip => {
+            say!("Blocks of {block} take {by} longer than their neighbours suggest: the rate dips to {}.", rate(here))
+        }
+        Shape::Spike => say!("Blocks of {block} are {by} faster than their neighbours suggest, at {}.", rate(here)),
         // A loss relative to the rate before it.
         Shape::StepDown => {
             let loss = wording::percent_of(-suspect.by.abs(), true);
-            format!("At {block} the curve steps down by {loss}: the rate falls {change}.")
+            say!("At {block} the curve steps down by {loss}: the rate falls {change}.")
         }
-        Shape::StepUp => format!("At {block} the curve steps up by {by}: the rate rises {change}."),
+        Shape::StepUp => say!("At {block} the curve steps up by {by}: the rate rises {change}."),
     };
     Finding {
         kind: FindingKind::Anomaly,
@@ -187,18 +187,18 @@ fn odd_member(group: &Group, tests: f64) -> Option<Finding> {
     if off.abs() <= MIN_DISTANCE || off.abs() <= critical * se? {
         return None;
     }
-    let others: Vec<String> = group
+    let others: Vec<Text> = group
         .points
         .iter()
         .filter(|other| other.block != member.block)
         .map(|other| wording::size(other.block))
         .collect();
-    let statement = format!(
+    let statement = say!(
         "Blocks of {} are {} {} than those of {}.",
         wording::size(member.block),
         wording::percent(off),
         if off > 0.0 { "slower" } else { "faster" },
-        others.join(" and ")
+        Text::join(others, " and ")
     );
     let (block, cells) = (Some(member.block), group.cells());
     Some(Finding { kind: FindingKind::Anomaly, statement, estimate: None, block, cells, comparison: None })
@@ -241,7 +241,11 @@ mod tests {
             let dipped = |block: u64| plain(block) * if block.abs_diff(centre) <= 3 { 1.3 } else { 1.0 };
             let found = of(&netpipe(), dipped, 0.01, centre);
             assert_eq!(blocks(&found), [centre], "{found:?}");
-            assert!(found[0].statement.contains("longer than their neighbours suggest"), "{}", found[0].statement);
+            assert!(
+                found[0].statement.plain().contains("longer than their neighbours suggest"),
+                "{}",
+                found[0].statement.plain()
+            );
         }
     }
 
@@ -250,11 +254,11 @@ mod tests {
         let slower = |block: u64| plain(block) * if block >= 60_000 { 1.4 } else { 1.0 };
         let found = of(&netpipe(), slower, 0.01, 5);
         assert_eq!(blocks(&found), [65_536], "{found:?}");
-        assert!(found[0].statement.contains("steps down"), "{}", found[0].statement);
+        assert!(found[0].statement.plain().contains("steps down"), "{}", found[0].statement.plain());
         let faster = |block: u64| plain(block) * if block >= 6_100 { 0.7 } else { 1.0 };
         let found = of(&netpipe(), faster, 0.01, 5);
         assert_eq!(blocks(&found), [6_144], "{found:?}");
-        assert!(found[0].statement.contains("steps up"), "{}", found[0].statement);
+        assert!(found[0].statement.plain().contains("steps up"), "{}", found[0].statement.plain());
     }
 
     #[test]
@@ -262,7 +266,7 @@ mod tests {
         let fast = |block: u64| plain(block) * if block.abs_diff(4096) <= 3 { 0.75 } else { 1.0 };
         let found = of(&netpipe(), fast, 0.01, 5);
         assert_eq!(blocks(&found), [4096], "{found:?}");
-        assert!(found[0].statement.contains("faster than their neighbours"), "{}", found[0].statement);
+        assert!(found[0].statement.plain().contains("faster than their neighbours"), "{}", found[0].statement.plain());
     }
 
     #[test]
@@ -270,7 +274,7 @@ mod tests {
         let odd = |block: u64| plain(block) * if block == 8195 { 1.2 } else { 1.0 };
         let found = of(&netpipe(), odd, 0.01, 6);
         assert_eq!(blocks(&found), [8195], "{found:?}");
-        let statement = &found[0].statement;
+        let statement = &found[0].statement.plain();
         assert!(statement.contains("slower than those of 8189 B and 8 KiB"), "{statement}");
     }
 

@@ -1,6 +1,7 @@
 //! How much the passes of a curve vary.
 
 use model::{Estimate, Finding, FindingKind, Outcome};
+use text::say;
 
 use crate::outcome::legs;
 use crate::stats::{LegValue, level_spread};
@@ -12,7 +13,7 @@ pub(super) fn connections(outcomes: &[Outcome]) -> Option<Finding> {
     let values: Vec<Vec<LegValue>> = sorted.iter().map(|outcome| legs(&outcome.trials)).collect();
     let spread = level_spread(&values)?;
     let passes = sorted.iter().map(|outcome| outcome.trials.len()).max().unwrap_or(0);
-    let statement = format!(
+    let statement = say!(
         "All sizes together vary by {:.1} % (standard deviation) from pass to pass, each over new connections: expect this much \
          run-to-run variation.",
         spread * 100.0,
@@ -56,7 +57,7 @@ mod tests {
     #[test]
     fn variation_from_pass_to_pass_is_found() {
         let found = connections(&moved(&[1, 2, 3, 4, 6, 8, 12], &[0.9, 1.0, 1.1, 1.0])).unwrap();
-        assert!(found.statement.contains("8.2 %"), "{}", found.statement);
+        assert!(found.statement.plain().contains("8.2 %"), "{}", found.statement.plain());
         assert_eq!(found.cells.len(), 7);
     }
 

@@ -1,7 +1,7 @@
 //! The RTT of small blocks, from all of them.
 
-use model::units::seconds;
 use model::{Estimate, Finding, FindingKind, Outcome, median};
+use text::{Time, say};
 
 use super::wording;
 use crate::outcome::Headline;
@@ -24,14 +24,14 @@ pub(super) fn latency(outcomes: &[Outcome]) -> Option<Finding> {
     let (of, estimate, cells) = match pooled(&points) {
         Some(estimate) => {
             let cells = points.iter().map(|(outcome, _)| outcome.cell).collect();
-            (format!("blocks up to {}", wording::size(SMALL)), estimate, cells)
+            (say!("blocks up to {}", wording::size(SMALL)), estimate, cells)
         }
-        None => (format!("{} blocks", wording::size(smallest.spec.block)), single.clone(), vec![smallest.cell]),
+        None => (say!("{} blocks", wording::size(smallest.spec.block)), single.clone(), vec![smallest.cell]),
     };
-    let statement = format!(
+    let statement = say!(
         "The RTT of {of} is {}; NetPIPE's latency is half of it, {} (not a one-way delay).",
         wording::estimate(&estimate),
-        seconds(estimate.value / 2.0),
+        Time(estimate.value / 2.0),
     );
     Some(Finding {
         kind: FindingKind::Latency,
@@ -84,9 +84,17 @@ mod tests {
     fn one_or_two_small_sizes_give_the_rtt_of_the_smallest() {
         let found = latency(&curve(&[64, 1024, 2], hockney(10_000.0, 1.0), 0.0, 1)).unwrap();
         assert_eq!((found.block, found.cells.as_slice()), (Some(2), &[2][..]));
-        let [rtt, half] = [20_000.0, 10_000.0].map(seconds);
-        assert!(found.statement.starts_with(&format!("The RTT of 2 B blocks is {rtt}")), "{}", found.statement);
-        assert!(found.statement.contains(&format!("NetPIPE's latency is half of it, {half}")), "{}", found.statement);
+        let [rtt, half] = [20_000.0, 10_000.0].map(Time);
+        assert!(
+            found.statement.plain().starts_with(&format!("The RTT of 2 B blocks is {rtt}")),
+            "{}",
+            found.statement.plain()
+        );
+        assert!(
+            found.statement.plain().contains(&format!("NetPIPE's latency is half of it, {half}")),
+            "{}",
+            found.statement.plain()
+        );
     }
 
     #[test]
@@ -95,7 +103,11 @@ mod tests {
         let found = latency(&curve(&sizes, hockney(10_000.0, 1.0), 0.02, 7)).unwrap();
         let estimate = found.estimate.unwrap();
         assert_eq!((found.block, found.cells.len()), (Some(1), 16));
-        assert!(found.statement.starts_with("The RTT of blocks up to 256 B is "), "{}", found.statement);
+        assert!(
+            found.statement.plain().starts_with("The RTT of blocks up to 256 B is "),
+            "{}",
+            found.statement.plain()
+        );
         assert!((estimate.value / 20_000.0 - 1.0).abs() < 0.02, "{estimate:?}");
         assert!(estimate.low.unwrap() < estimate.value && estimate.value < estimate.high.unwrap());
     }

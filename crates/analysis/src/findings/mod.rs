@@ -52,8 +52,12 @@ mod tests {
         use FindingKind::{HalfPeak, Latency, Peak, Saturation};
         assert_eq!(kinds, [Latency, Peak, Saturation, HalfPeak]);
         for finding in &findings {
-            assert!(finding.statement.ends_with('.') && !finding.statement.contains(". "), "{}", finding.statement);
-            assert!(!finding.cells.is_empty(), "{}", finding.statement);
+            assert!(
+                finding.statement.plain().ends_with('.') && !finding.statement.plain().contains(". "),
+                "{}",
+                finding.statement.plain()
+            );
+            assert!(!finding.cells.is_empty(), "{}", finding.statement.plain());
         }
     }
 
@@ -87,7 +91,7 @@ mod tests {
         let find = |kind| findings.iter().find(|finding| finding.kind == kind).unwrap();
         // NetPIPE's own figure for one byte is 9.96 us; the line through the small sizes is near it.
         let latency = find(FindingKind::Latency).estimate.as_ref().unwrap().value / 2.0;
-        assert!((latency / 9_960.0 - 1.0).abs() < 0.05, "{}", find(FindingKind::Latency).statement);
+        assert!((latency / 9_960.0 - 1.0).abs() < 0.05, "{}", find(FindingKind::Latency).statement.plain());
         // The rates from 1 to 2 MiB are level.
         assert!((1 << 20..=2 << 20).contains(&find(FindingKind::Peak).block.unwrap()));
         let saturation = find(FindingKind::Saturation).block.unwrap();

@@ -1,7 +1,7 @@
 //! Round trips that take either of two times, as where a thread is sometimes woken up and sometimes still awake.
 
-use model::units::seconds;
 use model::{Finding, FindingKind, Histogram, Outcome};
+use text::{Time, say};
 
 /// Width of a bin in natural logarithms.
 const BIN: f64 = 0.08;
@@ -38,8 +38,8 @@ pub(super) fn of_small_sizes(outcomes: &[Outcome], largest: u64) -> Option<Findi
 
 fn finding(histogram: &Histogram, of: &str, cells: Vec<u32>) -> Option<Finding> {
     let [fast, slow] = modes(histogram)?;
-    let share = |mode: &Mode| format!("{:.0} % take about {}", 100.0 * mode.share, seconds(mode.ns as f64));
-    let statement = format!("{of} have two modes, and a mean lies between them: {}, {}.", share(&fast), share(&slow));
+    let share = |mode: &Mode| say!("{:.0} % take about {}", 100.0 * mode.share, Time(mode.ns as f64));
+    let statement = say!("{of} have two modes, and a mean lies between them: {}, {}.", share(&fast), share(&slow));
     Some(Finding { kind: FindingKind::Note, statement, estimate: None, comparison: None, block: None, cells })
 }
 
@@ -115,7 +115,10 @@ mod tests {
         assert!((fast.share - 0.63).abs() < 0.01 && (slow.share - 0.37).abs() < 0.01, "{fast:?} {slow:?}");
         assert!(fast.ns.abs_diff(12_000) < 300 && slow.ns.abs_diff(52_000) < 1_200, "{fast:?} {slow:?}");
         let said = finding(&trips(&[(12_000.0, 6_300), (52_000.0, 3_700)], 0.08, 1), "Round trips", vec![0]).unwrap();
-        assert!(said.statement.contains("63 % take about 12.") && said.statement.contains("37 %"), "{said:?}");
+        assert!(
+            said.statement.plain().contains("63 % take about 12.") && said.statement.plain().contains("37 %"),
+            "{said:?}"
+        );
     }
 
     #[test]

@@ -1,18 +1,18 @@
 //! One-way delays, if a reflector reported its times.
 
-use model::units::seconds;
 use model::{Finding, FindingKind, OneWay, Outcome};
+use text::{Text, Time, say};
 
 /// The delays of both directions and how far to rely on them; `None` for an outcome without any.
 pub(super) fn of_directions(outcome: &Outcome) -> Option<Finding> {
     let one_way = outcome.summary.one_way.as_ref()?;
-    let statement = format!(
+    let statement = say!(
         "The median one-way delay is {} outbound and {} return, by two clocks: {}. By the shortest delays the far clock is {}.{}{}",
         signed(one_way.outbound.p50_ns),
         signed(one_way.return_trip.p50_ns),
         accuracy(one_way),
         ahead(one_way.offset_ns),
-        contradiction(outcome, one_way).map_or(String::new(), |what| format!(" That is impossible: {what}.")),
+        contradiction(outcome, one_way).map_or(Text::default(), |what| say!(" That is impossible: {what}.")),
         losses(one_way),
     );
     Some(Finding {
@@ -26,7 +26,7 @@ pub(super) fn of_directions(outcome: &Outcome) -> Option<Finding> {
 }
 
 /// How accurate the delays are, by what the hosts report of their clocks.
-fn accuracy(one_way: &OneWay) -> String {
+fn accuracy(one_way: &OneWay) -> Text {
     let least = one_way.outbound.p50_ns.min(one_way.return_trip.p50_ns);
     match one_way.clock_error_ns {
         None => {
@@ -35,19 +35,19 @@ fn accuracy(one_way: &OneWay) -> String {
                 (_, true) => "the near clock does not follow UTC",
                 _ => "neither clock follows UTC",
             };
-            format!("{who}, so only the sum of the two delays, the RTT, is certain")
+            say!("{who}, so only the sum of the two delays, the RTT, is certain")
         }
-        Some(ns) if i64::try_from(ns).map_or(true, |ns| ns >= least) => format!(
+        Some(ns) if i64::try_from(ns).map_or(true, |ns| ns >= least) => say!(
             "the clocks may differ by {}, more than one of the delays, so only their sum, the RTT, is certain",
-            seconds(ns as f64)
+            Time(ns as f64)
         ),
-        Some(ns) => format!("the hosts report that these differ by at most {}", seconds(ns as f64)),
+        Some(ns) => say!("the hosts report that these differ by at most {}", Time(ns as f64)),
     }
 }
 
 /// Why the clocks' difference cannot be what the delays say: no delay is negative, so within a trial the lower bound of the difference
 /// is below the upper one, one difference fits all trials, and it is no larger than both hosts report. `None` if all of this holds.
-fn contradiction(outcome: &Outcome, all: &OneWay) -> Option<String> {
+fn contradiction(outcome: &Outcome, all: &OneWay) -> Option<Text> {
     let trials = || {
         let ends = |trial: &'_ model::Trial| trial.near.one_way.clone().or_else(|| trial.far.one_way.clone());
         outcome.trials.iter().filter_map(ends)
@@ -56,7 +56,7 @@ fn contradiction(outcome: &Outcome, all: &OneWay) -> Option<String> {
     let within = trials().filter(|trial| crossed(trial.offset_ns)).count().max(usize::from(crossed(all.offset_ns)));
     if within > 0 {
         let trials = if within == 1 { "a trial".to_owned() } else { format!("{within} trials") };
-        return Some(format!(
+        return Some(say!(
             "the shortest delays of {trials} add up to less than nothing, so a clock was set meanwhile; only the RTT is certain"
         ));
     }
@@ -65,8 +65,8 @@ fn contradiction(outcome: &Outcome, all: &OneWay) -> Option<String> {
     if let (Some(least), Some(most)) = common
         && crossed((least, most))
     {
-        let apart = seconds(least.abs_diff(most) as f64);
-        return Some(format!(
+        let apart = Time(least.abs_diff(most) as f64);
+        return Some(say!(
             "no difference of the clocks fits all trials (they are {apart} apart), so a clock was set or drifts; only the RTT is certain"
         ));
     }
@@ -74,34 +74,32 @@ fn contradiction(outcome: &Outcome, all: &OneWay) -> Option<String> {
     let (least, most) = all.offset_ns;
     let beyond = least.saturating_sub(error_ns).max(most.saturating_neg().saturating_sub(error_ns));
     (beyond > 0).then(|| {
-        let (reported, apart) = (seconds(error_ns as f64), seconds((beyond + error_ns) as f64));
-        format!(
-            "the hosts report a difference of at most {reported}, and it is at least {apart}; only the RTT is certain"
-        )
+        let (reported, apart) = (Time(error_ns as f64), Time((beyond + error_ns) as f64));
+        say!("the hosts report a difference of at most {reported}, and it is at least {apart}; only the RTT is certain")
     })
 }
 
 /// The range of the far clock's offset from the near one.
-fn ahead((least, most): (i64, i64)) -> String {
-    format!("{} to {} ahead of the near one", signed(least), signed(most))
+fn ahead((least, most): (i64, i64)) -> Text {
+    say!("{} to {} ahead of the near one", signed(least), signed(most))
 }
 
-fn losses(one_way: &OneWay) -> String {
+fn losses(one_way: &OneWay) -> Text {
     match (one_way.lost_outbound, one_way.lost_return) {
-        (Some(0), Some(0)) => String::new(),
+        (Some(0), Some(0)) => Text::default(),
         (Some(outbound), Some(return_trip)) => {
             let datagrams =
                 if outbound == 1 { "1 datagram was".to_owned() } else { format!("{outbound} datagrams were") };
-            format!(" {datagrams} lost outbound and {return_trip} on the return.")
+            say!(" {datagrams} lost outbound and {return_trip} on the return.")
         }
         _ => " The reflector does not count datagrams, so the direction of losses is unknown.".into(),
     }
 }
 
 /// A time that may be negative.
-fn signed(ns: i64) -> String {
+fn signed(ns: i64) -> Text {
     let sign = if ns < 0 { "-" } else { "" };
-    format!("{sign}{}", seconds(ns.unsigned_abs() as f64))
+    say!("{sign}{}", Time(ns.unsigned_abs() as f64))
 }
 
 #[cfg(test)]
@@ -160,7 +158,7 @@ mod tests {
             histogram: None,
             trials,
         };
-        of_directions(&outcome).map_or(String::new(), |finding| finding.statement)
+        of_directions(&outcome).map_or(String::new(), |finding| finding.statement.plain())
     }
 
     #[test]
@@ -204,7 +202,7 @@ mod tests {
     #[test]
     fn clocks_that_do_not_follow_utc_are_named_and_negative_delays_are_kept() {
         let one = said(Some(one_way(-7_000, 90_000, [true, false], None)));
-        let outbound = format!("-{} outbound", seconds(7_000.0));
+        let outbound = format!("-{} outbound", Time(7_000.0));
         assert!(one.contains(&outbound) && one.contains("the far clock does not follow UTC"), "{one}");
         assert!(said(Some(one_way(1, 1, [false; 2], None))).contains("neither clock follows UTC"));
         assert!(said(Some(one_way(1, 1, [false, true], None))).contains("the near clock does not follow UTC"));

@@ -1,6 +1,7 @@
 //! The peak rate, and the block that reaches half of it.
 
 use model::{Estimate, Finding, FindingKind};
+use text::{Text, say};
 
 use super::wording;
 use crate::curve::Group;
@@ -11,7 +12,7 @@ use crate::stats::interval::t_critical;
 /// than the path carries them, it is what streams carry.
 pub(super) fn peak(fit: &Fit) -> Option<Finding> {
     if let (Some(carried), Some(moment), Some(last)) = (&fit.carried, fit.moment, fit.groups.last()) {
-        let statement = format!(
+        let statement = say!(
             "The path carries {} (streams after their start); blocks up to {} pass faster for a moment, up to {}, as a token bucket \
              lets them through, and do not show what the path carries.",
             wording::estimate(carried),
@@ -28,7 +29,7 @@ pub(super) fn peak(fit: &Fit) -> Option<Finding> {
         None => (fitted(top, fit.rates[at])?, ""),
     };
     let what = if top.points[0].round_trip { "NetPIPE's rate: block size over half the RTT" } else { "goodput" };
-    let statement = format!(
+    let statement = say!(
         "The peak rate is {} with blocks of {} ({what}{how}).",
         wording::estimate(&estimate),
         wording::size(top.block)
@@ -36,7 +37,7 @@ pub(super) fn peak(fit: &Fit) -> Option<Finding> {
     Some(finding(statement, estimate, top))
 }
 
-fn finding(statement: String, estimate: Estimate, group: &Group) -> Finding {
+fn finding(statement: Text, estimate: Estimate, group: &Group) -> Finding {
     Finding {
         kind: FindingKind::Peak,
         statement,
@@ -74,7 +75,7 @@ pub(super) fn half_peak(fit: &Fit) -> Option<Finding> {
     }
     if reached == 0 {
         let statement =
-            format!("The smallest block, {}, already reaches half of the peak rate.", wording::size(above.block));
+            say!("The smallest block, {}, already reaches half of the peak rate.", wording::size(above.block));
         let block = Some(above.block);
         return Some(Finding {
             kind: FindingKind::HalfPeak,
@@ -88,7 +89,7 @@ pub(super) fn half_peak(fit: &Fit) -> Option<Finding> {
     let below = &groups[reached - 1];
     let part = (half - rates[reached - 1]) / (rates[reached] - rates[reached - 1]);
     let block = (below.ln_block() + part * (above.ln_block() - below.ln_block())).exp().round();
-    let statement = format!(
+    let statement = say!(
         "Half of the peak rate, {}, is reached with blocks of about {} (between {} and {}).",
         wording::value(half.exp(), "bit/s"),
         wording::rounded_size(block),
@@ -165,6 +166,10 @@ mod tests {
             [1e9, 3e9, 2e9].iter().zip(0..).map(|(bps, i)| made(Pattern::Stream, i, 1024 << i, &[*bps; 6])).collect();
         let found = peak(&fit(&outcomes)).unwrap();
         assert_eq!((found.block, found.cells), (Some(2048), vec![1]));
-        assert!(found.statement.contains("3.00 Gbit/s") && found.statement.contains("2 KiB"), "{}", found.statement);
+        assert!(
+            found.statement.plain().contains("3.00 Gbit/s") && found.statement.plain().contains("2 KiB"),
+            "{}",
+            found.statement.plain()
+        );
     }
 }

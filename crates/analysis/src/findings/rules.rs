@@ -4,9 +4,10 @@ use core::net::{IpAddr, SocketAddr};
 
 use model::units::amount;
 use model::{FlowTally, Outcome, SocketFacts, StackRule};
+use text::{Text, say};
 
 /// A sentence for each rule that had less effect than its file asks for.
-pub(super) fn of_rules(outcome: &Outcome) -> Vec<String> {
+pub(super) fn of_rules(outcome: &Outcome) -> Vec<Text> {
     let rules = &outcome.spec.near.cc_rules;
     let flows = || outcome.trials.iter().flat_map(|trial| &trial.near.flows);
     let matched: Vec<(&StackRule, &FlowTally)> =
@@ -14,7 +15,7 @@ pub(super) fn of_rules(outcome: &Outcome) -> Vec<String> {
     let peer = flows().find_map(|flow| address(flow.socket.peer.as_deref()));
     if let (false, true, Some(peer)) = (rules.is_empty(), matched.is_empty(), peer) {
         let ip = peer.ip().to_canonical();
-        return vec![format!(
+        return vec![say!(
             "No section of the rules matches {ip}, so none applied: its dst_addr and src_addr say for which addresses a section is."
         )];
     }
@@ -28,7 +29,7 @@ pub(super) fn of_rules(outcome: &Outcome) -> Vec<String> {
             // The kernel doubles what it grants (socket(7)).
             let cut = has.filter(|has| asked > 0 && *has < 2 * u64::from(asked));
             sentences.extend(cut.map(|has| {
-                format!(
+                say!(
                     "Section [{}] asks for a {name} buffer of {}, but {limit} allows {}: `thru tune set sysctl.{limit}={asked}` lifts it.",
                     rule.name,
                     amount(f64::from(asked)),
@@ -37,7 +38,7 @@ pub(super) fn of_rules(outcome: &Outcome) -> Vec<String> {
             }));
         }
     }
-    sentences.sort();
+    sentences.sort_by_key(Text::plain);
     sentences.dedup();
     sentences
 }
@@ -107,14 +108,15 @@ mod tests {
     #[test]
     fn rules_that_match_nothing_or_whose_buffer_is_cut_are_reported() {
         let said = |destination: &str, sndbuf| of_rules(&outcome(destination, sndbuf));
-        assert_eq!(said("192.0.2.0/24", 83_886_080), [] as [String; 0]);
+        assert_eq!(said("192.0.2.0/24", 83_886_080), []);
         let [cut] = &said("192.0.2.0/24", 8_388_608)[..] else { panic!("one sentence") };
         assert!(
-            cut.contains("Section [lab] asks for a send buffer of") && cut.contains("net.core.wmem_max=41943040"),
-            "{cut}"
+            cut.plain().contains("Section [lab] asks for a send buffer of")
+                && cut.plain().contains("net.core.wmem_max=41943040"),
+            "{cut:?}"
         );
         let [none] = &said("198.51.100.0/24", 8_388_608)[..] else { panic!("one sentence") };
-        assert!(none.starts_with("No section of the rules matches 192.0.2.2"), "{none}");
-        assert_eq!(said("::/0", 83_886_080), [] as [String; 0], "any address");
+        assert!(none.plain().starts_with("No section of the rules matches 192.0.2.2"), "{none:?}");
+        assert_eq!(said("::/0", 83_886_080), [], "any address");
     }
 }

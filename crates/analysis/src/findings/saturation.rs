@@ -7,6 +7,7 @@
 //! the slope of the log-log graph passes 0.9, at nine times the half-peak block.
 
 use model::{Estimate, Finding, FindingKind};
+use text::say;
 
 use super::wording;
 use crate::curve::Group;
@@ -58,11 +59,11 @@ fn found(groups: &[Group], at: usize, earliest: usize, latest: usize) -> Finding
     let (low, high) = (&groups[earliest], &groups[latest]);
     let block = groups[at].block;
     let bracket = if at == 0 {
-        "it is the smallest block measured".to_owned()
+        "it is the smallest block measured".into()
     } else {
-        format!("between {} and {}", wording::size(low.block), wording::size(high.block))
+        say!("between {} and {}", wording::size(low.block), wording::size(high.block))
     };
-    let statement = format!(
+    let statement = say!(
         "The curve saturates at blocks of {} ({bracket}): from there the time grows in proportion to the block size, and no larger \
          block raises the rate by more than 11 %.",
         wording::size(block)
@@ -95,7 +96,7 @@ fn not_reached(groups: &[Group], rates: &[f64]) -> Finding {
         "the rates of large blocks differ by more than 11 %, up or down, to the end"
     };
     let statement =
-        format!("No saturation between {} and {}: {why}.", wording::size(first.block), wording::size(last.block));
+        say!("No saturation between {} and {}: {why}.", wording::size(first.block), wording::size(last.block));
     let cells = last.cells();
     Finding { kind: FindingKind::Saturation, statement, estimate: None, block: None, cells, comparison: None }
 }
@@ -119,8 +120,12 @@ mod tests {
         for seed in 0..20 {
             let found = of(&netpipe(), hockney(10_000.0, 1.0), 0.02, seed);
             let estimate = found.estimate.clone().unwrap();
-            assert!((49_000.0..200_000.0).contains(&estimate.value), "{}", found.statement);
-            assert!(estimate.low.unwrap() < 90_000.0 && estimate.high.unwrap() > 85_000.0, "{}", found.statement);
+            assert!((49_000.0..200_000.0).contains(&estimate.value), "{}", found.statement.plain());
+            assert!(
+                estimate.low.unwrap() < 90_000.0 && estimate.high.unwrap() > 85_000.0,
+                "{}",
+                found.statement.plain()
+            );
         }
     }
 
@@ -136,7 +141,7 @@ mod tests {
     fn a_rate_that_falls_at_the_end_is_saturated() {
         let falling = |block: u64| hockney(10_000.0, 1.0)(block) * if block > 3_000_000 { 1.4 } else { 1.0 };
         let found = of(&netpipe(), falling, 0.01, 2);
-        assert!((60_000..140_000).contains(&found.block.unwrap()), "{}", found.statement);
+        assert!((60_000..140_000).contains(&found.block.unwrap()), "{}", found.statement.plain());
     }
 
     #[test]
@@ -144,7 +149,7 @@ mod tests {
         // Flat from 10 kB to 100 kB, then twice the rate.
         let two = |block: u64| if block < 100_000 { hockney(100.0, 1.0)(block) } else { block as f64 / 2.0 };
         let found = of(&netpipe(), two, 0.0, 1);
-        assert!((98_000..140_000).contains(&found.block.unwrap()), "{}", found.statement);
+        assert!((98_000..140_000).contains(&found.block.unwrap()), "{}", found.statement.plain());
     }
 
     #[test]
@@ -152,7 +157,7 @@ mod tests {
         let sizes: Vec<u64> = (0..14).map(|i| 1 << i).collect();
         let found = of(&sizes, hockney(10_000.0, 1.0), 0.0, 1);
         assert_eq!((found.block, found.estimate.clone()), (None, None));
-        assert!(found.statement.contains("still rises"), "{}", found.statement);
+        assert!(found.statement.plain().contains("still rises"), "{}", found.statement.plain());
     }
 
     #[test]
@@ -162,8 +167,8 @@ mod tests {
         };
         let sizes: Vec<u64> = netpipe().into_iter().filter(|block| *block < 12_000_000).collect();
         let found = of(&sizes, |block| uneven(block) * if block > 7_000_000 { 3.0 } else { 1.0 }, 0.0, 1);
-        assert_eq!(found.block, None, "{}", found.statement);
-        assert!(found.statement.contains("differ by more than 11 %"), "{}", found.statement);
+        assert_eq!(found.block, None, "{}", found.statement.plain());
+        assert!(found.statement.plain().contains("differ by more than 11 %"), "{}", found.statement.plain());
     }
 
     proptest! {
@@ -172,7 +177,7 @@ mod tests {
         fn the_point_scales_with_the_half_peak_block(startup in 1_000.0f64..40_000.0, seed: u64) {
             let found = of(&netpipe(), hockney(startup, 1.0), 0.01, seed);
             let ratio = found.block.unwrap() as f64 / (9.0 * startup);
-            prop_assert!((0.6..1.8).contains(&ratio), "{} of {}", ratio, found.statement);
+            prop_assert!((0.6..1.8).contains(&ratio), "{} of {}", ratio, found.statement.plain());
         }
     }
 }

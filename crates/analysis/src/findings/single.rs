@@ -1,10 +1,11 @@
 //! Findings of single outcomes: stream, transfer, rr, crr, a pingpong of one size.
 
-use model::units::{bits_per_second, count, seconds};
+use model::units::count;
 use model::{
     BoundKind, Direction, Engine, Estimate, Finding, FindingKind, Outcome, Ratio, Responsiveness, SendBy, Shares,
     SocketFacts, Summary, WorkingConditions,
 };
+use text::{Rate, Text, Time, say};
 
 use super::wording;
 use crate::ceiling::excess;
@@ -36,10 +37,10 @@ pub fn of_single(outcomes: &[Outcome]) -> Vec<Finding> {
 
 fn headline(outcome: &Outcome) -> Finding {
     let spec = &outcome.spec;
-    let size = if spec.mix.is_empty() { wording::size(spec.block) } else { spec.block_words() };
-    let subject = format!("{} {} with blocks of {size}", spec.transport, spec.pattern);
+    let size = if spec.mix.is_empty() { wording::size(spec.block) } else { spec.block_words().into() };
+    let subject = say!("{} {} with blocks of {size}", spec.transport, spec.pattern);
     let figure = match &outcome.estimate {
-        None => format!("{subject} gave no value."),
+        None => say!("{subject} gave no value."),
         Some(estimate) => {
             let figure = wording::estimate(estimate);
             let trials = outcome.summary.trials;
@@ -56,24 +57,23 @@ fn headline(outcome: &Outcome) -> Finding {
                 (false, _) => "trials",
             };
             let packets = outcome.summary.packets_per_s.filter(|_| spec.no_loss);
-            let packets = packets.map_or(String::new(), |rate| format!(", {} datagrams/s", count(rate)));
+            let packets = packets.map_or(Text::default(), |rate| say!(", {} datagrams/s", count(rate)));
             let rtt = rtt(&outcome.summary);
-            format!("{subject} {verb} {figure}{lossless}{packets} over {trials} {trials_of}{rtt}.")
+            say!("{subject} {verb} {figure}{lossless}{packets} over {trials} {trials_of}{rtt}.")
         }
     };
     // How far an interval is from its target depends on the run: the caveats say it, with what would meet it.
     let verdicts = outcome.summary.verdicts.iter().filter(|verdict| **verdict != model::Verdict::TargetMissed);
     let verdicts = verdicts.map(|verdict| wording::sentence(explain(*verdict)));
-    let statement = std::iter::once(figure)
+    let sentences = std::iter::once(figure)
         .chain(each_direction(outcome))
         .chain(fairness(outcome))
         .chain(send_method(&spec.engine))
         .chain(delayed_reads(outcome))
         .chain(paced(outcome))
         .chain(super::rules::of_rules(outcome))
-        .chain(verdicts)
-        .collect::<Vec<_>>()
-        .join(" ");
+        .chain(verdicts);
+    let statement = Text::join(sentences, " ");
     Finding {
         kind: FindingKind::Note,
         statement,
@@ -85,34 +85,36 @@ fn headline(outcome: &Outcome) -> Finding {
 }
 
 /// What each direction of `both` carried: the headline is their sum.
-fn each_direction(outcome: &Outcome) -> Option<String> {
+fn each_direction(outcome: &Outcome) -> Option<Text> {
     let words =
-        |(direction, estimate): (Direction, Estimate)| format!("{} {}", direction.way(), wording::estimate(&estimate));
-    let each: Vec<String> = outcome.directions().map(words).collect();
-    (!each.is_empty()).then(|| format!("That is the sum of {}.", each.join(" and ")))
+        |(direction, estimate): (Direction, Estimate)| say!("{} {}", direction.way(), wording::estimate(&estimate));
+    let each: Vec<Text> = outcome.directions().map(words).collect();
+    (!each.is_empty()).then(|| say!("That is the sum of {}.", Text::join(each, " and ")))
 }
 
 /// Jain's index of the flows and the range of their shares.
-fn fairness(outcome: &Outcome) -> Option<String> {
+fn fairness(outcome: &Outcome) -> Option<Text> {
     let index = outcome.summary.fairness?;
-    let shares = outcome.summary.shares.map_or(String::new(), |shares| range(&shares));
-    Some(format!("Jain's fairness index of the {} flows is {index:.3}{shares}.", outcome.spec.flows))
+    let shares = outcome.summary.shares.map_or(Text::default(), |shares| range(&shares));
+    Some(say!("Jain's fairness index of the {} flows is {index:.3}{shares}.", outcome.spec.flows))
 }
 
-fn range(shares: &Shares) -> String {
+fn range(shares: &Shares) -> Text {
     let empty = match shares.empty {
-        0 => String::new(),
-        1 => "; 1 flow got nothing".to_owned(),
-        many => format!("; {many} flows got nothing"),
+        0 => Text::default(),
+        1 => "; 1 flow got nothing".into(),
+        many => say!("; {many} flows got nothing"),
     };
-    format!(
+    say!(
         "; they got from {:.2} to {:.2} of an equal share, {:.2} at the median{empty}",
-        shares.min, shares.max, shares.median
+        shares.min,
+        shares.max,
+        shares.median
     )
 }
 
 /// How the blocks were sent, if not by plain calls.
-fn send_method(engine: &Engine) -> Option<String> {
+fn send_method(engine: &Engine) -> Option<Text> {
     if engine.is_plain() {
         return None;
     }
@@ -123,11 +125,11 @@ fn send_method(engine: &Engine) -> Option<String> {
     } else {
         ""
     };
-    Some(format!("The engine was {engine}{why}.{segments}"))
+    Some(say!("The engine was {engine}{why}.{segments}"))
 }
 
 /// How long receivers slept between reads, if long enough to matter. Other tools do not, and may carry less.
-fn delayed_reads(outcome: &Outcome) -> Option<String> {
+fn delayed_reads(outcome: &Outcome) -> Option<Text> {
     let ends = outcome.trials.iter().flat_map(|trial| [&trial.near, &trial.far]);
     let delayed_reads = |flow: &model::FlowTally| flow.socket.delayed_reads.unwrap_or(0);
     let (mut most, mut receiving_ns) = (0, 0);
@@ -137,7 +139,7 @@ fn delayed_reads(outcome: &Outcome) -> Option<String> {
     }
     let share = (most * SocketFacts::READ_DELAY_NS) as f64 / receiving_ns.max(1) as f64;
     (share >= MIN_REPORTED)
-        .then(|| format!("Receivers slept for {:.0} % of the time to save sender wake-ups.", share * 100.0))
+        .then(|| say!("Receivers slept for {:.0} % of the time to save sender wake-ups.", share * 100.0))
 }
 
 /// The probe's RTT with and without load.
@@ -147,11 +149,11 @@ fn probed(outcome: &Outcome) -> Option<Finding> {
         return Some(Finding { statement: working(probe), ..note(outcome) });
     }
     let figures = |rtt: &model::RttTally| {
-        let tail = rtt.p99_ns.map_or(String::new(), |ns| format!(" ({} at the 99th percentile)", seconds(ns as f64)));
-        format!("{}{tail}", seconds(rtt.p50_ns as f64))
+        let tail = rtt.p99_ns.map_or(Text::default(), |ns| say!(" ({} at the 99th percentile)", Time(ns as f64)));
+        say!("{}{tail}", Time(rtt.p50_ns as f64))
     };
-    let idle = probe.idle.as_ref().map_or(String::new(), |idle| format!("{} without load and ", figures(idle)));
-    let statement = format!(
+    let idle = probe.idle.as_ref().map_or(Text::default(), |idle| say!("{} without load and ", figures(idle)));
+    let statement = say!(
         "The probe's median RTT is {idle}{} under load{}. Responsiveness under load is {} round trips per minute (RPM).",
         figures(&probe.loaded),
         added(probe),
@@ -164,7 +166,7 @@ fn probed(outcome: &Outcome) -> Option<Finding> {
 fn note(outcome: &Outcome) -> Finding {
     Finding {
         kind: FindingKind::Note,
-        statement: String::new(),
+        statement: Text::default(),
         estimate: None,
         comparison: None,
         block: None,
@@ -173,47 +175,48 @@ fn note(outcome: &Outcome) -> Finding {
 }
 
 /// Responsiveness under working conditions, and what each kind of probe took; of several trials each one.
-fn working(probe: &Responsiveness) -> String {
-    let idle = probe.idle.as_ref().map_or(String::new(), |idle| {
-        format!(" Without load the median from request to response is {}.", seconds(idle.p50_ns as f64))
+fn working(probe: &Responsiveness) -> Text {
+    let idle = probe.idle.as_ref().map_or(Text::default(), |idle| {
+        say!(" Without load the median from request to response is {}.", Time(idle.p50_ns as f64))
     });
     let trial = |one: &WorkingConditions| {
-        format!(
+        say!(
             "Responsiveness under working conditions is {} round trips per minute (RPM, draft-ietf-ippm-responsiveness without \
              TLS), confidence {}: {} on new connections (handshake {}, request to response {}), {} on the loaded ones (TCP's RTT \
              {}). The goodput was {} with {}, its confidence is {}; these are means over {} to {} s of the trial.",
             model::units::three_digits(one.rpm),
             one.confidence.name(),
             model::units::three_digits(one.foreign_rpm),
-            seconds(one.connect_ns),
-            seconds(one.request_ns),
+            Time(one.connect_ns),
+            Time(one.request_ns),
             model::units::three_digits(one.loaded_rpm),
-            seconds(one.rtt_ns),
-            model::units::bits_per_second(one.goodput_bps),
+            Time(one.rtt_ns),
+            Rate(one.goodput_bps),
             wording::plural(one.flows as usize, "flow"),
             one.goodput_confidence.name(),
             one.from_ns / 1_000_000_000,
             one.to_ns / 1_000_000_000,
         )
     };
-    probe.working.iter().map(trial).collect::<Vec<_>>().join(" ") + &idle
+    Text::join(probe.working.iter().map(trial), " ") + idle
 }
 
 /// What the load added to the RTT, if it exceeds the interquartile range without load and there are enough samples.
-fn added(probe: &Responsiveness) -> String {
-    let Some(idle) = &probe.idle else { return String::new() };
+fn added(probe: &Responsiveness) -> Text {
+    let Some(idle) = &probe.idle else { return Text::default() };
     let Some(ns) = probe.bufferbloat_ns else {
-        return format!(
+        return say!(
             " ({} and {} samples are too few to tell what the load adds: use a longer `--time` or a higher `--probe`)",
-            idle.count, probe.loaded.count
+            idle.count,
+            probe.loaded.count
         );
     };
     let quartile = |q| idle.histogram.as_ref().and_then(|all| all.quantile(q)).unwrap_or(idle.p50_ns);
     let spread = (quartile(0.75) - quartile(0.25)) as f64;
     if ns > spread {
-        return format!(": the load adds {} (bufferbloat)", seconds(ns));
+        return say!(": the load adds {} (bufferbloat)", Time(ns));
     }
-    format!(": the load adds less than the interquartile range without it, {} (bufferbloat)", seconds(spread.max(1.0)))
+    say!(": the load adds less than the interquartile range without it, {} (bufferbloat)", Time(spread.max(1.0)))
 }
 
 /// What may be wrong if the goodput is above its ceiling.
@@ -228,10 +231,10 @@ fn above(outcome: &Outcome) -> Option<Finding> {
         }
         _ => "the sender exceeded the requested rate, or the trials were too short for their rate",
     };
-    let statement = format!(
+    let statement = say!(
         "The goodput is at least {} above the ceiling of {} ({}). One of the two is wrong: {suspect}.",
         Ratio(excess),
-        bits_per_second(ceiling.bound_bps),
+        Rate(ceiling.bound_bps),
         ceiling.reason
     );
     Some(Finding {
@@ -245,13 +248,12 @@ fn above(outcome: &Outcome) -> Option<Finding> {
 }
 
 /// The requested rate of a paced sender, the rate that it sent at and how evenly.
-fn paced(outcome: &Outcome) -> Option<String> {
+fn paced(outcome: &Outcome) -> Option<Text> {
     if outcome.spec.paced_to_receiver {
-        return Some("The sender was paced to the receiver, so losses are those of the path.".to_owned());
+        return Some("The sender was paced to the receiver, so losses are those of the path.".into());
     }
     let requested = outcome.spec.rate_bps?;
-    let sent =
-        outcome.summary.sender_bps.map_or(String::new(), |bps| format!(", the sent rate {}", bits_per_second(bps)));
+    let sent = outcome.summary.sender_bps.map_or(Text::default(), |bps| say!(", the sent rate {}", Rate(bps)));
     let worst = outcome
         .trials
         .iter()
@@ -259,28 +261,28 @@ fn paced(outcome: &Outcome) -> Option<String> {
         .flatten()
         .reduce(model::PacingTally::worse);
     let evenly = match worst.map(|worst| (worst.p50_ns, worst.p99_ns)) {
-        Some((p50, Some(p99))) => format!(
+        Some((p50, Some(p99))) => say!(
             " In the worst trial the time between two sends was off by {} at the median and {} at the 99th percentile.",
-            seconds(p50 as f64),
-            seconds(p99 as f64)
+            Time(p50 as f64),
+            Time(p99 as f64)
         ),
-        _ => String::new(),
+        _ => Text::default(),
     };
-    Some(format!("The requested rate was {}{sent}.{evenly}", bits_per_second(requested as f64)))
+    Some(say!("The requested rate was {}{sent}.{evenly}", Rate(requested as f64)))
 }
 
 /// The RTT of a transaction test, which is not its headline.
-fn rtt(summary: &Summary) -> String {
+fn rtt(summary: &Summary) -> Text {
     let with = |ns: f64, interval: Option<[f64; 2]>| {
-        let range = interval.map_or(String::new(), |[low, high]| format!(" ({} to {})", seconds(low), seconds(high)));
-        format!("{}{range}", seconds(ns))
+        let range = interval.map_or(Text::default(), |[low, high]| say!(" ({} to {})", Time(low), Time(high)));
+        say!("{}{range}", Time(ns))
     };
     let p50 = summary.rtt_p50_ns.map(|ns| with(ns, summary.rtt_p50_interval_ns));
     let p99 = summary.rtt_p99_ns.map(|ns| with(ns, summary.rtt_p99_interval_ns));
     match (summary.transactions_per_s, p50, p99) {
-        (Some(_), Some(p50), Some(p99)) => format!(", RTT {p50} at the median and {p99} at the 99th percentile"),
-        (Some(_), Some(p50), None) => format!(", RTT {p50} at the median"),
-        _ => String::new(),
+        (Some(_), Some(p50), Some(p99)) => say!(", RTT {p50} at the median and {p99} at the 99th percentile"),
+        (Some(_), Some(p50), None) => say!(", RTT {p50} at the median"),
+        _ => Text::default(),
     }
 }
 
@@ -291,7 +293,7 @@ fn spread(outcome: &Outcome) -> Option<Finding> {
     if relative < MIN_REPORTED {
         return None;
     }
-    let statement = format!(
+    let statement = say!(
         "Means over a tenth of a trial vary by {} (standard deviation): {:.0} % of the variance is between connections, the rest \
          within them.",
         Ratio(relative),
@@ -350,7 +352,7 @@ mod tests {
         add_verdict(&mut outcome, Verdict::Loss);
         let finding = &of_single(&[outcome])[0];
         assert_eq!(
-            finding.statement,
+            finding.statement.plain(),
             "tcp stream with blocks of 128 KiB carries 940 Mbit/s ±0.1 % (95 % interval) over 6 trials. Datagrams were lost."
         );
         assert_eq!((finding.cells.as_slice(), finding.estimate.is_some()), (&[3][..], true));
@@ -365,7 +367,7 @@ mod tests {
                 let flows = vec![model::FlowTally { socket, ..model::FlowTally::default() }];
                 trial.far = EndTally { receiving_ns: 1_000_000_000, flows, ..EndTally::default() }.into();
             }
-            of_single(&[outcome]).remove(0).statement
+            of_single(&[outcome]).remove(0).statement.plain()
         };
         assert!(said(Some(6_000)).contains("Receivers slept for 30 % of the time"), "{}", said(Some(6_000)));
         assert!(!said(Some(6)).contains("slept") && !said(None).contains("slept"));
@@ -378,8 +380,12 @@ mod tests {
         outcome.summary.bytes_received = Some(1 << 40);
         crate::bound(&mut outcome, &model::Inventory::default(), &model::Inventory::default());
         let findings = of_single(&[outcome]);
-        assert!(findings[0].statement.contains("The goodput is above its ceiling"), "{}", findings[0].statement);
-        let said = &findings[1].statement;
+        assert!(
+            findings[0].statement.plain().contains("The goodput is above its ceiling"),
+            "{}",
+            findings[0].statement.plain()
+        );
+        let said = &findings[1].statement.plain();
         assert!(said.starts_with("The goodput is at least 100 % above the ceiling of 1.00 Gbit/s"), "{said}");
         assert_eq!(findings[1].kind, FindingKind::Anomaly);
     }
@@ -389,8 +395,8 @@ mod tests {
         let mut outcome = made(Pattern::Rr, 0, 1, &[16_600.0]);
         outcome.summary.transactions_per_s = Some(16_600.0);
         outcome.summary.rtt_p50_ns = Some(58_000.0);
-        let statement = &of_single(&[outcome])[0].statement;
-        let rtt = seconds(58_000.0);
+        let statement = &of_single(&[outcome])[0].statement.plain();
+        let rtt = Time(58_000.0);
         assert!(
             statement.contains(&format!("completes 16.6 k/s (no interval) over 1 trial, RTT {rtt} at the median.")),
             "{statement}"
@@ -400,7 +406,7 @@ mod tests {
 
     #[test]
     fn a_missing_value_is_reported() {
-        let statement = &of_single(&[made(Pattern::Stream, 0, 1, &[])])[0].statement;
+        let statement = &of_single(&[made(Pattern::Stream, 0, 1, &[])])[0].statement.plain();
         assert!(statement.starts_with("tcp stream with blocks of 1 B gave no value. "), "{statement}");
     }
 
@@ -422,6 +428,6 @@ mod tests {
         let (split, centre) = connection_split(&outcome).unwrap();
         assert!(split.share_between() > 0.95 && (centre / 1e9 - 1.0).abs() < 0.2);
         let findings = of_single(&[outcome]);
-        assert!(findings[1].statement.contains("between connections"), "{}", findings[1].statement);
+        assert!(findings[1].statement.plain().contains("between connections"), "{}", findings[1].statement.plain());
     }
 }

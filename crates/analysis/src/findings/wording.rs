@@ -1,30 +1,31 @@
 //! Figures as text.
 
+use model::Estimate;
 pub(crate) use model::units::rounded_size;
-use model::units::{bits_per_second, count, plus_minus, seconds};
-use model::{ByteSize, Estimate};
+use model::units::{count, plus_minus};
+use text::{Rate, Said, Size, Text, Time, say};
 
 /// A block size.
-pub(crate) fn size(bytes: u64) -> String {
-    ByteSize(bytes).to_string()
+pub(crate) fn size(bytes: u64) -> Text {
+    Size(bytes).say()
 }
 
 /// A value in its unit, three digits.
-pub(crate) fn value(value: f64, unit: &str) -> String {
+pub(crate) fn value(value: f64, unit: &str) -> Text {
     match unit {
-        "bit/s" => bits_per_second(value),
-        "ns" => seconds(value),
-        "1/s" => format!("{}/s", count(value)),
-        _ => format!("{} {unit}", count(value)),
+        "bit/s" => Rate(value).say(),
+        "ns" => Time(value).say(),
+        "1/s" => say!("{}/s", count(value)),
+        _ => say!("{} {unit}", count(value)),
     }
 }
 
 /// `9.41 Gbit/s ±0.3 % (95 % interval)` or `9.41 Gbit/s (no interval)`.
-pub(crate) fn estimate(estimate: &Estimate) -> String {
+pub(crate) fn estimate(estimate: &Estimate) -> Text {
     let value = value(estimate.value, &estimate.unit);
     match estimate.relative_half_width() {
-        Some(half) => format!("{value} {} ({} interval)", plus_minus(half), confidence(estimate.confidence)),
-        None => format!("{value} (no interval)"),
+        Some(half) => say!("{value} {} ({} interval)", plus_minus(half), confidence(estimate.confidence)),
+        None => say!("{value} (no interval)"),
     }
 }
 
@@ -54,13 +55,8 @@ pub(crate) fn percent_of(ln: f64, falls: bool) -> String {
 }
 
 /// `text` as a sentence: with a capital letter and a full stop.
-pub(crate) fn sentence(text: &str) -> String {
-    format!("{}.", capitalised(text))
-}
-
-pub(crate) fn capitalised(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+pub(crate) fn sentence(text: Text) -> Text {
+    text.capitalised() + "."
 }
 
 #[cfg(test)]
@@ -69,11 +65,13 @@ mod tests {
 
     #[test]
     fn figures_have_three_digits_and_a_unit() {
-        assert_eq!(value(9.41e9, "bit/s"), "9.41 Gbit/s");
-        assert_eq!(value(16_600.0, "1/s"), "16.6 k/s");
-        assert_eq!(value(20_100.0, "ns"), seconds(20_100.0));
+        assert_eq!(value(9.41e9, "bit/s").plain(), "9.41 Gbit/s");
+        assert_eq!(value(16_600.0, "1/s").plain(), "16.6 k/s");
         assert_eq!(percent(1.2f64.ln()), "20 %");
         assert_eq!((confidence(0.95), confidence(0.999)), ("95 %".into(), "99.9 %".into()));
-        assert_eq!((sentence("datagrams were lost"), sentence("")), ("Datagrams were lost.".into(), ".".into()));
+        assert_eq!(
+            (sentence("datagrams were lost".into()).plain(), sentence(Text::default()).plain()),
+            ("Datagrams were lost.".into(), ".".into())
+        );
     }
 }

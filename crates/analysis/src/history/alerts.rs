@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use model::{AlertEvent, AlertState, HistoryPass, median, units};
+use text::{Rate, Said, Text, Time, say};
 
 use super::condition::{Condition, FollowedFigure, Limit};
 use super::{MeshPass, PairFigure};
@@ -105,7 +106,7 @@ impl Alerts {
                 } else {
                     "has values again"
                 };
-                format!("{host} {what}")
+                say!("{host} {what}")
             };
             self.turn(&pass.pass, of, Some(is_silent), state, text, &mut events);
         }
@@ -168,8 +169,8 @@ impl Alerts {
                 (true, true) | (false, false) => "above",
                 _ => "below",
             };
-            let limit = limit.map_or_else(String::new, |limit| format!(", {side} {}", shown(key.figure, limit)));
-            format!(
+            let limit = limit.map_or_else(Text::default, |limit| say!(", {side} {}", shown(key.figure, limit)));
+            say!(
                 "{} → {}{levels}: {} {}{limit} ({})",
                 key.from,
                 key.to,
@@ -188,7 +189,7 @@ impl Alerts {
         of: Of,
         raised: Option<bool>,
         state: impl Fn() -> AlertState,
-        text: impl Fn(bool) -> String,
+        text: impl Fn(bool) -> Text,
         events: &mut Vec<AlertEvent>,
     ) {
         let event = |name: &str, raised, alert| AlertEvent {
@@ -225,12 +226,12 @@ impl Alerts {
 }
 
 /// A value with its unit.
-fn shown(figure: FollowedFigure, value: f64) -> String {
+fn shown(figure: FollowedFigure, value: f64) -> Text {
     match figure {
-        FollowedFigure::Goodput => units::bits_per_second(value),
-        FollowedFigure::Rtt | FollowedFigure::RttP99 => units::seconds(value),
-        FollowedFigure::Transactions => format!("{}/s", units::three_digits(value)),
-        FollowedFigure::Loss => format!("{} %", units::three_digits(100.0 * value)),
+        FollowedFigure::Goodput => Rate(value).say(),
+        FollowedFigure::Rtt | FollowedFigure::RttP99 => Time(value).say(),
+        FollowedFigure::Transactions => say!("{}/s", units::three_digits(value)),
+        FollowedFigure::Loss => say!("{} %", units::three_digits(100.0 * value)),
     }
 }
 
@@ -261,7 +262,11 @@ mod tests {
     }
 
     fn said(alerts: &mut Alerts, at: u64, values: [Option<f64>; 2]) -> Vec<String> {
-        alerts.pass(&pass(at, values)).into_iter().map(|event| format!("{}: {}", event.event, event.text)).collect()
+        alerts
+            .pass(&pass(at, values))
+            .into_iter()
+            .map(|event| format!("{}: {}", event.event, event.text.plain()))
+            .collect()
     }
 
     #[test]
@@ -278,7 +283,7 @@ mod tests {
         );
         assert_eq!(alerts.raised().count(), 2, "a pair without a value keeps its alert");
         let resolved = alerts.pass(&pass(5, [Some(900.0), Some(900.0)]));
-        let texts: Vec<&str> = resolved.iter().map(|event| event.text.as_str()).collect();
+        let texts: Vec<String> = resolved.iter().map(|event| event.text.plain()).collect();
         assert_eq!(texts, ["b has values again", "a → b: goodput 900 Mbit/s, above 500 Mbit/s (goodput<500Mbit)"]);
         assert_eq!((resolved[1].alert.since_unix_ns, resolved[1].run.as_deref()), (1, Some("r5")));
         assert_eq!(alerts.raised().count(), 0);

@@ -1,8 +1,9 @@
 //! A bottleneck on the path, detected by its effects: payload arrives at one rate however much is sent, and the excess queues before
 //! it or is lost there.
 
-use model::units::{bits_per_second, count, seconds};
+use model::units::count;
 use model::{Direction, Inventory, Outcome, median};
+use text::{Rate, Text, Time, say};
 
 use super::observations::{Observations, SenderFlow, each, goodput_bps, ramp, sender_flows};
 use super::queues::qdisc_limited;
@@ -23,7 +24,7 @@ pub(super) struct Bottleneck {
     /// Payload rate of the bottleneck, bit/s.
     bps: f64,
     /// The observation that shows it.
-    observation: String,
+    observation: Text,
     /// The part of it that is on the return path, 0 to 1, where its queue delays acknowledgements.
     pub(super) back: f64,
     /// Other tests of the run used the path at the same time: the rate is this one's share.
@@ -32,21 +33,21 @@ pub(super) struct Bottleneck {
 
 impl Bottleneck {
     /// `acknowledgements queued on the return path: ...`.
-    pub(super) fn of_return(&self, acknowledgements: Option<f64>) -> String {
-        let came = acknowledgements.map_or(String::new(), |rate| format!(" ({} of them a second)", count(rate)));
-        format!(
+    pub(super) fn of_return(&self, acknowledgements: Option<f64>) -> Text {
+        let came = acknowledgements.map_or(Text::default(), |rate| say!(" ({} of them a second)", count(rate)));
+        say!(
             "acknowledgements{came} queued on the return path, which is slow or busy: {}. The delay arose after the data had arrived",
             self.observation
         )
     }
 
     /// `a bottleneck of about 47.1 Mbit/s on the path: ...`.
-    pub(super) fn statement(&self) -> String {
-        let rate = bits_per_second(self.bps);
+    pub(super) fn statement(&self) -> Text {
+        let rate = Rate(self.bps);
         if self.shared {
-            return format!("its share of a bottleneck on the path, about {rate}: {}", self.observation);
+            return say!("its share of a bottleneck on the path, about {rate}: {}", self.observation);
         }
-        format!("a bottleneck of about {rate} on the path: {}", self.observation)
+        say!("a bottleneck of about {rate} on the path: {}", self.observation)
     }
 }
 
@@ -129,21 +130,21 @@ fn of_tcp(observations: &Observations<'_>, direction: &DirectionView<'_>) -> Opt
     let weight = 0.9 * sign * (1.0 - full) * (1.0 - qdisc_limited(direction)) * (1.0 - exceeded(usual, goodput));
     let varied = varied(&rates);
     let observation = if standing > 0.0 && standing >= paced.max(little) {
-        format!(
+        say!(
             "a standing queue raised the RTT from its minimum of {} to {}{varied}",
-            seconds(shortest),
-            seconds(shortest + added)
+            Time(shortest),
+            Time(shortest + added)
         )
     } else if little >= paced {
         let long = each(&flows, SenderFlow::long_rtt_ns).unwrap_or(shortest + added);
-        format!(
+        say!(
             "a queue raised the RTT from its minimum of {} to {} in a fifth of the samples{varied}",
-            seconds(shortest),
-            seconds(long)
+            Time(shortest),
+            Time(long)
         )
     } else {
         let rate: f64 = flows.iter().filter_map(estimate).sum();
-        format!("bbr estimated it at {} and paced to that{varied}", bits_per_second(rate))
+        say!("bbr estimated it at {} and paced to that{varied}", Rate(rate))
     };
     Some(Bottleneck {
         weight,
@@ -160,11 +161,11 @@ fn of_datagrams(observations: &Observations<'_>, direction: &DirectionView<'_>, 
     let weight =
         0.95 * ramp(lost, 0.02, 0.1) * (0.4 + 0.6 * steady(&rates)) * (1.0 - full_reader(observations, direction));
     let goodput = goodput_bps(direction)?;
-    let observation = format!(
+    let observation = say!(
         "{:.1} % of the datagrams were lost there, with {} sent and {} received{}",
         100.0 * lost,
-        bits_per_second(super::observations::sent_bps(direction)?),
-        bits_per_second(goodput),
+        Rate(super::observations::sent_bps(direction)?),
+        Rate(goodput),
         varied(&rates)
     );
     Some(Bottleneck {
@@ -271,12 +272,12 @@ fn steady(rates: &[f64]) -> f64 {
 }
 
 /// `; the rate varied by 2 % between samples`: half the distance of the 20th and 80th percentiles, relative to the mean.
-fn varied(rates: &[f64]) -> String {
+fn varied(rates: &[f64]) -> Text {
     let of = |q| quantile(rates, q);
     let spread = of(0.8).zip(of(0.2)).zip(mean(rates)).filter(|(_, mean)| rates.len() >= FEWEST && *mean > 0.0);
-    spread.map_or(String::new(), |((high, low), mean)| {
+    spread.map_or(Text::default(), |((high, low), mean)| {
         let percent = 50.0 * (high - low) / mean;
         let by = if percent < 1.0 { "less than 1".to_owned() } else { format!("{percent:.0}") };
-        format!("; the rate varied by {by} % between samples")
+        say!("; the rate varied by {by} % between samples")
     })
 }

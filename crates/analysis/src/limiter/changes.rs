@@ -1,6 +1,7 @@
 //! Change points of a curve over block sizes: dips, steps, jaggedness.
 
 use model::{Finding, FindingKind, Outcome};
+use text::{Text, say};
 
 use crate::curve::{CurvePoint, points};
 use crate::findings::wording;
@@ -83,7 +84,7 @@ fn dip(points: &[CurvePoint], first: Jump, second: Jump) -> Finding {
     finding(
         points,
         first.at..second.at,
-        format!(
+        say!(
             "From {} to {} the rate is {by} {side} that of the sizes on both sides.",
             wording::size(from.block),
             wording::size(to.block)
@@ -98,14 +99,14 @@ fn step(points: &[CurvePoint], jump: Jump) -> Finding {
     finding(
         points,
         jump.at - 1..jump.at + 1,
-        format!("Between {before} and {here} the rate {direction} by {by} and stays there."),
+        say!("Between {before} and {here} the rate {direction} by {by} and stays there."),
     )
 }
 
 fn jagged(points: &[CurvePoint], jumps: &[Jump]) -> Finding {
     let (first, last) = (jumps.first().map_or(0, |jump| jump.at), jumps.last().map_or(0, |jump| jump.at));
     let largest = jumps.iter().map(|jump| jump.by.abs()).fold(0.0, f64::max);
-    let statement = format!(
+    let statement = say!(
         "The curve is jagged: {} jumps of up to {} between {} and {}.",
         jumps.len(),
         wording::percent_of(-largest, true),
@@ -115,7 +116,7 @@ fn jagged(points: &[CurvePoint], jumps: &[Jump]) -> Finding {
     finding(points, first..last + 1, statement)
 }
 
-fn finding(points: &[CurvePoint], cells: std::ops::Range<usize>, statement: String) -> Finding {
+fn finding(points: &[CurvePoint], cells: std::ops::Range<usize>, statement: Text) -> Finding {
     Finding {
         kind: FindingKind::Anomaly,
         statement,
@@ -132,7 +133,7 @@ mod tests {
     use crate::curve::testing::*;
 
     fn of(time: impl Fn(u64) -> f64, noise: f64, seed: u64) -> Vec<String> {
-        changes(&curve(&netpipe(), time, noise, seed)).into_iter().map(|finding| finding.statement).collect()
+        changes(&curve(&netpipe(), time, noise, seed)).into_iter().map(|finding| finding.statement.plain()).collect()
     }
 
     fn plain(block: u64) -> f64 {

@@ -74,7 +74,7 @@ mod tests {
         let [out, back] = [&outcome.summary.outbound, &outcome.summary.return_trip]
             .map(|of| of.as_ref().unwrap().why.as_ref().unwrap());
         assert_eq!(out.limiter, LimiterKind::SenderApplication, "{out:?}");
-        assert!(out.statement.contains("10.0 Mbit/s"), "{out:?}");
+        assert!(out.statement.plain().contains("10.0 Mbit/s"), "{out:?}");
         assert_ne!(back.limiter, LimiterKind::SenderApplication, "{back:?}");
         assert_eq!((out.losses.is_none(), back.losses.as_ref().map(|losses| losses.packets)), (true, Some(6 * 625)));
         assert_eq!(outcome.summary.limits().count(), 2);

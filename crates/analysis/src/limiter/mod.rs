@@ -29,6 +29,7 @@ use model::{Cell, Evidence, Grade, Inventory, LimiterKind, Outcome, Pass, Path, 
 
 use clocks::Clocks;
 use observations::Observations;
+use text::{Text, say};
 
 use crate::in_force::in_force;
 
@@ -211,38 +212,57 @@ fn heaviest(weighed: &[Weighed]) -> Vec<(LimiterKind, f64)> {
     kinds
 }
 
-/// What precedes a lesser cause in a statement, by its grade.
-const ALSO: [&str; 2] = ["possibly also", "likely also"];
+/// What stands for the limiter if the evidence does not show one.
+const UNIDENTIFIED: &str = "bottleneck not identified";
+
+/// The limiter in a word or two.
+#[must_use]
+pub fn words(why: &Why) -> &'static str {
+    if why.grade.is_some() { why.limiter.words() } else { UNIDENTIFIED }
+}
+
+/// What limited it, without the evidence: `receive window (strong, 87 % of the sender's time)`.
+#[must_use]
+pub fn named(why: &Why) -> Text {
+    match why.grade {
+        Some(grade) => graded_name(why.limiter, grade, &why.parts),
+        None => UNIDENTIFIED.into(),
+    }
+}
 
 /// The statement of a [`Why`] without its lesser causes.
 #[must_use]
-pub fn first_cause(statement: &str) -> &str {
-    let lesser = ALSO.iter().filter_map(|also| statement.find(&format!("; {also} ")));
-    lesser.min().map_or(statement, |end| &statement[..end])
+pub fn first_cause(why: &Why) -> Text {
+    first(why.limiter, &why.parts, &why.evidence)
+}
+
+/// A limiter with its grade and the share of the time that a clock gives it. A rule may name a kind whose clock hardly ran.
+fn graded_name(limiter: LimiterKind, grade: Grade, parts: &[TimePart]) -> Text {
+    let share = parts.iter().find(|part| part.of == limiter && part.share >= MIN_STATED_SHARE);
+    let share = share.map_or(Text::default(), |part| say!(", {:.0} % of the sender's time", 100.0 * part.share));
+    say!("{} ({}{share})", limiter.words(), grade.words())
+}
+
+fn first(limiter: LimiterKind, parts: &[TimePart], evidence: &[Evidence]) -> Text {
+    match said(limiter, evidence) {
+        Some((grade, said)) => say!("{}: {said}", graded_name(limiter, grade, parts)),
+        None => UNIDENTIFIED.into(),
+    }
 }
 
 /// `receive window (strong, 87 % of the sender's time): 64 KiB window over 20 ms carries at most 26 Mbit/s; likely also send buffer:
 /// ...`.
-fn statement(limiter: LimiterKind, also: &[LimiterKind], parts: &[TimePart], evidence: &[Evidence]) -> String {
-    let mut statement = match said(limiter, evidence) {
-        Some((grade, said)) => {
-            // A rule may name a kind whose clock hardly ran.
-            let share = parts.iter().find(|part| part.of == limiter && part.share >= MIN_STATED_SHARE);
-            let share =
-                share.map_or(String::new(), |part| format!(", {:.0} % of the sender's time", 100.0 * part.share));
-            format!("{} ({}{share}): {said}", limiter.words(), grade.words())
-        }
-        None => "bottleneck not identified".to_owned(),
-    };
+fn statement(limiter: LimiterKind, also: &[LimiterKind], parts: &[TimePart], evidence: &[Evidence]) -> Text {
+    let mut statement = first(limiter, parts, evidence);
     for kind in also.iter().take(MAX_ALSO) {
         if let Some((grade, said)) = said(*kind, evidence) {
             // A kind that is not the first is at most likely; without a first one, only possible.
             let how_sure = match (limiter, grade) {
                 (LimiterKind::Unexplained, _) => "possible",
-                (_, Grade::Possible) => ALSO[0],
-                _ => ALSO[1],
+                (_, Grade::Possible) => "possibly also",
+                _ => "likely also",
             };
-            statement.push_str(&format!("; {how_sure} {}: {said}", kind.words()));
+            statement += say!("; {how_sure} {}: {said}", kind.words());
         }
     }
     statement
@@ -254,8 +274,8 @@ fn grade(kind: LimiterKind, evidence: &[Evidence]) -> Option<Grade> {
 }
 
 /// The best evidence for a kind and its grade: the statement of a rule if there is one, because it says more than the clocks'.
-fn said(kind: LimiterKind, evidence: &[Evidence]) -> Option<(Grade, &str)> {
+fn said(kind: LimiterKind, evidence: &[Evidence]) -> Option<(Grade, &Text)> {
     let grade = grade(kind, evidence)?;
     let of = |clocks: bool| evidence.iter().find(|one| one.of == kind && (one.rule == rules::CLOCKS) == clocks);
-    Some((grade, of(false).or_else(|| of(true))?.statement.as_str()))
+    Some((grade, &of(false).or_else(|| of(true))?.statement))
 }

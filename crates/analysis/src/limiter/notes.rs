@@ -1,7 +1,7 @@
 //! Notes on an outcome: stalls, different directions, windows that do not fit the path, and what was not recorded.
 
-use model::units::{bits_per_second, seconds};
 use model::{BoundKind, Direction, EndTally, Outcome, TcpSample};
+use text::{Rate, Text, Time, say};
 
 use super::observations::{Observations, SenderFlow, each, goodput_bps, sender_flows};
 use super::threads;
@@ -16,7 +16,7 @@ const MIN_RATIO: f64 = 0.049;
 const CONFIDENCE: f64 = 0.95;
 
 /// The notes on an outcome.
-pub(super) fn of_outcome(observations: &Observations<'_>) -> Vec<String> {
+pub(super) fn of_outcome(observations: &Observations<'_>) -> Vec<Text> {
     let stalls = observations.directions.iter().filter_map(stall);
     stalls
         .chain(unequal_directions(observations))
@@ -27,7 +27,7 @@ pub(super) fn of_outcome(observations: &Observations<'_>) -> Vec<String> {
 }
 
 /// Which end blocked a stalled trial, and for how long nothing was acknowledged.
-fn stall(direction: &DirectionView<'_>) -> Option<String> {
+fn stall(direction: &DirectionView<'_>) -> Option<Text> {
     let (sender, receiver) = (direction.sender.tally, direction.receiver.tally);
     if !sender.stalled && !receiver.stalled {
         return None;
@@ -37,18 +37,18 @@ fn stall(direction: &DirectionView<'_>) -> Option<String> {
     let lasts: Vec<&TcpSample> = flows.iter().filter_map(|series| series.last()).collect();
     let closed = |one: &&TcpSample| one.peer_window_bytes.is_some_and(|bytes| bytes < one.mss);
     let who = if !lasts.is_empty() && lasts.iter().all(closed) {
-        "the receiver blocked (its program did not read, so its window was closed)".to_owned()
+        "the receiver blocked (its program did not read, so its window was closed)".into()
     } else if lasts.iter().any(|one| one.unacked > 0) {
         let unacked: u32 = lasts.iter().map(|one| one.unacked).sum();
-        format!("the path or the receiving host blocked ({unacked} segments were in flight and none was acknowledged)")
+        say!("the path or the receiving host blocked ({unacked} segments were in flight and none was acknowledged)")
     } else if sender.bytes_unsent > 0 {
-        format!("{} B stayed in the sender's send queue", sender.bytes_unsent)
+        say!("{} B stayed in the sender's send queue", sender.bytes_unsent)
     } else {
-        "the sender's program blocked (its send queue was empty)".to_owned()
+        "the sender's program blocked (its send queue was empty)".into()
     };
     let quiet = flows.iter().filter_map(|series| quiet_ns(series)).min().or_else(|| silence_ns(receiver));
-    let long = quiet.map_or(String::new(), |ns| format!(" for its last {}", seconds(ns as f64)));
-    Some(format!("A trial stalled{long}: {who}."))
+    let long = quiet.map_or(Text::default(), |ns| say!(" for its last {}", Time(ns as f64)));
+    Some(say!("A trial stalled{long}: {who}."))
 }
 
 /// Time from the last acknowledged byte to the end of a series, ns.
@@ -67,7 +67,7 @@ fn silence_ns(receiver: &EndTally) -> Option<u64> {
 }
 
 /// For simultaneous directions: whether one carries significantly more.
-pub(super) fn unequal_directions(observations: &Observations<'_>) -> Option<String> {
+pub(super) fn unequal_directions(observations: &Observations<'_>) -> Option<Text> {
     if observations.spec.direction != Direction::Both || !observations.bulk() {
         return None;
     }
@@ -89,28 +89,22 @@ pub(super) fn unequal_directions(observations: &Observations<'_>) -> Option<Stri
                 .collect::<Vec<f64>>(),
         )
     };
-    Some(format!(
+    Some(say!(
         "The directions differ: {} outbound, {} return (ratio {}).",
-        bits_per_second(rate(0)?),
-        bits_per_second(rate(1)?),
+        Rate(rate(0)?),
+        Rate(rate(1)?),
         ratio(centre, interval.low, interval.high)
     ))
 }
 
 /// `1.31 with a 95 % interval of 1.2 to 1.4`, from natural logarithms.
-fn ratio(centre: f64, low: f64, high: f64) -> String {
+fn ratio(centre: f64, low: f64, high: f64) -> Text {
     let three = |ln: f64| model::units::three_digits(ln.exp());
-    format!(
-        "{} with a {} interval of {} to {}",
-        three(centre),
-        wording::confidence(CONFIDENCE),
-        three(low),
-        three(high)
-    )
+    say!("{} with a {} interval of {} to {}", three(centre), wording::confidence(CONFIDENCE), three(low), three(high))
 }
 
 /// Whether more data is in flight than the path holds, so the sender's own data waits in a queue.
-fn own_queue(observations: &Observations<'_>) -> Option<String> {
+fn own_queue(observations: &Observations<'_>) -> Option<Text> {
     let flows: Vec<SenderFlow<'_>> = observations.directions.iter().flat_map(sender_flows).collect();
     let (added, shortest) = (each(&flows, SenderFlow::queueing_ns)?, each(&flows, SenderFlow::min_rtt_ns)?);
     if each(&flows, SenderFlow::standing)? < 0.5 {
@@ -120,17 +114,17 @@ fn own_queue(observations: &Observations<'_>) -> Option<String> {
     let trials = (observations.directions.len() as f64).max(1.0);
     let rate = flows.iter().map(|flow| flow.rate_bps).sum::<f64>() / trials;
     let [fills, in_flight] = [shortest, shortest + added].map(|rtt| wording::rounded_size(rate * rtt / 8e9));
-    Some(format!(
+    Some(say!(
         "Self-inflicted bufferbloat: {} over a minimum RTT of {} need {fills} in flight, but {in_flight} were in flight. The excess \
          waited in a queue and added {} to each RTT.",
-        bits_per_second(rate),
-        seconds(shortest),
-        seconds(added)
+        Rate(rate),
+        Time(shortest),
+        Time(added)
     ))
 }
 
 /// Whether the window is too small for a known line rate.
-fn too_small(observations: &Observations<'_>) -> Option<String> {
+fn too_small(observations: &Observations<'_>) -> Option<Text> {
     let ceiling = observations.outcome.summary.ceiling.as_ref()?;
     let others = ceiling.others.iter().map(|bound| (bound.kind, bound.bps));
     let line =
@@ -141,11 +135,11 @@ fn too_small(observations: &Observations<'_>) -> Option<String> {
     let shortest = each(&flows, SenderFlow::min_rtt_ns)?;
     let needed = line * shortest / 8e9;
     (window > 0.0 && window < needed).then(|| {
-        format!(
+        say!(
             "The window of {} is smaller than the bandwidth-delay product: {} over an RTT of {} need {}.",
             wording::rounded_size(window),
-            bits_per_second(line),
-            seconds(shortest),
+            Rate(line),
+            Time(shortest),
             wording::rounded_size(needed)
         )
     })
@@ -184,7 +178,7 @@ pub(super) fn missing(observations: &Observations<'_>) -> Vec<String> {
 /// For outcomes that differ only in their direction, as of runs with and without `--reverse`: whether one direction carries
 /// significantly more. Each comes with the name of its run.
 #[must_use]
-pub fn between_runs(outcomes: &[(&str, &Outcome)]) -> Vec<String> {
+pub fn between_runs(outcomes: &[(&str, &Outcome)]) -> Vec<Text> {
     let mut notes = Vec::new();
     for (outbound_name, outbound) in outcomes.iter().filter(|(_, one)| one.spec.direction == Direction::Send) {
         let like = |other: &Outcome| {
@@ -206,7 +200,7 @@ pub fn between_runs(outcomes: &[(&str, &Outcome)]) -> Vec<String> {
             else {
                 continue;
             };
-            notes.push(format!(
+            notes.push(say!(
                 "The directions differ: the ratio of outbound ({outbound_name}) to return ({return_name}) is {}.",
                 ratio(centre, -interval.high, -interval.low)
             ));

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use model::{BestRegion, Outcome};
+use text::{Text, say};
 
 use crate::curve::{CurvePoint, points};
 use crate::findings::wording;
@@ -122,13 +123,12 @@ fn best(rates: &impl LabelledRates, size: usize) -> Option<usize> {
 fn region(rates: &impl LabelledRates, best: Option<usize>, sizes: Range<usize>) -> BestRegion {
     let (labels, blocks) = (rates.labels(), &rates.sizes()[sizes.clone()]);
     let (from, to) = (blocks.first().copied().unwrap_or(0), blocks.last().copied().unwrap_or(0));
-    let range =
-        if from == to { wording::size(from) } else { format!("{} to {}", wording::size(from), wording::size(to)) };
+    let range = if from == to { wording::size(from) } else { say!("{} to {}", wording::size(from), wording::size(to)) };
     let mean =
         |label: usize| sizes.clone().map(|size| rates.ln_rate(size, label)).sum::<f64>() / sizes.len().max(1) as f64;
     let Some(best) = best else {
         let none = if labels.len() > 2 { "no significant winner" } else { "no significant difference" };
-        let statement = format!("{range}: {none}");
+        let statement = say!("{range}: {none}");
         return BestRegion { from, to, best: None, over: None, ratio: None, low: None, high: None, statement };
     };
     let others = (0..labels.len()).filter(|label| *label != best);
@@ -139,11 +139,11 @@ fn region(rates: &impl LabelledRates, best: Option<usize>, sizes: Range<usize>) 
     let (low, high) = (interval.map(|interval| interval.low.exp()), interval.map(|interval| interval.high.exp()));
     let interval = match (low, high) {
         (Some(low), Some(high)) => {
-            format!(" ({} interval {} to {})", wording::confidence(CONFIDENCE), gain(low), gain(high))
+            say!(" ({} interval {} to {})", wording::confidence(CONFIDENCE), gain(low), gain(high))
         }
-        _ => String::new(),
+        _ => Text::default(),
     };
-    let statement = format!("{range}: {} is best, {} over {}{interval}", labels[best], gain(ahead.exp()), labels[next]);
+    let statement = say!("{range}: {} is best, {} over {}{interval}", labels[best], gain(ahead.exp()), labels[next]);
     let qualifier = if low.is_some_and(|low| low > 1.0) { "" } else { ", significant at single sizes only" };
     let statement = statement + qualifier;
     let (best, over) = (Some(labels[best].clone()), Some(labels[next].clone()));
@@ -151,8 +151,8 @@ fn region(rates: &impl LabelledRates, best: Option<usize>, sizes: Range<usize>) 
 }
 
 /// `+12 %`.
-fn gain(ratio: f64) -> String {
-    format!("{:+.1} %", 100.0 * (ratio - 1.0))
+fn gain(ratio: f64) -> Text {
+    say!("{:+.1} %", 100.0 * (ratio - 1.0))
 }
 
 #[cfg(test)]
@@ -178,7 +178,8 @@ mod tests {
             "{last:?}"
         );
         assert!(
-            last.statement.contains("to 8 MiB: mtu 9000 is best, +1") && last.statement.contains("95 % interval"),
+            last.statement.plain().contains("to 8 MiB: mtu 9000 is best, +1")
+                && last.statement.plain().contains("95 % interval"),
             "{last:?}"
         );
         assert!((2..=4).contains(&found.len()), "{found:#?}");

@@ -5,8 +5,8 @@
 //! be twice the window. A requested SO_RCVBUF or SO_SNDBUF is doubled by the kernel itself (socket(7)), so rmem_max and wmem_max need
 //! the window only.
 
-use model::units::{bits_per_second, seconds};
 use model::{BoundKind, ByteSize, Direction, EndOptions, FlowTally, LimiterKind, Remedy, Role};
+use text::{Rate, Text, Time, say};
 
 use super::observations::{Observations, SenderFlow, each, sender_flows};
 use crate::direction::{DirectionView, Side};
@@ -60,10 +60,10 @@ fn off(side: &Side<'_>) -> bool {
 }
 
 /// What lets an end scale windows, for a window of `window` bytes.
-fn scaled(side: &Side<'_>, role: Role, window: f64, why: &str) -> Option<Remedy> {
+fn scaled(side: &Side<'_>, role: Role, window: f64, why: &Text) -> Option<Remedy> {
     let end = if role == Role::Active { "near" } else { "far" };
     let command = tune(SCALING, "1");
-    let statement = format!("`{command}` on the {end} host: {why}; without window scaling a window has at most 64 KiB");
+    let statement = say!("`{command}` on the {end} host: {why}; without window scaling a window has at most 64 KiB");
     off(side).then(|| Remedy {
         role,
         setting: format!("sysctl.{SCALING}"),
@@ -111,23 +111,23 @@ impl Buffer {
     }
 
     /// What to change at `side` for `window` bytes.
-    fn remedy(&self, side: &Side<'_>, role: Role, window: f64, why: &str) -> Option<Remedy> {
+    fn remedy(&self, side: &Side<'_>, role: Role, window: f64, why: &Text) -> Option<Remedy> {
         let end = if role == Role::Active { "near" } else { "far" };
         let size = |bytes: u64| ByteSize(bytes).to_string();
         let option = |bytes: u64| format!("--{} {}", self.field, size(bytes).replace(' ', ""));
-        let of = |setting: String, now: String, value: String, command: String, reason: String| {
-            let statement = format!("`{command}` {reason}");
+        let of = |setting: String, now: String, value: String, command: String, reason: Text| {
+            let statement = say!("`{command}` {reason}");
             Some(Remedy { role, setting, now, value, window_bytes: window as u64, command, statement })
         };
         let Some(requested) = (self.requested)(side.options) else {
             let [least, default, most] = self.limits(side)?;
             let needed = up(2.0 * window);
-            let reason = format!(
+            let reason = say!(
                 "on the {end} host (now {}): {why}; the third value of {} counts memory, twice that, rounded up",
                 wording::rounded_size(most as f64),
                 self.autotuning
             );
-            let values = |last| format!("{least} {default} {last}");
+            let values = |last: u64| format!("{least} {default} {last}");
             let command = tune(self.autotuning, &values(needed));
             let setting = format!("sysctl.{}", self.autotuning);
             return if most < needed { of(setting, values(most), values(needed), command, reason) } else { None };
@@ -139,7 +139,7 @@ impl Buffer {
         let granted = side.host.sysctl.get(self.granted).and_then(|value| value.parse::<u64>().ok());
         match granted.filter(|granted| *granted < needed) {
             Some(granted) => {
-                let reason = format!(
+                let reason = say!(
                     "on the {end} host (now {}), and then `{}`: {why}; the kernel doubles a request",
                     wording::rounded_size(granted as f64),
                     option(needed)
@@ -149,7 +149,7 @@ impl Buffer {
             }
             None => {
                 let now = wording::rounded_size(requested as f64);
-                let reason = format!("for the {} (now {now}): {why}; the kernel doubles a request", self.name);
+                let reason = say!("for the {} (now {now}): {why}; the kernel doubles a request", self.name);
                 of(self.field.to_owned(), requested.to_string(), needed.to_string(), option(needed), reason)
             }
         }
@@ -189,13 +189,9 @@ fn of_direction(
     let rate: f64 = flows.iter().map(|flow| flow.rate_bps).sum();
     let (aim, of_what) = aim(observations, rate);
     let window = aim / 8e9 * rtt / flows.len() as f64;
-    let each = if flows.len() > 1 { format!(" for each of {} connections", flows.len()) } else { String::new() };
-    let why = format!(
-        "{}{of_what} × RTT of {} is a window of {}{each}",
-        bits_per_second(aim),
-        seconds(rtt),
-        wording::rounded_size(window)
-    );
+    let each = if flows.len() > 1 { say!(" for each of {} connections", flows.len()) } else { Text::default() };
+    let why =
+        say!("{}{of_what} × RTT of {} is a window of {}{each}", Rate(aim), Time(rtt), wording::rounded_size(window));
     let mut buffers = [(SEND, &direction.sender, sender), (RECEIVE, &direction.receiver, receiver)];
     let place = |kind| limiters.iter().position(|limiter| *limiter == kind).unwrap_or(usize::MAX);
     buffers.sort_by_key(|(buffer, ..)| place(buffer.kind));

@@ -2,7 +2,8 @@
 //! stood before the measurement had sent anything.
 
 use model::source::{DEV, column};
-use model::units::{amount, seconds};
+use model::units::amount;
+use text::{Text, Time, say};
 
 use super::bottleneck;
 use super::observations::{Observations, SenderFlow, each, ramp, sender_flows};
@@ -21,7 +22,7 @@ pub(super) struct OtherTraffic {
     /// Weight of the evidence, 0 to 1.
     pub(super) weight: f64,
     /// The observation.
-    pub(super) statement: String,
+    pub(super) statement: Text,
 }
 
 /// Weight of the evidence for other traffic, which counts against the path itself.
@@ -67,7 +68,7 @@ fn beside(direction: &DirectionView<'_>, side: &Side<'_>, end: &str, column: &st
     let others = all.checked_sub(own).filter(|_| carried > 0)?;
     let share = others as f64 / all as f64;
     let weight = 0.95 * ramp(share, SHARE[0], SHARE[1]);
-    let statement = format!(
+    let statement = say!(
         "{} of other traffic passed {} of the {end} beside the {} of this measurement ({:.0} % of all)",
         amount(others as f64),
         interface.name,
@@ -83,10 +84,10 @@ fn early_queue(observations: &Observations<'_>, direction: &DirectionView<'_>) -
     let own = shortest(direction)?;
     let least = observations.directions.iter().filter_map(shortest).reduce(f64::min)?;
     let weight = 0.8 * ramp(own - least, 2e6, 6e6) * ramp(own / least, 1.1, 1.4);
-    let statement = format!(
+    let statement = say!(
         "the shortest RTT of a trial was {}, and that of another one {}: a queue that this measurement did not cause was already on the path",
-        seconds(own),
-        seconds(least)
+        Time(own),
+        Time(least)
     );
     (weight > 0.0).then_some(OtherTraffic { weight, statement })
 }

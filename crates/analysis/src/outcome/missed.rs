@@ -2,6 +2,7 @@
 
 use model::units::plus_minus;
 use model::{Outcome, Stopping, Verdict};
+use text::{Text, say};
 
 use super::estimate::reach;
 
@@ -18,7 +19,7 @@ pub fn missed_target<'a>(
     outcomes: impl IntoIterator<Item = &'a Outcome>,
     rule: &Stopping,
     duration_ns: Option<u64>,
-) -> Option<String> {
+) -> Option<Text> {
     let missed = |outcome: &&Outcome| outcome.summary.verdicts.contains(&Verdict::TargetMissed);
     let of = |outcome: &'a Outcome| Some((outcome, outcome.estimate.as_ref().and_then(reach)?));
     let all: Vec<(&Outcome, f64)> = outcomes.into_iter().filter(missed).filter_map(of).collect();
@@ -30,13 +31,13 @@ pub fn missed_target<'a>(
     let trials = f64::from(widest.summary.trials) * factor;
     let remedy = match duration_ns {
         Some(ns) if trials <= f64::from(rule.max_trials) => {
-            budget(ns as f64 / 1e9 * factor).unwrap_or_else(|| QUIETER.to_owned())
+            budget(ns as f64 / 1e9 * factor).unwrap_or_else(|| QUIETER.into())
         }
-        Some(_) if trials <= MOST_TRIALS => format!("`--trials {}`", (trials / 10.0).ceil() * 10.0),
-        Some(_) => QUIETER.to_owned(),
-        None => "allow a larger budget".to_owned(),
+        Some(_) if trials <= MOST_TRIALS => say!("`--trials {}`", (trials / 10.0).ceil() * 10.0),
+        Some(_) => QUIETER.into(),
+        None => "allow a larger budget".into(),
     };
-    Some(format!("{up_to}{}, wanted ±{wanted} %: {remedy}", plus_minus(width)))
+    Some(say!("{up_to}{}, wanted ±{wanted} %: {remedy}", plus_minus(width)))
 }
 
 /// Most trials to propose.
@@ -45,9 +46,9 @@ const MOST_TRIALS: f64 = 1000.0;
 const QUIETER: &str = "the path or a host varies too much: use longer trials or an idle host";
 
 /// A budget of at least so many seconds as it is typed; `None` beyond the largest one.
-fn budget(seconds: f64) -> Option<String> {
+fn budget(seconds: f64) -> Option<Text> {
     let seconds = BUDGETS_S.into_iter().find(|one| *one as f64 >= seconds)?;
-    Some(if seconds < 120 { format!("`--budget {seconds}s`") } else { format!("`--budget {}min`", seconds / 60) })
+    Some(if seconds < 120 { say!("`--budget {seconds}s`") } else { say!("`--budget {}min`", seconds / 60) })
 }
 
 #[cfg(test)]
@@ -60,7 +61,7 @@ mod tests {
 
     fn missed(values: &[f64], rule: &Stopping, duration_ns: Option<u64>) -> Option<String> {
         let cell = made(Pattern::Stream, 0, 1024, values);
-        missed_target([&cell], rule, duration_ns)
+        missed_target([&cell], rule, duration_ns).map(|text| text.plain())
     }
 
     #[test]
@@ -82,6 +83,6 @@ mod tests {
         let narrow = made(Pattern::Stream, 0, 1024, &[9.4e8, 9.6e8, 1.04e9, 9.9e8, 1.02e9, 9.5e8]);
         let wide = made(Pattern::Stream, 1, 2048, &[8e8, 9e8, 1.1e9, 1.05e9, 1e9, 9e8]);
         let text = missed_target([&narrow, &wide], &Stopping::default(), None).unwrap();
-        assert!(text.starts_with("up to ±12 %, wanted ±2 %"), "{text}");
+        assert!(text.plain().starts_with("up to ±12 %, wanted ±2 %"), "{text:?}");
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use model::{Cell, Outcome, Summary, Trial, Trust, Verdict};
+use text::{Text, say};
 
 /// The verdicts of a cell, in the order of [`Verdict`]: those of its trials, and those of the trials together. `shortfall` is why its
 /// interval is not as narrow as requested.
@@ -110,68 +111,88 @@ fn add(summary: &mut Summary, verdict: Verdict) {
 /// What a verdict means and what to do about it: a sentence without its capital letter and full stop, the same in findings,
 /// tables and pages.
 #[must_use]
-pub fn explain(verdict: Verdict) -> &'static str {
+pub fn explain(verdict: Verdict) -> Text {
     match verdict {
-        Verdict::Stalled => "a trial stalled and was ended at its deadline: do not use the rate",
+        Verdict::Stalled => say!("a trial stalled and was ended at its deadline: do not use the rate"),
         Verdict::ResolutionLimited => {
-            "a trial was too short for its clock or had fewer than 10 arrivals: use longer trials"
+            say!("a trial was too short for its clock or had fewer than 10 arrivals: use longer trials")
         }
-        Verdict::ByteCountMismatch => "the byte counts of the two ends do not match: do not use the rate",
+        Verdict::ByteCountMismatch => say!("the byte counts of the two ends do not match: do not use the rate"),
         Verdict::NotSettled => {
-            "the rate was still growing after the start-up of the connections, or the trials were too short to see that it was not: use \
+            say!(
+                "the rate was still growing after the start-up of the connections, or the trials were too short to see that it was not: use \
              longer trials"
+            )
         }
         Verdict::SendBufferLimited => {
-            "the send buffer limited the only connection, and another one may get another rate: use at least 3 trials, or a larger buffer"
+            say!(
+                "the send buffer limited the only connection, and another one may get another rate: use at least 3 trials, or a larger buffer"
+            )
         }
-        Verdict::TargetMissed => "the interval is wider than requested: allow more trials or a larger budget",
-        Verdict::FewTrials => "too few trials for an interval: it takes 3, on a curve 10",
+        Verdict::TargetMissed => say!("the interval is wider than requested: allow more trials or a larger budget"),
+        Verdict::FewTrials => say!("too few trials for an interval: it takes 3, on a curve 10"),
         Verdict::Noisy => {
-            "the legs of this size vary too much for the budget: `--spin` and `--pin` remove the wake-ups of threads, other load and \
+            say!(
+                "the legs of this size vary too much for the budget: `--spin` and `--pin` remove the wake-ups of threads, other load and \
              steal remain"
+            )
         }
         Verdict::Drifting => {
-            "the values rose or fell during the run (of a curve, those of all sizes alike): another run may differ by more than the \
+            say!(
+                "the values rose or fell during the run (of a curve, those of all sizes alike): another run may differ by more than the \
              interval"
+            )
         }
         Verdict::Thinned => {
-            "sizes between were left out: the legs of all of them do not fit into the budget: allow a larger budget"
+            say!(
+                "sizes between were left out: the legs of all of them do not fit into the budget: allow a larger budget"
+            )
         }
         Verdict::CutShort => {
-            "the measurement ended before its stop rule was met (interrupted, or the peer disconnected)"
+            say!("the measurement ended before its stop rule was met (interrupted, or the peer disconnected)")
         }
-        Verdict::Overlapped => "another measurement ran on one of the hosts at the same time",
-        Verdict::BatchTimed => "round trips were timed in batches, so percentiles are of batch means",
-        Verdict::SocketDrops => "the receiver's own socket dropped datagrams: a limit of the host, not of the path",
-        Verdict::Loss => "datagrams were lost",
-        Verdict::SelfLimited => "larger blocks were not measured (NetPIPE's self-limit or the budget)",
-        Verdict::OneHost => "both ends are on one host, with no network between them",
+        Verdict::Overlapped => say!("another measurement ran on one of the hosts at the same time"),
+        Verdict::BatchTimed => say!("round trips were timed in batches, so percentiles are of batch means"),
+        Verdict::SocketDrops => {
+            say!("the receiver's own socket dropped datagrams: a limit of the host, not of the path")
+        }
+        Verdict::Loss => say!("datagrams were lost"),
+        Verdict::SelfLimited => say!("larger blocks were not measured (NetPIPE's self-limit or the budget)"),
+        Verdict::OneHost => say!("both ends are on one host, with no network between them"),
         Verdict::MetricsKept => {
-            "the TCP metrics cache of a sending end was on, so a trial may start with values from an earlier one"
+            say!("the TCP metrics cache of a sending end was on, so a trial may start with values from an earlier one")
         }
-        Verdict::AboveCeiling => "the goodput is above its ceiling: one of the two figures is wrong",
-        Verdict::Unmet => "a precondition of the plan did not hold before a trial, which was skipped",
-        Verdict::Starved => "a flow got nothing in a trial: see the shares of the flows in the JSON document",
+        Verdict::AboveCeiling => say!("the goodput is above its ceiling: one of the two figures is wrong"),
+        Verdict::Unmet => say!("a precondition of the plan did not hold before a trial, which was skipped"),
+        Verdict::Starved => say!("a flow got nothing in a trial: see the shares of the flows in the JSON document"),
         Verdict::RateNotOffered => {
-            "the sender sent less than requested: use a lower rate, or an idle machine (`--pin` gives a thread a core)"
+            say!(
+                "the sender sent less than requested: use a lower rate, or an idle machine (`--pin` gives a thread a core)"
+            )
         }
         Verdict::NothingArrived => {
-            "in a trial nothing arrived of what was sent: a firewall, an MTU that the datagrams exceed, or a dead path"
+            say!(
+                "in a trial nothing arrived of what was sent: a firewall, an MTU that the datagrams exceed, or a dead path"
+            )
         }
         Verdict::EmulatorLate => {
-            "the lab's emulator was more than 1 ms late: give it a core of its own, or repeat on an idle machine"
+            say!("the lab's emulator was more than 1 ms late: give it a core of its own, or repeat on an idle machine")
         }
         Verdict::EmulatorUnreported => {
-            "the lab did not report whether its emulator was on time: repeat on an idle machine"
+            say!("the lab did not report whether its emulator was on time: repeat on an idle machine")
         }
         Verdict::DelayedReads => {
-            "receivers slept between reads (`--delayed-reads`), unlike an ordinary application: other programs may be slower"
+            say!(
+                "receivers slept between reads (`--delayed-reads`), unlike an ordinary application: other programs may be slower"
+            )
         }
         Verdict::OverlapClose => {
-            "each connection was closed during the next transaction (`--overlap-close`): the rate is above that of \
+            say!(
+                "each connection was closed during the next transaction (`--overlap-close`): the rate is above that of \
              sequential transactions"
+            )
         }
-        _ => "unknown to this version: see the manual of the version that measured",
+        _ => say!("unknown to this version: see the manual of the version that measured"),
     }
 }
 
@@ -188,7 +209,7 @@ mod tests {
     #[test]
     fn explanations_are_sentences_without_capital_and_full_stop() {
         for verdict in [Verdict::Stalled, Verdict::FewTrials, Verdict::MetricsKept, Verdict::DelayedReads] {
-            let text = explain(verdict);
+            let text = explain(verdict).plain();
             assert!(!text.ends_with('.') && text.chars().next().is_some_and(|first| !first.is_uppercase()), "{text}");
         }
     }

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use model::{Cell, Estimate, Factor, FactorKind, Finding, FindingKind, Plan, RunHeader};
+use text::{Text, say};
 
 use super::logs::{Logs, noun};
 use super::{KINDS, dimensions, levels, of_kind, part};
-use crate::findings::wording::capitalised;
 use crate::limiter::{LabelledRates, best_regions};
 use crate::outcome::Headline;
 use crate::stats::{MeanDifference, mean, sample_sd};
@@ -151,8 +151,8 @@ fn findings(grid: &Grid, factor: &str, held: &BTreeMap<&str, &str>, kind: Headli
             Some(best) => rows.iter().map(|row| row[best].0).collect(),
             None => rows.iter().flatten().map(|(cell, _)| *cell).collect(),
         };
-        let what = capitalised(noun(kind));
-        let statement = format!("{what} by {factor}{at}, blocks of {}.", region.statement);
+        let what = Text::from(noun(kind)).capitalised();
+        let statement = say!("{what} by {factor}{at}, blocks of {}.", region.statement);
         Finding { kind: FindingKind::Best, statement, estimate, block: Some(region.from), cells, comparison: None }
     };
     best_regions(grid).into_iter().map(finding).collect()
@@ -197,10 +197,10 @@ mod tests {
         let found = best_of(&run);
         assert_eq!(found.len(), 2, "{found:#?}");
         assert!(
-            found[0].statement.starts_with("Goodput by mtu, blocks of 1000 B to 4000 B: 1500 is best, +11"),
+            found[0].statement.plain().starts_with("Goodput by mtu, blocks of 1000 B to 4000 B: 1500 is best, +11"),
             "{found:#?}"
         );
-        assert!(found[1].statement.contains("blocks of 16000 B to 250 KiB: 9000 is best, +25"), "{found:#?}");
+        assert!(found[1].statement.plain().contains("blocks of 16000 B to 250 KiB: 9000 is best, +25"), "{found:#?}");
         let ratio = found[1].estimate.as_ref().unwrap();
         assert!(ratio.low.unwrap() > 1.23 && ratio.high.unwrap() < 1.27 && ratio.n == 8, "{ratio:?}");
         assert_eq!((found[1].block, found[1].cells.len()), (Some(16_000), 3));
@@ -209,7 +209,10 @@ mod tests {
     #[test]
     fn equal_levels_have_no_best() {
         let found = best_of(&made(|size, _| size.ln()));
-        assert!(found.iter().any(|finding| finding.statement.ends_with("no significant difference.")), "{found:#?}");
+        assert!(
+            found.iter().any(|finding| finding.statement.plain().ends_with("no significant difference.")),
+            "{found:#?}"
+        );
         assert!(found.iter().filter(|finding| finding.estimate.is_some()).count() <= 1, "{found:#?}");
     }
 
@@ -225,9 +228,9 @@ mod tests {
         }
         let found = best_of(&run);
         let of_cc: Vec<&Finding> =
-            found.iter().filter(|finding| finding.statement.contains(" by cc at wait ")).collect();
+            found.iter().filter(|finding| finding.statement.plain().contains(" by cc at wait ")).collect();
         assert_eq!(of_cc.len(), 2, "one for each of the other factor's levels: {found:#?}");
-        assert!(of_cc.iter().all(|finding| finding.statement.contains(": a is best, +")), "{of_cc:#?}");
+        assert!(of_cc.iter().all(|finding| finding.statement.plain().contains(": a is best, +")), "{of_cc:#?}");
     }
 
     #[test]

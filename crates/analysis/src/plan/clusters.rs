@@ -73,7 +73,7 @@ mod tests {
 
     fn statements(run: &PlanRun) -> Vec<String> {
         let found = of_hosts(&run.header, &run.outcomes, &[]).into_iter();
-        found.filter(|one| one.kind != FindingKind::Unconfirmed).map(|one| one.statement).collect()
+        found.filter(|one| one.kind != FindingKind::Unconfirmed).map(|one| one.statement.plain()).collect()
     }
 
     #[test]

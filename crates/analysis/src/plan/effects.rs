@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use model::{Cell, Estimate, Factor, Finding, FindingKind, Outcome, Pass, Plan, Program, Retest, RunHeader, RunKind};
+use text::{Aside, Text, say};
 
 use super::best::best;
 use super::groups::{of_groups, with_sums};
@@ -29,12 +30,12 @@ const WIDE: f64 = 10.0;
 struct Effect {
     kind: FindingKind,
     /// The text before the number.
-    what: String,
+    what: Text,
     /// One value per round.
     rounds: Vec<f64>,
     cells: Vec<u32>,
     /// What to know about it.
-    note: Option<String>,
+    note: Option<Text>,
 }
 
 /// What groups of flows took, hosts that stand out ([`of_hosts`]), and the effects of a plan's factors, including its hosts: main effects between neighbouring levels (if another factor reverses one,
@@ -223,13 +224,13 @@ impl ComparableCells<'_> {
             low.iter().filter_map(|(rest, from)| Some(vec![(1.0, *high.get(rest)?), (-1.0, *from)])).collect();
         let cells = sums.iter().flatten().map(|(_, cell)| *cell).collect();
         let at = at.map_or_else(String::new, |(other, level)| format!(" at {other} {level}"));
-        let what = format!("{name} {} → {}{at}: {}", pair[0], pair[1], noun(self.kind));
+        let what = say!("{name} {} → {}{at}: {}", pair[0], pair[1], noun(self.kind));
         let note = self.clocks(&sums);
         Effect { kind: FindingKind::Effect, what, rounds: over_rounds(&sums, self.logs), cells, note }
     }
 
     /// What to know where these cells were measured by different programs.
-    fn clocks(&self, sums: &[Vec<(f64, u32)>]) -> Option<String> {
+    fn clocks(&self, sums: &[Vec<(f64, u32)>]) -> Option<Text> {
         if self.kind == Headline::RoundTrip {
             return None;
         }
@@ -258,7 +259,7 @@ fn interaction(
     };
     let sums: Vec<Vec<(f64, u32)>> = corners[0].keys().filter_map(quad).collect();
     let cells = sums.iter().flatten().map(|(_, cell)| *cell).collect();
-    let what = format!("{one} {low} → {high} interacts with {other}: effect at {last} relative to {first}");
+    let what = say!("{one} {low} → {high} interacts with {other}: effect at {last} relative to {first}");
     Some(Effect { kind: FindingKind::Effect, what, rounds: over_rounds(&sums, logs), cells, note: None })
 }
 
@@ -279,9 +280,9 @@ fn asymmetries(cells: &[&Cell], names: &[String], kind: Headline, outcomes: &[Ou
         let figure = |cells: &BTreeMap<BTreeMap<&str, &str>, u32>| {
             let own = outcomes.iter().filter(|outcome| cells.values().any(|cell| *cell == outcome.cell));
             let values: Vec<f64> = own.filter_map(|outcome| Some(outcome.estimate.as_ref()?.value)).collect();
-            mean(&values).map_or_else(|| "no value".to_owned(), |mean| value(mean, kind.unit()))
+            mean(&values).map_or_else(|| "no value".into(), |mean| value(mean, kind.unit()))
         };
-        let what = format!("{a} → {b} has {}, {b} → {a} has {}: {}", figure(&forward), figure(&reverse), noun(kind));
+        let what = say!("{a} → {b} has {}, {b} → {a} has {}: {}", figure(&forward), figure(&reverse), noun(kind));
         let cells = sums.iter().flatten().map(|(_, cell)| *cell).collect();
         effects.push(Effect {
             kind: FindingKind::Asymmetry,
@@ -324,14 +325,9 @@ fn findings(effects: Vec<Effect>, level: f64) -> Vec<Finding> {
         let rounds = effect.rounds.len();
         let significance = if significant { ", significant" } else { ", not significant" };
         let corrected = if number > 1 { format!(", corrected for {number} comparisons") } else { String::new() };
-        let note = effect.note.map_or(String::new(), |note| format!(" {}", sentence(&note)));
-        let statement = format!(
-            "{} {} ({} interval over {}{significance}{corrected}).{note}",
-            effect.what,
-            change(test.value, interval),
-            confidence(level),
-            plural(rounds, "round")
-        );
+        let note = effect.note.map_or(Text::default(), |note| say!(" {}", sentence(note)));
+        let method = say!("{} interval over {}{significance}{corrected}", confidence(level), plural(rounds, "round"));
+        let statement = say!("{} {}{}.{note}", effect.what, change(test.value, interval), Aside(method));
         let estimate = Estimate {
             statistic: "geometric mean over rounds of the ratio".into(),
             unit: "ratio".into(),
@@ -374,7 +370,10 @@ mod tests {
     use model::{Pattern, SplitMix64};
 
     fn statements(run: &PlanRun) -> Vec<String> {
-        of_plan(&run.header, &run.outcomes, &run.passes, &[]).into_iter().map(|finding| finding.statement).collect()
+        of_plan(&run.header, &run.outcomes, &run.passes, &[])
+            .into_iter()
+            .map(|finding| finding.statement.plain())
+            .collect()
     }
 
     #[test]
@@ -419,9 +418,13 @@ mod tests {
             });
             for finding in of_plan(&run.header, &run.outcomes, &run.passes, &[]) {
                 let Some(Estimate { low: Some(low), high: Some(high), .. }) = finding.estimate else { continue };
-                let claimed = !finding.statement.contains("not significant");
-                assert_eq!(claimed, !(low..=high).contains(&1.0), "{}", finding.statement);
-                assert!(finding.statement.contains("corrected for 23 comparisons"), "{}", finding.statement);
+                let claimed = !finding.statement.plain().contains("not significant");
+                assert_eq!(claimed, !(low..=high).contains(&1.0), "{}", finding.statement.plain());
+                assert!(
+                    finding.statement.plain().contains("corrected for 23 comparisons"),
+                    "{}",
+                    finding.statement.plain()
+                );
                 *(if claimed { &mut significant } else { &mut not }) += 1;
             }
         }
@@ -488,7 +491,7 @@ mod tests {
             .filter(|finding| finding.kind == FindingKind::Asymmetry)
             .collect();
         assert_eq!(unequal.len(), 1, "{said:?}");
-        let statement = &unequal[0].statement;
+        let statement = &unequal[0].statement.plain();
         assert!(statement.starts_with("a → b has ") && statement.contains(", b → a has "), "{said:?}");
         let ratio = unequal[0].estimate.clone().unwrap();
         assert!((ratio.value / 2.0 - 1.0).abs() < 0.01, "{ratio:?}");

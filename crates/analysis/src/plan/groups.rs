@@ -7,6 +7,7 @@ use model::{
     Cell, Direction, Estimate, Factor, Finding, FindingKind, Outcome, Pass, Plan, Ratio, RunHeader, Spec, TrafficKind,
     Trial,
 };
+use text::{Aside, Text, Time, say};
 
 use super::logs::Logs;
 use super::round::{Round, of_round};
@@ -289,9 +290,9 @@ fn findings(set: &GroupShares, level: f64) -> Vec<Finding> {
         return Vec::new();
     }
     let cells: Vec<u32> = set.groups.iter().map(|group| group.cell).collect();
-    let finding = |statement: String, estimate: Option<Estimate>, cells: &[u32]| Finding {
+    let finding = |statement: Text, estimate: Option<Estimate>, cells: &[u32]| Finding {
         kind: FindingKind::Fairness,
-        statement: format!("{}{statement}", place(set)),
+        statement: say!("{}{statement}", place(set)),
         estimate,
         block: None,
         cells: cells.to_vec(),
@@ -301,30 +302,29 @@ fn findings(set: &GroupShares, level: f64) -> Vec<Finding> {
     let total = estimated(&set.total_bps, "mean over rounds of the goodput of all groups", "bit/s");
     let taken: Vec<String> =
         set.groups.iter().map(|group| format!("{} {}", group.name, percent(&group.share))).collect();
-    let window = set.window_ns.map_or(String::new(), |[from, to]| {
-        let [from, to] = [from, to].map(|ns| model::units::seconds(ns as f64));
-        format!(" while all of them sent ({from} to {to} after the start)")
+    let window = set.window_ns.map_or(Text::default(), |[from, to]| {
+        let [from, to] = [from, to].map(|ns| Time(ns as f64));
+        say!(" while all of them sent ({from} to {to} after the start)")
     });
-    let statement = format!("The groups together: {}{window}; {}.", estimate(&total), taken.join(", "));
+    let statement = say!("The groups together: {}{window}; {}.", estimate(&total), taken.join(", "));
     let mut found = vec![finding(statement, Some(total), &cells)];
     if let Some(index) = &set.index {
         let of_flows = set.index_of_flows.as_ref().filter(|_| set.flows as usize > set.groups.len());
         let of_flows =
-            of_flows.map_or(String::new(), |index| format!(", and of all {} flows {}", set.flows, index_text(index)));
+            of_flows.map_or(Text::default(), |index| say!(", and of all {} flows {}", set.flows, index_text(index)));
         let limited = set.groups.iter().any(|group| group.rate_bps.is_some());
         let relative = if limited { " relative to its fair share" } else { "" };
-        let statement = format!(
-            "Jain's fairness index of the goodput per flow{relative} is {} over the groups{of_flows} ({} interval over {}).",
+        let statement = say!(
+            "Jain's fairness index of the goodput per flow{relative} is {} over the groups{of_flows}{}.",
             index_text(index),
-            confidence(level),
-            plural(set.rounds, "round")
+            Aside(say!("{} interval over {}", confidence(level), plural(set.rounds, "round")))
         );
         let estimate = estimated(index, "mean over rounds of Jain's index over the groups", "index");
         found.push(finding(statement, Some(estimate), &cells));
     }
     for group in set.groups.iter().filter(|group| group.of_fair.value < STARVED) {
         let each = group.goodput_bps.value / f64::from(group.flows);
-        let statement = format!(
+        let statement = say!(
             "Group {} was starved: its flows got {} each, {} of their fair share.",
             group.name,
             value(each, "bit/s"),
@@ -334,7 +334,7 @@ fn findings(set: &GroupShares, level: f64) -> Vec<Finding> {
         found.push(finding(statement, Some(estimate), &[group.cell]));
     }
     if set.starved_flows > 0 {
-        let statement = format!(
+        let statement = say!(
             "In one round {} of {} got less than a tenth of their fair share.",
             set.starved_flows,
             plural(set.flows as usize, "flow")
@@ -348,7 +348,7 @@ fn findings(set: &GroupShares, level: f64) -> Vec<Finding> {
 }
 
 /// What each congestion control took, if there are several and no rate limits a group.
-fn by_congestion_control(set: &GroupShares) -> Option<String> {
+fn by_congestion_control(set: &GroupShares) -> Option<Text> {
     let mut each: BTreeMap<&str, (f64, u32)> = BTreeMap::new();
     for group in &set.groups {
         let entry = each.entry(group.cc.as_deref()?).or_default();
@@ -372,11 +372,11 @@ fn by_congestion_control(set: &GroupShares) -> Option<String> {
             format!("{cc} took {} with {part} of the flows", share(cc, *sum))
         })
         .collect();
-    Some(format!("By congestion control: {}.", taken.join(", ")))
+    Some(say!("By congestion control: {}.", taken.join(", ")))
 }
 
 /// Which groups a finding is about, if there are several sets.
-fn place(set: &GroupShares) -> String {
+fn place(set: &GroupShares) -> Text {
     let levels: Vec<String> = set.levels.iter().map(|(name, level)| format!("{name} {level}")).collect();
     let way = match set.direction {
         Direction::Send => "",
@@ -384,7 +384,7 @@ fn place(set: &GroupShares) -> String {
         Direction::Both => "both directions",
     };
     let all: Vec<&str> = levels.iter().map(String::as_str).chain(Some(way).filter(|way| !way.is_empty())).collect();
-    if all.is_empty() { String::new() } else { format!("{}: ", all.join(", ")) }
+    if all.is_empty() { Text::default() } else { say!("{}: ", all.join(", ")) }
 }
 
 /// A share with its interval: `62.3 % ± 1.1 %`, in percent of the whole.
@@ -469,7 +469,7 @@ mod tests {
 
     fn said(groups: &[Sent]) -> Vec<String> {
         let (header, outcomes, passes) = run(groups, 3);
-        of_groups(&header, &outcomes, &passes).into_iter().map(|finding| finding.statement).collect()
+        of_groups(&header, &outcomes, &passes).into_iter().map(|finding| finding.statement.plain()).collect()
     }
 
     fn is_near(value: f64, expected: f64) -> bool {

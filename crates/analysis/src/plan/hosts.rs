@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Finding, FindingKind, Outcome, Retest, RunHeader, RunKind, median};
+use text::{Aside, say};
 
 use super::logs::{LEAST, noun};
 use super::matrix::Matrix;
@@ -126,13 +127,13 @@ fn not_significant(matrix: &Matrix, out: &StandingOut, number: usize) -> Option<
     let [from, to] = pairs.names(most);
     let side = if left[most] < middle { "lower" } else { "higher" };
     let differ = if places.len() == 1 { "differs" } else { "differ" };
-    let statement = format!(
-        "not significant: {} of {} {differ} in {} by 1.25 times or more, most {from} → {to}, {} times {side} \
-         (from the median, without what hosts and clusters that stand out explain).",
+    let statement = say!(
+        "not significant: {} of {} {differ} in {} by 1.25 times or more, most {from} → {to}, {} times {side}{}.",
         places.len(),
         plural(left.len(), "pair"),
         noun(pairs.kind),
         model::units::three_digits((left[most] - middle).abs().exp()),
+        Aside("from the median, without what hosts and clusters that stand out explain".into()),
     );
     let cells = places.iter().flat_map(|place| pairs.behind[*place].cells.iter().copied()).collect();
     Some(Finding { kind: FindingKind::Unconfirmed, statement, estimate: None, block: None, cells, comparison: None })
@@ -166,7 +167,7 @@ mod tests {
     }
 
     fn statements(run: &PlanRun) -> Vec<String> {
-        of_hosts(&run.header, &run.outcomes, &[]).into_iter().map(|finding| finding.statement).collect()
+        of_hosts(&run.header, &run.outcomes, &[]).into_iter().map(|finding| finding.statement.plain()).collect()
     }
 
     #[test]
@@ -175,13 +176,21 @@ mod tests {
         let found = of_hosts(&run.header, &run.outcomes, &[]);
         let [only] = &found[..] else { panic!("{found:?}") };
         assert_eq!((only.kind, only.cells.len()), (FindingKind::Outlier, 4));
-        assert!(only.statement.starts_with("c is slow as a receiver: its goodput is "), "{}", only.statement);
         assert!(
-            only.statement.contains(") lower than that of the other receivers (95 % interval"),
+            only.statement.plain().starts_with("c is slow as a receiver: its goodput is "),
             "{}",
-            only.statement
+            only.statement.plain()
         );
-        assert!(only.statement.ends_with("over 20 pairs, corrected for 30 comparisons)."), "{}", only.statement);
+        assert!(
+            only.statement.plain().contains(") lower than that of the other receivers (95 % interval"),
+            "{}",
+            only.statement.plain()
+        );
+        assert!(
+            only.statement.plain().ends_with("over 20 pairs, corrected for 30 comparisons)."),
+            "{}",
+            only.statement.plain()
+        );
         let estimate = only.estimate.as_ref().unwrap();
         assert!(estimate.low.unwrap() < 0.1 && 0.1 < estimate.high.unwrap(), "{estimate:?}");
     }
@@ -212,9 +221,9 @@ mod tests {
         });
         let found = of_hosts(&run.header, &run.outcomes, &[]);
         let [only] = &found[..] else { panic!("{found:?}") };
-        assert!(only.statement.starts_with("a → b is unstable: its goodput is 1.0"), "{only:?}");
+        assert!(only.statement.plain().starts_with("a → b is unstable: its goodput is 1.0"), "{only:?}");
         let range = " times lower in 3 rounds than their other pairs suggest (95 % interval";
-        assert!(only.statement.contains(range) && only.kind == FindingKind::Outlier, "{only:?}");
+        assert!(only.statement.plain().contains(range) && only.kind == FindingKind::Outlier, "{only:?}");
         let estimate = only.estimate.as_ref().unwrap();
         assert!((0.15..0.25).contains(&estimate.value) && estimate.high.unwrap() > 0.9, "{estimate:?}");
     }
@@ -232,7 +241,10 @@ mod tests {
         let [only] = &found[..] else { panic!("{found:?}") };
         assert_eq!((only.kind, only.cells.len()), (FindingKind::Unconfirmed, 4));
         let start = "not significant: 4 of 56 pairs differ in goodput by 1.25 times or more, most ";
-        assert!(only.statement.starts_with(start) && only.statement.contains(", 1.43 times lower (from"), "{only:?}");
+        assert!(
+            only.statement.plain().starts_with(start) && only.statement.plain().contains(", 1.43 times lower (from"),
+            "{only:?}"
+        );
     }
 
     #[test]
@@ -258,7 +270,7 @@ mod tests {
                 1e9 * jumbo * slow * (0.05 * random.normal()).exp()
             });
         let found = of_hosts(&run.header, &run.outcomes, &[]);
-        assert!(found.len() == 1 && found[0].statement.starts_with("a is slow as a sender"), "{found:?}");
+        assert!(found.len() == 1 && found[0].statement.plain().starts_with("a is slow as a sender"), "{found:?}");
         assert_eq!(found[0].cells.len(), 6, "both sizes to three hosts");
     }
 

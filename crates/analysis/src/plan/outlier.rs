@@ -1,6 +1,7 @@
 //! A test of whether a host, a pair or a cluster stands out of a matrix, and its finding.
 
 use model::{Estimate, Finding, FindingKind};
+use text::{Aside, say};
 
 use super::logs::{LEAST, noun};
 use super::variation::Rounds;
@@ -240,12 +241,13 @@ impl Test {
 
     fn stated(&self, level: f64, number: usize, what: &str, kind: FindingKind) -> Option<Finding> {
         let interval = self.interval(level)?;
-        let statement = format!(
-            "{what} ({} interval, robust fit of rows and columns over {}, corrected for {}).",
+        let method = say!(
+            "{} interval, robust fit of rows and columns over {}, corrected for {}",
             confidence(level),
             plural(self.pairs, "pair"),
             plural(number, "comparison"),
         );
+        let statement = say!("{what}{}.", Aside(method));
         let (low, high, method) = match &self.rounds {
             Some(rounds) => {
                 let [one, other] = rounds.range;

@@ -343,10 +343,11 @@ mod tests {
     fn one_finding_says_how_much_more_a_stream_carries() {
         let run = modes();
         let found = crate::plan::of_plan(&run.header, &run.outcomes, &run.passes, &[]);
-        let own: Vec<_> = found.iter().filter(|one| one.statement.starts_with("mode round trip → stream: ")).collect();
+        let own: Vec<_> =
+            found.iter().filter(|one| one.statement.plain().starts_with("mode round trip → stream: ")).collect();
         assert_eq!(own.len(), 1, "{found:#?}");
         let ratio = own[0].estimate.as_ref().unwrap();
-        assert!(own[0].statement.contains("goodput ×3.0") && own[0].cells.len() == 8, "{own:#?}");
+        assert!(own[0].statement.plain().contains("goodput ×3.0") && own[0].cells.len() == 8, "{own:#?}");
         assert!(ratio.low.unwrap() > 2.9 && ratio.high.unwrap() < 3.1, "{ratio:?}");
     }
 

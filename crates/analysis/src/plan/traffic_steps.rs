@@ -8,6 +8,7 @@ use model::{
     Cell, Estimate, Factor, Finding, FindingKind, Outcome, Pass, Plan, PlanTraffic, Ratio, RunHeader, Stop,
     TrafficKind, Trial,
 };
+use text::{Aside, Text, say};
 
 use super::complete;
 use super::groups::{GroupShares, RoundMean, group_shares, members};
@@ -217,14 +218,14 @@ pub(super) fn of_traffic(header: &RunHeader, curves: &[TrafficCurve]) -> Vec<Fin
 fn finding(
     kind: FindingKind,
     curve: &TrafficCurve,
-    statement: &str,
+    statement: &Text,
     estimate: Option<Estimate>,
     steps: &[&TrafficStep],
 ) -> Finding {
     let levels: Vec<String> = curve.levels.iter().map(|(name, level)| format!("{name} {level}")).collect();
-    let place = if levels.is_empty() { String::new() } else { format!("{}: ", levels.join(", ")) };
+    let place = if levels.is_empty() { Text::default() } else { say!("{}: ", levels.join(", ")) };
     let cells = steps.iter().flat_map(|step| &step.shares.groups).map(|group| group.cell).collect();
-    Finding { kind, statement: format!("{place}{statement}"), estimate, block: None, cells, comparison: None }
+    Finding { kind, statement: say!("{place}{statement}"), estimate, block: None, cells, comparison: None }
 }
 
 fn total(step: &TrafficStep, level: f64) -> Estimate {
@@ -233,10 +234,10 @@ fn total(step: &TrafficStep, level: f64) -> Estimate {
 }
 
 /// `94.1 Mbit/s ±0.3 %`, or the value alone.
-fn short(of: &Estimate) -> String {
+fn short(of: &Estimate) -> Text {
     let value = value(of.value, &of.unit);
     match of.relative_half_width() {
-        Some(half) => format!("{value} {}", plus_minus(half)),
+        Some(half) => say!("{value} {}", plus_minus(half)),
         None => value,
     }
 }
@@ -250,15 +251,15 @@ fn over_numbers(curve: &TrafficCurve, level: f64) -> Vec<Finding> {
     let steps: Vec<&TrafficStep> = curve.steps.iter().collect();
     let (Some(first), Some(last)) = (steps.first(), steps.last()) else { return Vec::new() };
     let number = |step: &TrafficStep| plural(step.number.unwrap_or(0), noun);
-    let at = |step: &TrafficStep| format!("{} with {}", short(&total(step, level)), number(step));
-    let subject = format!("Goodput {towards} {}", curve.hub.as_deref().unwrap_or("one host"));
-    let rounds = format!(" ({} interval over {})", confidence(level), plural(last.shares.rounds, "round"));
+    let at = |step: &TrafficStep| say!("{} with {}", short(&total(step, level)), number(step));
+    let subject = say!("Goodput {towards} {}", curve.hub.as_deref().unwrap_or("one host"));
+    let rounds = Aside(say!("{} interval over {}", confidence(level), plural(last.shares.rounds, "round")));
     let (said, told) = match curve.knee {
-        _ if steps.len() == 1 => (format!("{subject} is {}", at(first)), *first),
-        None => (format!("{subject} is {} and {}, not judged with one round", at(first), at(last)), *last),
+        _ if steps.len() == 1 => (say!("{subject} is {}", at(first)), *first),
+        None => (say!("{subject} is {} and {}, not judged with one round", at(first), at(last)), *last),
         Some(Knee { unclear: Some(fall), .. }) => {
             let worst = steps[fall.worst];
-            (format!("{subject} is {} and {}; whether it falls is not known", at(first), at(worst)), worst)
+            (say!("{subject} is {} and {}; whether it falls is not known", at(first), at(worst)), worst)
         }
         Some(Knee { knee, best, fall, .. }) => {
             let (knee, best) = (steps[knee], steps[best]);
@@ -268,35 +269,35 @@ fn over_numbers(curve: &TrafficCurve, level: f64) -> Vec<Finding> {
                     let rises = if best == *first { "is" } else { "rises to" };
                     let falls = if fall.collapse { "collapses to" } else { "falls to" };
                     let since = if fall.from == fall.worst {
-                        String::new()
+                        Text::default()
                     } else {
-                        format!("; it is lower from {} on", number(from))
+                        say!("; it is lower from {} on", number(from))
                     };
-                    (format!("{subject} {rises} {} and {falls} {}{since}{}", at(best), at(worst), waits(worst)), worst)
+                    (say!("{subject} {rises} {} and {falls} {}{since}{}", at(best), at(worst), waits(worst)), worst)
                 }
                 None if knee == *first => {
-                    (format!("{subject} is {} and as high with up to {}", at(first), number(last)), *first)
+                    (say!("{subject} is {} and as high with up to {}", at(first), number(last)), *first)
                 }
-                None if knee == *last => (format!("{subject} rises up to {}; more might bring more", at(last)), *last),
-                None => (format!("{subject} rises to {} and not beyond with up to {}", at(knee), number(last)), knee),
+                None if knee == *last => (say!("{subject} rises up to {}; more might bring more", at(last)), *last),
+                None => (say!("{subject} rises to {} and not beyond with up to {}", at(knee), number(last)), knee),
             }
         }
     };
     let unclear = curve.knee.is_some_and(|knee| knee.unclear.is_some());
     let apart = steps.iter().rev().find_map(|step| {
         let what = if step.completion.is_some() { "transfers" } else { "streams" };
-        Some(format!("; the {what} with {} began within {} of each other", number(step), apart(step, unclear)?))
+        Some(say!("; the {what} with {} began within {} of each other", number(step), apart(step, unclear)?))
     });
-    let said = format!("{said}{}{rounds}.", apart.unwrap_or_default());
+    let said = say!("{said}{}{rounds}.", apart.unwrap_or_default());
     let mut found = vec![finding(FindingKind::Traffic, curve, &said, Some(total(told, level)), &steps)];
-    found.extend(completion_finding(curve, last, &format!("With {} ", number(last)), level));
-    found.extend(fairness(curve, last, &format!("With {} ", number(last)), level));
+    found.extend(completion_finding(curve, last, &say!("With {} ", number(last)), level));
+    found.extend(fairness(curve, last, &say!("With {} ", number(last)), level));
     found
 }
 
 /// How far apart the flows began on average: transfers where that is more than a tenth of the time until all had ended, streams where it
 /// leaves open whether the goodput falls.
-fn apart(step: &TrafficStep, unclear: bool) -> Option<String> {
+fn apart(step: &TrafficStep, unclear: bool) -> Option<Text> {
     let apart = step.shares.apart_ns?.value;
     let told = match step.completion {
         Some(completion) => apart > APART * completion.all_ns.value,
@@ -306,18 +307,18 @@ fn apart(step: &TrafficStep, unclear: bool) -> Option<String> {
 }
 
 /// What the goodput waited for, as the second part of a sentence.
-fn waits(step: &TrafficStep) -> String {
+fn waits(step: &TrafficStep) -> Text {
     match step.timeouts {
         Some([flows, waited]) if waited > 0 => {
             let share = Ratio((waited as f64 / flows as f64 * 1e3).round() / 1e3);
-            format!("; {share} of the flows there waited for a retransmission timeout")
+            say!("; {share} of the flows there waited for a retransmission timeout")
         }
-        _ => String::new(),
+        _ => Text::default(),
     }
 }
 
 /// The completion times of a step's transfers.
-fn completion_finding(curve: &TrafficCurve, step: &TrafficStep, place: &str, level: f64) -> Option<Finding> {
+fn completion_finding(curve: &TrafficCurve, step: &TrafficStep, place: &Text, level: f64) -> Option<Finding> {
     let it = step.completion?;
     let all = it.all_ns.estimate(
         "mean over rounds of the time until all transfers had ended",
@@ -326,35 +327,33 @@ fn completion_finding(curve: &TrafficCurve, step: &TrafficStep, place: &str, lev
         step.shares.rounds,
     );
     let tail = [("95 %", it.p95_ns), ("99 %", it.p99_ns)].into_iter().filter_map(|(name, ns)| Some((name, ns?)));
-    let tail: Vec<String> = tail.map(|(name, ns)| format!("{name} within {}", value(ns, "ns"))).collect();
-    let tail = tail.iter().map(|text| format!(", {text}")).collect::<String>();
-    let statement = format!(
-        "{place}all transfers of {} had ended after {}; of {} the median took {}{tail}, the longest {} ({} interval over {}).",
+    let tail = tail.map(|(name, ns)| say!(", {name} within {}", value(ns, "ns")));
+    let tail = Text::join(tail, "");
+    let statement = say!(
+        "{place}all transfers of {} had ended after {}; of {} the median took {}{tail}, the longest {}{}.",
         size(it.bytes),
         short(&all),
         it.count,
         value(it.p50_ns, "ns"),
         value(it.max_ns, "ns"),
-        confidence(level),
-        plural(step.shares.rounds, "round"),
+        Aside(say!("{} interval over {}", confidence(level), plural(step.shares.rounds, "round"))),
     );
     Some(finding(FindingKind::Traffic, curve, &statement, Some(all), &[step]))
 }
 
 /// How fair a step was to its flows.
-fn fairness(curve: &TrafficCurve, step: &TrafficStep, place: &str, level: f64) -> Option<Finding> {
+fn fairness(curve: &TrafficCurve, step: &TrafficStep, place: &Text, level: f64) -> Option<Finding> {
     let (index, smallest) = (step.shares.index?, step.shares.smallest?);
     let estimate =
         index.estimate("mean over rounds of Jain's index over the flows", "index", level, step.shares.rounds);
-    let half = index.interval.map_or(String::new(), |[low, high]| format!(" ± {:.3}", (high - low) / 2.0));
+    let half = index.interval.map_or(Text::default(), |[low, high]| say!(" ± {:.3}", (high - low) / 2.0));
     let starved = match step.shares.starved_flows {
-        0 => String::new(),
-        count => format!(
-            "; in one round {count} of {} got less than a tenth of it",
-            plural(step.shares.flows as usize, "flow")
-        ),
+        0 => Text::default(),
+        count => {
+            say!("; in one round {count} of {} got less than a tenth of it", plural(step.shares.flows as usize, "flow"))
+        }
     };
-    let statement = format!(
+    let statement = say!(
         "{place}Jain's fairness index is {:.3}{half}; the smallest flow of a round has {} of an equal share{starved}.",
         index.value,
         Ratio((smallest.value * 1e3).round() / 1e3)
@@ -378,19 +377,19 @@ fn of_draws(curve: &TrafficCurve, level: f64) -> Vec<Finding> {
     let together = together.estimate("mean over rounds of the goodput of all flows", "bit/s", level, rounds.len());
     let flows = first.shares.groups.len();
     let draws = match curve.kind.factor() {
-        Some(factor) if steps.len() > 1 => format!(", mean of {}", plural(steps.len(), factor)),
-        _ => String::new(),
+        Some(factor) if steps.len() > 1 => say!(", mean of {}", plural(steps.len(), factor)),
+        _ => Text::default(),
     };
     let slowest = steps
         .iter()
         .flat_map(|step| &step.shares.groups)
         .min_by(|a, b| a.goodput_bps.value.total_cmp(&b.goodput_bps.value));
-    let slowest = slowest.map_or(String::new(), |group| {
+    let slowest = slowest.map_or(Text::default(), |group| {
         let [each, least] = [value_of / flows as f64, group.goodput_bps.value].map(|bps| value(bps, "bit/s"));
-        format!("; {each} each, at least {least} ({})", group.name)
+        say!("; {each} each, at least {least} ({})", group.name)
     });
     let name = curve.kind.name();
-    let statement = format!(
+    let statement = say!(
         "{}{} of {} at the same time: {}{draws}{slowest}.",
         name[..1].to_uppercase(),
         &name[1..],
@@ -401,8 +400,8 @@ fn of_draws(curve: &TrafficCurve, level: f64) -> Vec<Finding> {
     let worst = steps.iter().min_by(|a, b| index(a).total_cmp(&index(b)));
     if let Some(worst) = worst {
         let place = match (curve.kind.factor(), steps.len()) {
-            (Some(factor), 2..) => format!("In the least fair {factor} "),
-            _ => String::new(),
+            (Some(factor), 2..) => say!("In the least fair {factor} "),
+            _ => Text::default(),
         };
         found.extend(completion_finding(curve, worst, &place, level));
         found.extend(fairness(curve, worst, &place, level));
@@ -456,7 +455,7 @@ mod tests {
         };
         let header = RunHeader { cells, plan: Some(Box::new(plan)), ..RunHeader::default() };
         let curves = traffic_curves(&header, &outcomes, &passes);
-        of_traffic(&header, &curves).remove(0).statement
+        of_traffic(&header, &curves).remove(0).statement.plain()
     }
 
     fn trial(cell: u32, pass: u32, began_ms: u64, ns: u64) -> Trial {

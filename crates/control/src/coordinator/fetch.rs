@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use model::{ByteSize, Event, EventSink, Phase, Role, Spec};
-use text::Said;
+use text::{Said, say};
 use tokio::time::timeout;
 
 use super::bounds::one_line;
@@ -95,7 +95,7 @@ impl Pair {
             let here = local_path(&folder, beside.as_deref(), role, trial);
             let name = if role == Role::Active { "near" } else { "far" };
             let progress = |bytes: u64, size: u64, left_ns: Option<u64>| {
-                let activity = format!("fetching the {name} end's packets, {} of {}", ByteSize(bytes), ByteSize(size));
+                let activity = say!("fetching the {name} end's packets, {} of {}", ByteSize(bytes), ByteSize(size));
                 // The phase is for the progress display only; a sink that fails reports it at the trial.
                 let _ = sink.event(&Event::Phase(Phase { activity, cells_done: 0, cells: 1, remaining_ns: left_ns }));
             };

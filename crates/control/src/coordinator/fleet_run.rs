@@ -6,6 +6,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use model::{Conditions, Event, EventSink, HostSettings, Phase, RttTally, SinkError, Spec};
 use schedule::{Between, Leg, TestRequest};
+use text::say;
 use tokio::sync::mpsc;
 
 use super::common_start::CommonStart;
@@ -25,8 +26,8 @@ impl Ends for ConnectedFleet {
     }
 
     async fn hold(&mut self, sink: &mut dyn EventSink) -> Result<(), ControlError> {
-        let waits = |name: &str, ahead| {
-            let activity = format!("{name} is busy: {ahead} ahead in the queue");
+        let waits = |name: &str, ahead: u32| {
+            let activity = say!("{name} is busy: {ahead} ahead in the queue");
             // The phase is for the progress display only; a sink that fails reports it at the next trial.
             let _ = sink.event(&Event::Phase(Phase { activity, ..Phase::default() }));
         };

@@ -151,7 +151,7 @@ fn tips(plot: &Plot, figure: &Figure, matrix: &Matrix, cells: &[&MatrixCell]) ->
     let tip = |cell: &&MatrixCell| {
         let (x, y) = plot.at(cell.column as f64, cell.row as f64)?;
         let pair = format!("{} to {}", name(&figure.y, cell.row), name(&figure.x, cell.column));
-        Some(serde_json::json!([x.round(), y.round(), pair, labels::quantity(cell.value, &matrix.unit), ""]))
+        Some(serde_json::json!([x.round(), y.round(), pair, labels::quantity(cell.value, &matrix.unit).plain(), ""]))
     };
     serde_json::Value::from(cells.iter().filter_map(tip).collect::<Vec<_>>()).to_string()
 }

@@ -37,7 +37,7 @@ fn quantity(value: f64, unit: &str) -> String {
     match unit {
         "B" => bytes(value.round().max(0.0) as u64),
         TAIL_UNIT => tail_percent(value),
-        _ => labels::quantity(value, unit),
+        _ => labels::quantity(value, unit).plain(),
     }
 }
 

@@ -10,10 +10,11 @@ use model::{
 };
 
 use analysis::outcome::Shortfall;
+use text::{Rate, Said, Text, Time, say};
 
-use crate::labels;
 use crate::sections::limiter::hanging;
-use crate::sections::{one_way, outcome_line, sides};
+use crate::sections::{one_way, sides};
+use crate::{Layout, labels};
 
 /// Width of the titles.
 const TITLE: usize = 13;
@@ -33,26 +34,25 @@ pub(super) fn of(run: &Run) -> Option<&Outcome> {
 }
 
 /// The figures, what limited them, what to know before relying on them, and what to do next; `whole` is how to see the rest.
-pub(super) fn screen(run: &Run, outcome: &Outcome, columns: u16, whole: &str) -> String {
-    let columns = usize::from(columns);
-    let mut text = each_direction::table(outcome, TITLE, columns);
+pub(super) fn screen(run: &Run, outcome: &Outcome, layout: Layout, whole: &str) -> String {
+    let mut text = each_direction::table(outcome, TITLE, layout);
     for (title, answer, lines) in rows(run, outcome, whole) {
         let mut row = String::new();
-        hanging(&format!("{title:<0$}", TITLE - 1), &answer, TITLE, columns, &mut row);
-        text.push_str(&cut(&row, lines, columns));
+        hanging(&format!("{title:<0$}", TITLE - 1), &answer, TITLE, layout, &mut row);
+        text.push_str(&cut(&row, lines, layout.width()));
     }
     text
 }
 
 /// The rows with whole texts, for a page that has the rest too.
-pub(super) fn whole_rows(run: &Run, outcome: &Outcome) -> Vec<(&'static str, String)> {
+pub(super) fn whole_rows(run: &Run, outcome: &Outcome) -> Vec<(&'static str, Text)> {
     let rows = rows(run, outcome, "").into_iter();
     let rows = rows.filter(|(title, ..)| *title != MORE).map(|(title, text, _)| (title, text));
     each_direction::rows(outcome).into_iter().chain(rows).collect()
 }
 
 /// The first lines of a row; a cut one ends with an ellipsis, if possible where a clause does.
-fn cut(row: &str, lines: usize, columns: usize) -> String {
+pub(super) fn cut(row: &str, lines: usize, columns: usize) -> String {
     if row.lines().count() <= lines {
         return row.to_owned();
     }
@@ -70,27 +70,27 @@ fn cut(row: &str, lines: usize, columns: usize) -> String {
     kept.join("\n") + "\n"
 }
 
-type Row = (&'static str, String, usize);
+type Row = (&'static str, Text, usize);
 
 fn rows(run: &Run, outcome: &Outcome, whole: &str) -> Vec<Row> {
     let summary = &outcome.summary;
-    let way = |of: Option<Direction>| of.map_or(String::new(), |direction| format!("{}: ", direction.way()));
+    let way = |of: Option<Direction>| of.map_or(Text::default(), |direction| say!("{}: ", direction.way()));
     let limits = summary.limits().map(|(of, why)| {
-        let cause = analysis::limiter::first_cause(&why.statement);
-        ("Limited by", Some(format!("{}{cause}", way(of))), WRAPPED)
+        let cause = analysis::limiter::first_cause(why);
+        ("Limited by", Some(say!("{}{cause}", way(of))), WRAPPED)
     });
     // A run that is not stored cannot be asked about.
     let is_known = summary.limits().next().is_some();
     let next = (is_known && whole.contains(&run.header.id)).then(|| next(run, outcome));
     let remedies = summary.limits().flat_map(|(of, why)| why.remedies.iter().map(move |remedy| (of, remedy)));
     let remedies = remedies.enumerate().map(|(index, (of, remedy))| match index {
-        0 => ("Remedy", Some(format!("{}{}", way(of), remedy.statement)), WRAPPED),
-        _ => ("Then", Some(format!("{}{}", way(of), next_remedy(remedy))), 1),
+        0 => ("Remedy", Some(say!("{}{}", way(of), remedy.statement)), WRAPPED),
+        _ => ("Then", Some(say!("{}{}", way(of), next_remedy(remedy))), 1),
     });
     // In both directions each has its own figures.
     let is_one = summary.directions().next().is_none();
-    let of_one = |answer: Option<String>| answer.filter(|_| is_one);
-    let mut rows: Vec<(&'static str, Option<String>, usize)> = vec![
+    let of_one = |answer: Option<Text>| answer.filter(|_| is_one);
+    let mut rows: Vec<(&'static str, Option<Text>, usize)> = vec![
         ("RPM", responsiveness(outcome), WRAPPED),
         ("Latency", working_latency(outcome), WRAPPED),
         ("Carried", working_goodput(outcome), WRAPPED),
@@ -105,8 +105,8 @@ fn rows(run: &Run, outcome: &Outcome, whole: &str) -> Vec<Row> {
         ("By size", by_size(outcome), WRAPPED),
         ("Flows", flows(outcome.spec.flows, summary), 1),
         ("Under load", under_load(outcome), WRAPPED),
-        ("Outbound", one_way(run, "outbound: "), WRAPPED),
-        ("Return", one_way(run, "return: "), WRAPPED),
+        ("Outbound", one_way(outcome, one_way::outbound), WRAPPED),
+        ("Return", one_way(outcome, one_way::return_trip), WRAPPED),
         ("Anatomy", analysis::anatomy::sentence(outcome), WRAPPED),
     ];
     rows.extend(limits);
@@ -115,7 +115,7 @@ fn rows(run: &Run, outcome: &Outcome, whole: &str) -> Vec<Row> {
         ("Path", path(run), WRAPPED),
         ("Caveats", caveats(run, outcome), WRAPPED + 1),
         ("Next", next, WRAPPED),
-        (MORE, Some(format!("{whole}: hosts, cores, ceiling, cost, all caveats")), 1),
+        (MORE, Some(say!("{whole}: hosts, cores, ceiling, cost, all caveats")), 1),
     ]);
     rows.into_iter().filter_map(|(title, answer, lines)| Some((title, answer?, lines))).collect()
 }
@@ -130,19 +130,19 @@ fn headline_title(outcome: &Outcome) -> &'static str {
 }
 
 /// The headline figure with its interval: `26.8 Gbit/s ±1.2 % (14 trials, trust high)`.
-fn headline(outcome: &Outcome) -> String {
+fn headline(outcome: &Outcome) -> Text {
     let summary = &outcome.summary;
-    let figure = outcome.estimate.as_ref().map_or_else(|| "no value".to_owned(), outcome_line::estimate_words);
+    let figure = outcome.estimate.as_ref().map_or_else(|| "no value".into(), labels::estimated);
     let has_interval = outcome.estimate.as_ref().is_some_and(|estimate| estimate.low.is_some());
     let interval = if has_interval { "95 % interval, " } else { "" };
     let trials = if summary.trials == 1 { "trial" } else { "trials" };
-    let trust = summary.trust.map_or(String::new(), |trust| format!(", trust {}", labels::trust(trust)));
+    let trust = summary.trust.map_or(Text::default(), |trust| say!(", trust {}", labels::trust(trust)));
     let settled = match &summary.verdicts {
         _ if is_growing(outcome) => ", not settled: still growing",
         verdicts if verdicts.contains(&Verdict::SendBufferLimited) => ", not settled: send buffer",
         _ => "",
     };
-    format!("{figure}{settled} ({interval}{} {trials}{trust})", summary.trials)
+    say!("{figure}{settled} ({interval}{} {trials}{trust})", summary.trials)
 }
 
 /// Whether the rate was still growing when the trials ended.
@@ -151,116 +151,109 @@ fn is_growing(outcome: &Outcome) -> bool {
 }
 
 /// The spread over the seconds of a single trial.
-fn seconds(outcome: &Outcome) -> Option<String> {
+fn seconds(outcome: &Outcome) -> Option<Text> {
     let seconds = outcome.summary.seconds?;
-    let [min, median, max] = [seconds.min_bps, seconds.median_bps, seconds.max_bps].map(units::bits_per_second);
-    Some(format!("{min} at the least, {median} at the median, {max} at the most"))
+    let [min, median, max] = [seconds.min_bps, seconds.median_bps, seconds.max_bps].map(Rate);
+    Some(say!("{min} at the least, {median} at the median, {max} at the most"))
 }
 
 /// The rate that a paced sender did not reach, and why: it is not the one that the other figures were asked for.
-fn offered(outcome: &Outcome) -> Option<String> {
+fn offered(outcome: &Outcome) -> Option<Text> {
     let Shortfall { offered_bps, requested_bps, cause } = analysis::outcome::shortfall(outcome)?;
-    let [offered, requested] = [offered_bps, requested_bps].map(units::bits_per_second);
-    // A shared unit is said once.
-    let offered = match (offered.split_once(' '), requested.split_once(' ')) {
-        (Some((number, unit)), Some((_, same))) if unit == same => number,
-        _ => &offered,
-    };
-    Some(format!("{offered} of {requested} requested: {}", cause.words()))
+    Some(say!("{} of {} requested: {}", Rate(offered_bps), Rate(requested_bps), cause.words()))
 }
 
 /// Round trips of a request test, or of TCP during a stream.
-fn round_trips(outcome: &Outcome) -> Option<String> {
+fn round_trips(outcome: &Outcome) -> Option<Text> {
     let summary = &outcome.summary;
     if summary.goodput_bps.is_none() {
         let p50 = summary.rtt_p50_ns.filter(|_| summary.transactions_per_s.is_some())?;
-        let p99 =
-            summary.rtt_p99_ns.map_or(String::new(), |ns| format!(", {} at the 99th percentile", units::seconds(ns)));
-        return Some(format!("{} median{p99}", units::seconds(p50)));
+        let p99 = summary.rtt_p99_ns.map_or(Text::default(), |ns| say!(", {} at the 99th percentile", Time(ns)));
+        return Some(say!("{} median{p99}", Time(p50)));
     }
     let rtt = summary.tcp_rtt_ns?;
-    let cwnd = summary.cwnd_bytes.map_or(String::new(), |bytes| format!(", cwnd {}", units::amount(bytes)));
+    let cwnd = summary.cwnd_bytes.map_or(Text::default(), |bytes| say!(", cwnd {}", units::amount(bytes)));
     let each = if outcome.spec.flows > 1 { " each" } else { "" };
-    Some(format!("{} under this load (TCP, median){cwnd}{each}", units::seconds(rtt)))
+    Some(say!("{} under this load (TCP, median){cwnd}{each}", Time(rtt)))
 }
 
 /// What a transfer moved, and how long it took.
-fn transferred(outcome: &Outcome) -> Option<String> {
+fn transferred(outcome: &Outcome) -> Option<Text> {
     let bytes = outcome.summary.bytes_received.filter(|_| outcome.spec.pattern == Pattern::Transfer)?;
     let took = outcome.summary.duration_ns?;
     let trials = if outcome.summary.trials > 1 { " in all trials" } else { "" };
-    Some(format!("{} ({bytes} B) in {}{trials}", units::amount(bytes as f64), units::seconds(took as f64)))
+    Some(say!("{} ({bytes} B) in {}{trials}", units::amount(bytes as f64), Time(took as f64)))
 }
 
 /// What limits after the first remedy.
-fn next_remedy(remedy: &Remedy) -> String {
+fn next_remedy(remedy: &Remedy) -> Text {
     let end = if remedy.role == Role::Active { "near" } else { "far" };
-    format!("{} = {} at the {end} end", remedy.setting, remedy.value)
+    say!("{} = {} at the {end} end", remedy.setting, remedy.value)
 }
 
 /// The first finding on the hosts and the path.
-fn path(run: &Run) -> Option<String> {
+fn path(run: &Run) -> Option<Text> {
     Some(run.findings.iter().find(|finding| finding.kind == FindingKind::Path)?.statement.clone())
 }
 
 /// Where a transfer's bytes are.
-fn ledger(outcome: &Outcome) -> Option<String> {
+fn ledger(outcome: &Outcome) -> Option<Text> {
     let known = || outcome.trials.iter().map(|trial| &trial.ledger).filter(|ledger| !ledger.is_unknown());
     if outcome.spec.pattern != Pattern::Transfer || known().next().is_none() {
         return None;
     }
     let sum = |count: fn(&model::Ledger) -> u64| known().map(count).sum::<u64>();
-    let mut text = format!("{} B sent, {} B received", sum(|ledger| ledger.sent), sum(|ledger| ledger.received));
+    let mut text = say!("{} B sent, {} B received", sum(|ledger| ledger.sent), sum(|ledger| ledger.received));
     for (count, what) in [(sum(|ledger| ledger.lost), "lost"), (sum(|ledger| ledger.in_flight), "in flight at the end")]
     {
-        text.push_str(&format!(", {count} B {what}"));
+        text += say!(", {count} B {what}");
     }
-    Some(if known().all(|ledger| ledger.balanced) { text } else { format!("{text}: the counts do not match") })
+    Some(if known().all(|ledger| ledger.balanced) { text } else { say!("{text}: the counts do not match") })
 }
 
-fn retransmits(summary: &Summary) -> Option<String> {
+fn retransmits(summary: &Summary) -> Option<Text> {
     let count = summary.retransmits?;
     let share = summary.bytes_retransmitted.zip(summary.bytes_sent).filter(|(again, sent)| *again > 0 && *sent > 0);
-    let share = share.map_or(String::new(), |(again, sent)| {
+    let share = share.map_or(Text::default(), |(again, sent)| {
         let share = again as f64 / (sent + again) as f64;
-        let share = if share < 1e-5 { "less than 0.001 %".to_owned() } else { Ratio(share).to_string() };
-        format!(" ({share} of the bytes)")
+        let share = if share < 1e-5 { "less than 0.001 %".into() } else { Ratio(share).to_string() };
+        say!(" ({share} of the bytes)")
     });
-    Some(format!("{count} {}{share}", if count == 1 { "segment" } else { "segments" }))
+    Some(say!("{count} {}{share}", if count == 1 { "segment" } else { "segments" }))
 }
 
 /// Loss, reordering and jitter of datagrams.
-fn lost(summary: &Summary) -> Option<String> {
+fn lost(summary: &Summary) -> Option<Text> {
     let lost = summary.packets_lost?;
-    let mut text = labels::lost(lost, summary.packets_sent);
+    let mut text = Text::from(labels::lost(lost, summary.packets_sent));
     if let Some(sent) = summary.packets_sent {
-        text.push_str(&format!(" of {sent} datagrams"));
+        text += say!(" of {sent} datagrams");
     }
     for (count, what) in [(summary.packets_reordered, "reordered"), (summary.packets_duplicated, "duplicated")] {
-        text.push_str(&count.filter(|count| *count > 0).map_or(String::new(), |count| format!(", {count} {what}")));
+        text += count.filter(|count| *count > 0).map_or(Text::default(), |count| say!(", {count} {what}"));
     }
-    text.push_str(&summary.jitter_ns.map_or(String::new(), |ns| format!("; jitter {}", units::seconds(ns))));
+    text += summary.jitter_ns.map_or(Text::default(), |ns| say!("; jitter {}", Time(ns)));
     Some(text)
 }
 
 /// The datagrams of a mix by the size of their frames.
-fn by_size(outcome: &Outcome) -> Option<String> {
+fn by_size(outcome: &Outcome) -> Option<Text> {
     let sizes = &outcome.summary.sizes;
     let of = |size: &model::SizeCount| {
-        format!("{} of {} frames of {} B", labels::lost(size.lost(), Some(size.sent)), size.sent, size.frame_bytes)
+        say!("{} of {} frames of {} B", labels::lost(size.lost(), Some(size.sent)), size.sent, size.frame_bytes)
     };
-    let list: Vec<String> = sizes.iter().map(of).collect();
-    (!list.is_empty()).then(|| format!("lost {}", list.join(", ")))
+    let list: Vec<Text> = sizes.iter().map(of).collect();
+    (!list.is_empty()).then(|| say!("lost {}", Text::join(list, ", ")))
 }
 
 /// How many flows shared the total, the median and the extremes of what they got, and how fair that was.
-fn flows(flows: u32, summary: &Summary) -> Option<String> {
+fn flows(flows: u32, summary: &Summary) -> Option<Text> {
     let (index, shares) = (summary.fairness?, summary.shares?);
     let each = summary.goodput_bps.map(|bps| bps / f64::from(flows.max(1)));
-    let got = |share: f64| each.map_or_else(|| format!("{share:.2}"), |bps| units::bits_per_second(share * bps));
+    let got = |share: f64| each.map_or_else(|| say!("{share:.2}"), |bps| Rate(share * bps).say());
     let of = if each.is_none() { " of an equal share" } else { " each" };
-    let range = format!("{} to {}{of}, median {}", got(shares.min), got(shares.max), got(shares.median));
-    Some(format!("{flows} flows: {range} (Jain's index {index:.3})"))
+    let range = say!("{} to {}{of}, median {}", got(shares.min), got(shares.max), got(shares.median));
+    Some(say!("{flows} flows: {range} (Jain's index {index:.3})"))
 }
 
 /// The working conditions of each trial.
@@ -275,7 +268,7 @@ fn of_trials(trials: &[WorkingConditions], figure: fn(&WorkingConditions) -> f64
 }
 
 /// The responsiveness with the lowest confidence of the trials.
-fn responsiveness(outcome: &Outcome) -> Option<String> {
+fn responsiveness(outcome: &Outcome) -> Option<Text> {
     let trials = working(outcome)?;
     let rpm = units::three_digits(of_trials(trials, |one| one.rpm));
     let lowest = trials.iter().map(|one| one.confidence).min()?;
@@ -285,16 +278,16 @@ fn responsiveness(outcome: &Outcome) -> Option<String> {
         Confidence::Low => "it had too little time",
     };
     let both = if outcome.spec.direction == Direction::Both { "both directions at once, " } else { "" };
-    Some(format!("{rpm} round trips per minute under load ({both}confidence {}: {why})", lowest.name()))
+    Some(say!("{rpm} round trips per minute under load ({both}confidence {}: {why})", lowest.name()))
 }
 
 /// What round trips took without load and in the working conditions.
-fn working_latency(outcome: &Outcome) -> Option<String> {
+fn working_latency(outcome: &Outcome) -> Option<Text> {
     let trials = working(outcome)?;
     let idle = outcome.summary.probe.as_ref().and_then(|probe| probe.idle.as_ref());
-    let idle = idle.map_or(String::new(), |idle| format!("{} idle; under load ", units::seconds(idle.p50_ns as f64)));
-    let of = |figure| units::seconds(of_trials(trials, figure));
-    Some(format!(
+    let idle = idle.map_or(Text::default(), |idle| say!("{} idle; under load ", Time(idle.p50_ns as f64)));
+    let of = |figure| Time(of_trials(trials, figure));
+    Some(say!(
         "{idle}{} to connect, {} to answer on a new connection, {} on the loaded ones (TCP)",
         of(|one| one.connect_ns),
         of(|one| one.request_ns),
@@ -303,54 +296,51 @@ fn working_latency(outcome: &Outcome) -> Option<String> {
 }
 
 /// The goodput in the working conditions.
-fn working_goodput(outcome: &Outcome) -> Option<String> {
+fn working_goodput(outcome: &Outcome) -> Option<Text> {
     let trials = working(outcome)?;
     let lowest = trials.iter().map(|one| one.goodput_confidence).min()?;
     let flows = trials.iter().map(|one| one.flows).max()?;
-    let rate = units::bits_per_second(of_trials(trials, |one| one.goodput_bps));
-    let count = if flows == 1 { "1 flow".to_owned() } else { format!("{flows} flows") };
-    Some(format!("{rate} meanwhile, with {count} (confidence {})", lowest.name()))
+    let rate = Rate(of_trials(trials, |one| one.goodput_bps));
+    let count = if flows == 1 { "1 flow".into() } else { say!("{flows} flows") };
+    Some(say!("{rate} meanwhile, with {count} (confidence {})", lowest.name()))
 }
 
 /// A probe's median RTT without and with load.
-fn under_load(outcome: &Outcome) -> Option<String> {
+fn under_load(outcome: &Outcome) -> Option<Text> {
     let probe = outcome.summary.probe.as_ref().filter(|probe| probe.working.is_empty())?;
-    let idle =
-        probe.idle.as_ref().map_or(String::new(), |idle| format!("{} without, ", units::seconds(idle.p50_ns as f64)));
-    let loaded = units::seconds(probe.loaded.p50_ns as f64);
+    let idle = probe.idle.as_ref().map_or(Text::default(), |idle| say!("{} without, ", Time(idle.p50_ns as f64)));
+    let loaded = Time(probe.loaded.p50_ns as f64);
     let rpm = units::three_digits(probe.rpm);
-    Some(format!("RTT of the probe {idle}{loaded} with load (median); {rpm} round trips per minute (RPM)"))
+    Some(say!("RTT of the probe {idle}{loaded} with load (median); {rpm} round trips per minute (RPM)"))
 }
 
 /// One direction of the one-way delays.
-fn one_way(run: &Run, direction: &str) -> Option<String> {
-    one_way::of_run(run).iter().find_map(|line| line.strip_prefix(direction)).map(str::to_owned)
+fn one_way(outcome: &Outcome, direction: fn(&model::OneWay) -> Text) -> Option<Text> {
+    outcome.summary.one_way.as_deref().map(direction)
 }
 
-fn caveats(run: &Run, outcome: &Outcome) -> Option<String> {
+fn caveats(run: &Run, outcome: &Outcome) -> Option<Text> {
     let verdicts = outcome.summary.verdicts.iter();
-    let sentences: Vec<String> = verdicts.map(|one| labels::meaning(run, *one)).collect();
-    (!sentences.is_empty()).then(|| sentences.join("; "))
+    let sentences: Vec<Text> = verdicts.map(|one| labels::meaning(run, *one)).collect();
+    (!sentences.is_empty()).then(|| Text::join(sentences, "; "))
 }
 
 /// Commands that follow.
-fn next(run: &Run, outcome: &Outcome) -> String {
-    let why = format!("`thru why {}` (evidence)", run.header.id);
+fn next(run: &Run, outcome: &Outcome) -> Text {
+    let why = say!("`thru why {}` (evidence)", run.header.id);
     if let Some(repeat) = repeat::command(run, outcome) {
-        return format!("{repeat}, {why}");
+        return say!("{repeat}, {why}");
     }
     match &run.header.target {
         Some(target) if working(outcome).is_some() => {
             let (other, of) = match outcome.spec.direction {
-                Direction::Send => {
-                    (format!("`thru stream {target} --responsiveness --reverse`"), "the other direction")
-                }
-                Direction::Reverse => (format!("`thru stream {target} --responsiveness`"), "the other direction"),
-                Direction::Both => (format!("`thru stream {target} --responsiveness --reverse`"), "one direction"),
+                Direction::Send => (say!("`thru stream {target} --responsiveness --reverse`"), "the other direction"),
+                Direction::Reverse => (say!("`thru stream {target} --responsiveness`"), "the other direction"),
+                Direction::Both => (say!("`thru stream {target} --responsiveness --reverse`"), "one direction"),
             };
-            format!("{why}, {other} ({of})")
+            say!("{why}, {other} ({of})")
         }
-        Some(target) => format!("{why}, `thru advise {target}` (settings)"),
+        Some(target) => say!("{why}, `thru advise {target}` (settings)"),
         None => why,
     }
 }
@@ -362,7 +352,12 @@ mod tests {
     use model::Verdict;
 
     fn shown(run: &Run, columns: u16) -> String {
-        screen(run, of(run).unwrap(), columns, &format!("`thru show {} -v`", run.header.id))
+        screen(
+            run,
+            of(run).unwrap(),
+            Layout { columns, ..Layout::default() },
+            &format!("`thru show {} -v`", run.header.id),
+        )
     }
 
     #[test]
@@ -419,7 +414,7 @@ mod tests {
             command: "thru tune set".into(),
             statement: "`thru tune set` on the near host (now 4 MiB): a window of 9.54 MiB".into(),
         };
-        let mut why = sample::why("send buffer (strong): 4 MiB");
+        let mut why = sample::why("4 MiB");
         why.remedies = vec![remedy(Role::Active, "sysctl.a"), remedy(Role::Passive, "sysctl.b")];
         run.outcomes[0].summary.why = Some(why.into());
         let finding = |kind, statement: &str| model::Finding {
@@ -441,11 +436,10 @@ mod tests {
     #[test]
     fn what_limits_comes_without_lesser_causes_and_with_the_next_command() {
         let mut run = sample::stream();
-        let statement = "receive window (strong): 64 KiB over 20.0 ms; likely also sender CPU: 98 % of the time";
         run.header.target = Some("beta".into());
-        run.outcomes[0].summary.why = Some(sample::why(statement).into());
+        run.outcomes[0].summary.why = Some(sample::why("a standing queue").into());
         let text = shown(&run, 100);
-        assert!(text.contains("Limited by   receive window (strong): 64 KiB over 20.0 ms\n"), "{text}");
+        assert!(text.contains("Limited by   link rate (strong): a standing queue\n"), "{text}");
         assert!(text.contains(", `thru advise beta` (settings)\n"), "{text}");
     }
 
@@ -536,7 +530,7 @@ mod tests {
         let working = vec![one(350.0, Confidence::High), one(370.0, Confidence::Medium)];
         let (idle, loaded) = (Some(rtt(20_000_000)), rtt(160_000_000));
         run.header.target = Some("beta".into());
-        run.outcomes[0].summary.why = Some(sample::why("link rate (strong): a standing queue").into());
+        run.outcomes[0].summary.why = Some(sample::why("a standing queue").into());
         run.outcomes[0].summary.probe =
             Some(model::Responsiveness { idle, loaded, bufferbloat_ns: None, rpm: 360.0, working }.into());
         let text = shown(&run, 130);
@@ -565,7 +559,7 @@ mod tests {
     #[test]
     fn nothing_is_cut_in_a_terminal_without_columns() {
         let run = sample::rr();
-        assert!(!screen(&run, of(&run).unwrap(), 1, "").is_empty());
+        assert!(!screen(&run, of(&run).unwrap(), Layout { columns: 1, ..Layout::default() }, "").is_empty());
     }
 
     #[test]

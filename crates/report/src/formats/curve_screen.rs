@@ -5,11 +5,13 @@ use std::fmt::Write as _;
 use analysis::anatomy::sentence;
 use comfy_table::{ContentArrangement, Table};
 use model::{Estimate, Finding, FindingKind, Outcome, Pattern, Run, Spec, Strategy, Verdict, median, units};
+use text::{Rate, Text, Time, say};
 
+use super::answer::cut;
 use super::braille;
-use crate::labels;
 use crate::sections::limiter::hanging;
 use crate::sections::outcome_line;
+use crate::{Layout, labels};
 
 /// Lines of the answers and rows of the plot together, and fewest rows of the plot.
 const UPPER_LINES: usize = 10;
@@ -27,28 +29,31 @@ const LEG_EXCHANGES: f64 = 3.0;
 const ALIKE: f64 = 1.15;
 /// Largest block whose round trip is mostly the hosts' reaction, bytes.
 const SMALL: u64 = 4096;
+/// Lines that an answer may have.
+const WRAPPED: usize = 2;
 
 /// The answers, a plot, key sizes, and what to do next; `whole` is how to see every row.
-pub(super) fn screen(run: &Run, columns: u16, whole: &str) -> String {
+pub(super) fn screen(run: &Run, layout: Layout, whole: &str) -> String {
     let points = points(run);
-    let columns = usize::from(columns);
     let mut text = String::new();
     for (title, answer) in answers(run, &points) {
-        titled(title, &answer, columns, &mut text);
+        let mut row = String::new();
+        titled(title, &answer, layout, &mut row);
+        text += &cut(&row, WRAPPED, layout.width());
     }
     let rows = UPPER_LINES.saturating_sub(text.lines().count()).max(PLOT_ROWS);
-    text.push_str(&plot(std::slice::from_ref(run), "throughput", columns, rows));
-    text.push_str(&key_sizes(&points));
+    text.push_str(&plot(std::slice::from_ref(run), "throughput", layout.width(), rows));
+    text.push_str(&key_sizes(&points, layout));
     // The file of another program cannot be measured again.
     if run.header.origin.is_none() {
-        titled("Next", &next(run, &points), columns, &mut text);
+        titled("Next", &next(run, &points), layout, &mut text);
     }
-    titled("Every row", &format!("{whole}{}", anomalies(run)), columns, &mut text);
+    titled("Every row", &say!("{whole}{}", anomalies(run)), layout, &mut text);
     text
 }
 
 /// The answers and what to do next, for a page that has the rest too.
-pub(super) fn whole_rows(run: &Run) -> Vec<(&'static str, String)> {
+pub(super) fn whole_rows(run: &Run) -> Vec<(&'static str, Text)> {
     let points = points(run);
     let mut rows = answers(run, &points);
     rows.extend(run.header.origin.is_none().then(|| ("Next", next(run, &points))));
@@ -56,8 +61,8 @@ pub(super) fn whole_rows(run: &Run) -> Vec<(&'static str, String)> {
 }
 
 /// The answers of several curves beside each other, and one plot of their times.
-pub(super) fn side_by_side(runs: &[Run], columns: u16) -> String {
-    let all: Vec<Vec<(&str, String)>> = runs.iter().map(|run| answers(run, &points(run))).collect();
+pub(super) fn side_by_side(runs: &[Run], layout: Layout) -> String {
+    let all: Vec<Vec<(&str, Text)>> = runs.iter().map(|run| answers(run, &points(run))).collect();
     let mut titles: Vec<&str> = Vec::new();
     for (title, _) in all.iter().flatten() {
         if !titles.contains(title) {
@@ -66,18 +71,16 @@ pub(super) fn side_by_side(runs: &[Run], columns: u16) -> String {
     }
     let mut table = Table::new();
     table.load_style(labels::TABLE);
-    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(columns);
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(layout.columns);
     table.set_header(std::iter::once(String::new()).chain(runs.iter().map(named)));
     for title in titles {
-        let of = |answers: &Vec<(&str, String)>| {
-            answers
-                .iter()
-                .find(|(other, _)| *other == title)
-                .map_or("-".to_owned(), |(_, answer)| labels::plain(answer))
+        let of = |answers: &Vec<(&str, Text)>| {
+            let own = answers.iter().find(|(other, _)| *other == title);
+            own.map_or("-".to_owned(), |(_, answer)| layout.shown(answer))
         };
         table.add_row(std::iter::once(title.to_owned()).chain(all.iter().map(of)));
     }
-    format!("{}\n{}", table.trim_fmt(), plot(runs, "saturation", usize::from(columns), UPPER_LINES))
+    format!("{}\n{}", table.trim_fmt(), plot(runs, "saturation", layout.width(), UPPER_LINES))
 }
 
 /// The name of a run, or its id.
@@ -100,18 +103,18 @@ fn plot(runs: &[Run], id: &str, columns: usize, rows: usize) -> String {
     lines.map(|figure| braille::plot(figure, columns, rows)).unwrap_or_default()
 }
 
-fn anomalies(run: &Run) -> String {
+fn anomalies(run: &Run) -> Text {
     match run.findings.iter().filter(|finding| finding.kind == FindingKind::Anomaly).count() {
-        0 => String::new(),
-        1 => ", with an anomaly".to_owned(),
-        many => format!(", with {many} anomalies"),
+        0 => Text::default(),
+        1 => ", with an anomaly".into(),
+        many => say!(", with {many} anomalies"),
     }
 }
 
 /// An answer behind its title.
-fn titled(title: &str, answer: &str, columns: usize, text: &mut String) {
+fn titled(title: &str, answer: &Text, layout: Layout, text: &mut String) {
     // The space between the two is not part of the title.
-    hanging(&format!("{title:<0$}", TITLE - 1), answer, TITLE, columns, text);
+    hanging(&format!("{title:<0$}", TITLE - 1), answer, TITLE, layout, text);
 }
 
 /// Whether an outcome is a point of the curve and not of its memory ceiling.
@@ -120,14 +123,14 @@ fn is_measured(run: &Run, outcome: &Outcome) -> bool {
     outcome.estimate.is_some() && (only_ceiling || outcome.spec.transport != Spec::CEILING)
 }
 
-fn answers(run: &Run, points: &[&Outcome]) -> Vec<(&'static str, String)> {
+fn answers(run: &Run, points: &[&Outcome]) -> Vec<(&'static str, Text)> {
     let find = |kind| run.findings.iter().find(move |finding| finding.kind == kind);
-    let saturation = |finding: &Finding| Some(format!("from {} on", labels::block(finding.block?)));
+    let saturation = |finding: &Finding| Some(say!("from {} on", labels::block(finding.block?)));
     let half = find(FindingKind::HalfPeak).and_then(half_peak);
     let saturated = find(FindingKind::Saturation).and_then(saturation);
     // Both on one line, if both are known.
     let (half, saturated) = match (half, saturated) {
-        (Some(half), Some(from)) => (Some(format!("{half}; saturation {from}")), None),
+        (Some(half), Some(from)) => (Some(say!("{half}; saturation {from}")), None),
         one_or_none => one_or_none,
     };
     [
@@ -137,21 +140,21 @@ fn answers(run: &Run, points: &[&Outcome]) -> Vec<(&'static str, String)> {
         ("Half peak", half),
         ("Saturation", saturated),
         ("Precision", precision(points)),
-        ("Path", find(FindingKind::Path).map(|finding| first_sentence(&finding.statement).to_owned())),
+        ("Path", find(FindingKind::Path).map(|finding| finding.statement.clone())),
     ]
     .into_iter()
     .filter_map(|(title, answer)| Some((title, answer?)))
     .collect()
 }
 
-fn latency(finding: &Finding) -> Option<String> {
+fn latency(finding: &Finding) -> Option<Text> {
     let estimate = finding.estimate.as_ref()?;
-    let half = units::seconds(estimate.value / 2.0);
-    Some(format!("{} RTT of small blocks (NetPIPE's latency: {half})", labels::estimated(estimate)))
+    let half = Time(estimate.value / 2.0);
+    Some(say!("{} RTT of small blocks (NetPIPE's latency: {half})", labels::estimated(estimate)))
 }
 
 /// What the time of a round trip goes to, and how the stamped round trips relate to the latency, which is of others.
-fn anatomy(points: &[&Outcome], latency: Option<&Finding>) -> Option<String> {
+fn anatomy(points: &[&Outcome], latency: Option<&Finding>) -> Option<Text> {
     let point = points.iter().find(|point| point.summary.anatomy.is_some())?;
     let text = sentence(point)?;
     let stamped = point.summary.anatomy.as_ref().and_then(|anatomy| anatomy.round_trip_ns);
@@ -160,23 +163,18 @@ fn anatomy(points: &[&Outcome], latency: Option<&Finding>) -> Option<String> {
         // A latency within its interval is the same.
         let same = latency.low.zip(latency.high).is_some_and(|(low, high)| (low..=high).contains(&stamped));
         let alike = same || (1.0 / ALIKE..=ALIKE).contains(&factor);
-        (!alike).then(|| format!(" Stamped apart, these took {factor:.1} times the latency above."))
+        (!alike).then(|| say!(" Stamped apart, these took {factor:.1} times the latency above."))
     });
-    Some(text + &relation.unwrap_or_default())
+    Some(text + relation.unwrap_or_default())
 }
 
-/// The first sentence of a statement; the whole report has the rest.
-fn first_sentence(statement: &str) -> &str {
-    statement.find(". ").map_or(statement, |end| &statement[..=end])
-}
-
-fn peak(run: &Run, finding: &Finding, points: &[&Outcome]) -> Option<String> {
+fn peak(run: &Run, finding: &Finding, points: &[&Outcome]) -> Option<Text> {
     if let Some(moment) = analysis::of_a_moment(&run.outcomes) {
-        return Some(format!(
+        return Some(say!(
             "{} is what the path carries; blocks up to {} pass at up to {} for a moment (token bucket)",
             labels::estimated(finding.estimate.as_ref()?),
             labels::block(moment.largest),
-            units::bits_per_second(moment.fastest_bps)
+            Rate(moment.fastest_bps)
         ));
     }
     let what = if points.iter().any(|point| point.spec.pattern == Pattern::Pingpong) {
@@ -184,13 +182,13 @@ fn peak(run: &Run, finding: &Finding, points: &[&Outcome]) -> Option<String> {
     } else {
         ""
     };
-    Some(format!("{} at {}{what}", labels::estimated(finding.estimate.as_ref()?), labels::block(finding.block?)))
+    Some(say!("{} at {}{what}", labels::estimated(finding.estimate.as_ref()?), labels::block(finding.block?)))
 }
 
-fn half_peak(finding: &Finding) -> Option<String> {
+fn half_peak(finding: &Finding) -> Option<Text> {
     match &finding.estimate {
-        Some(estimate) => Some(format!("at about {}", labels::block(rounded(estimate.value)))),
-        None => Some(format!("at {} already, the smallest block", labels::block(finding.block?))),
+        Some(estimate) => Some(say!("at about {}", labels::block(rounded(estimate.value)))),
+        None => Some(say!("at {} already, the smallest block", labels::block(finding.block?))),
     }
 }
 
@@ -200,7 +198,7 @@ fn rounded(bytes: f64) -> u64 {
 }
 
 /// The two parts of the interval: that of a size, and that of the level which all share.
-fn precision(points: &[&Outcome]) -> Option<String> {
+fn precision(points: &[&Outcome]) -> Option<Text> {
     let width = |estimate: Option<&Estimate>| estimate.and_then(Estimate::relative_half_width);
     let parts = |outcome: &&Outcome| {
         let (own, total) = (width(outcome.summary.within_pass.as_deref())?, width(outcome.estimate.as_ref())?);
@@ -208,11 +206,11 @@ fn precision(points: &[&Outcome]) -> Option<String> {
     };
     let both: Vec<[f64; 2]> = points.iter().filter_map(parts).collect();
     let of = |part: usize| median(&both.iter().map(|parts| parts[part]).collect::<Vec<_>>()).map(units::plus_minus);
-    Some(format!("{} of each size (median), {} of the level that all share in this run", of(0)?, of(1)?))
+    Some(say!("{} of each size (median), {} of the level that all share in this run", of(0)?, of(1)?))
 }
 
 /// Sizes over the whole range, evenly in their logarithm, in two columns.
-fn key_sizes(points: &[&Outcome]) -> String {
+fn key_sizes(points: &[&Outcome], layout: Layout) -> String {
     let mut chosen: Vec<&Outcome> = Vec::new();
     if let (Some(first), Some(last)) = (points.first(), points.last()) {
         let ends = [first, last].map(|point| (point.spec.block as f64).ln());
@@ -235,28 +233,28 @@ fn key_sizes(points: &[&Outcome]) -> String {
             .into_iter()
             .flatten()
             .filter_map(|index| chosen.get(index))
-            .map(|outcome| key_size(outcome))
+            .map(|outcome| key_size(outcome, layout))
             .collect();
         let _ = writeln!(text, "{}", cells.join("  "));
     }
     text
 }
 
-fn key_size(outcome: &Outcome) -> String {
+fn key_size(outcome: &Outcome, layout: Layout) -> String {
     let rate = outcome.summary.netpipe_bps.or(outcome.summary.goodput_bps);
     format!(
         "{:>8} {:>8} {:>12} {:>8}",
         labels::block(outcome.spec.block),
         outcome_line::rtt(outcome).map_or_else(|| "-".to_owned(), units::seconds),
-        rate.map_or_else(|| "-".to_owned(), units::bits_per_second),
+        rate.map_or_else(|| "-".to_owned(), |bps| layout.spelling.rates.rate(bps)),
         labels::plus_minus(outcome),
     )
 }
 
 /// What limits the precision, and what to do about it.
-fn next(run: &Run, points: &[&Outcome]) -> String {
+fn next(run: &Run, points: &[&Outcome]) -> Text {
     let with = |verdict| points.iter().filter(|point| point.summary.verdicts.contains(&verdict)).count();
-    let of = |count: usize| format!("{count} of {} sizes", points.len());
+    let of = |count: usize| say!("{count} of {} sizes", points.len());
     let (noisy, drifting, missed, few) =
         (with(Verdict::Noisy), with(Verdict::Drifting), with(Verdict::TargetMissed), with(Verdict::FewTrials));
     let beyond = left_out(run, points).len();
@@ -265,24 +263,24 @@ fn next(run: &Run, points: &[&Outcome]) -> String {
         points.iter().find(|point| point.summary.verdicts.contains(&Verdict::Noisy)).map(|point| point.spec.block);
     match first {
         _ if few > 0 || beyond > 0 => {
-            let few = (few > 0).then(|| format!("{} have fewer than 10 legs, and so no interval", of(few)));
+            let few = (few > 0).then(|| say!("{} have fewer than 10 legs, and so no interval", of(few)));
             let beyond = (beyond > 0).then(|| {
                 let largest = points.last().map_or(String::new(), |point| labels::block(point.spec.block));
                 match beyond {
-                    1 => format!("one size beyond {largest} does not fit into the budget"),
-                    many => format!("{many} sizes beyond {largest} do not fit into the budget"),
+                    1 => say!("one size beyond {largest} does not fit into the budget"),
+                    many => say!("{many} sizes beyond {largest} do not fit into the budget"),
                 }
             });
-            let what: Vec<String> = few.into_iter().chain(beyond).collect();
-            format!("{}: {}", what.join("; "), enough(run, points))
+            let what: Vec<Text> = few.into_iter().chain(beyond).collect();
+            say!("{}: {}", Text::join(what, "; "), enough(run, points))
         }
         Some(block) if block <= SMALL && !spins => {
-            format!("{} vary too much: `--spin` leaves out the wake-ups of both hosts", of(noisy))
+            say!("{} vary too much: `--spin` leaves out the wake-ups of both hosts", of(noisy))
         }
-        Some(block) => format!("{}, from {} on, vary too much for the budget", of(noisy), labels::block(block)),
-        None if drifting > 0 => format!("the level moved during the run ({}): repeat the curve", of(drifting)),
-        None if missed > 0 => format!("{} need a larger `--budget`", of(missed)),
-        None => format!("all {} sizes are as precise as requested", points.len()),
+        Some(block) => say!("{}, from {} on, vary too much for the budget", of(noisy), labels::block(block)),
+        None if drifting > 0 => say!("the level moved during the run ({}): repeat the curve", of(drifting)),
+        None if missed > 0 => say!("{} need a larger `--budget`", of(missed)),
+        None => say!("all {} sizes are as precise as requested", points.len()),
     }
 }
 
@@ -296,7 +294,7 @@ fn left_out(run: &Run, points: &[&Outcome]) -> Vec<u64> {
 
 /// What gives each size an interval: the budget at which the size with the fewest legs has enough of them, and at which the sizes that
 /// were left out have as many, whose time grows in proportion to their bytes.
-fn enough(run: &Run, points: &[&Outcome]) -> String {
+fn enough(run: &Run, points: &[&Outcome]) -> Text {
     let fewest = points.iter().map(|point| point.summary.trials).min().unwrap_or(0);
     match run.header.stopping.budget_ns {
         Some(ns) if fewest > 0 => {
@@ -310,10 +308,10 @@ fn enough(run: &Run, points: &[&Outcome]) -> String {
             let seconds = ((own + added) / 1e9).ceil();
             let budget =
                 if seconds > 120.0 { format!("{}min", (seconds / 60.0).ceil()) } else { format!("{seconds}s") };
-            format!("`--budget {budget}` gives all of them one")
+            say!("`--budget {budget}` gives all of them one")
         }
-        Some(_) => "a larger `--budget` gives all of them one".to_owned(),
-        None => format!("`--trials {ENOUGH_LEGS}` gives all of them one"),
+        Some(_) => say!("a larger `--budget` gives all of them one"),
+        None => say!("`--trials {ENOUGH_LEGS}` gives all of them one"),
     }
 }
 
@@ -341,15 +339,16 @@ mod tests {
         let text = next(&run, &points.iter().collect::<Vec<_>>());
         let largest = labels::block(points.last().unwrap().spec.block);
         assert_eq!(
-            text,
+            text.plain(),
             format!("one size beyond {largest} does not fit into the budget: `--budget 93s` gives all of them one")
         );
         points[0].summary.verdicts = vec![Verdict::FewTrials];
         points[0].summary.trials = 6;
         let text = next(&run, &points.iter().collect::<Vec<_>>());
         assert!(
-            text.contains("; one size beyond") && text.ends_with("`--budget 108s` gives all of them one"),
-            "{text}"
+            text.plain().contains("; one size beyond")
+                && text.plain().ends_with("`--budget 108s` gives all of them one"),
+            "{text:?}"
         );
     }
 
@@ -363,7 +362,7 @@ mod tests {
         }
         run.outcomes[0].summary.anatomy = Some(tally.figures(None).into());
         for columns in [80, 100] {
-            let text = screen(&run, columns, "`thru show last --all`");
+            let text = screen(&run, Layout { columns, ..Layout::default() }, "`thru show last --all`");
             // Two lines and an empty one say what was measured.
             assert!(text.lines().count() <= 22, "{text}");
             for title in ["Latency", "Anatomy", "Peak", "Saturation", "Next"] {
@@ -380,7 +379,7 @@ mod tests {
         let mut run = sample::curve();
         run.outcomes.truncate(1);
         run.findings.clear();
-        let text = screen(&run, 100, "`thru show last --all`");
+        let text = screen(&run, Layout::default(), "`thru show last --all`");
         assert!(text.contains("1 of 1 sizes") || text.contains("all 1 sizes"), "{text}");
     }
 }

@@ -21,12 +21,11 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("html")?;
     let broken = |source| ReportError::Json { run: stem(view.runs).to_owned(), source };
     let page = Page::new(view)?;
-    let data =
-        packed(&page.bytes(view.words).map_err(broken)?).map_err(|error| broken(serde_json::Error::io(error)))?;
+    let data = packed(&page.bytes().map_err(broken)?).map_err(|error| broken(serde_json::Error::io(error)))?;
     let results = html! {
         noscript {
             h1 { (page.title) }
-            @for (title, result) in page.results() { p { b { (title) } ": " ((view.words)(result)) } }
+            @for (title, result) in page.results() { p { b { (title) } ": " (result) } }
             p {
                 "The figures and tables need JavaScript. Without it: " code { "thru report RUN -o report.md" }
                 " writes the tables, " code { "-o report.svg" } " the figures."
@@ -53,7 +52,7 @@ pub fn page_shell(title: &str) -> (String, String) {
 pub fn page_data(view: &View<'_>) -> Result<Vec<u8>, ReportError> {
     view.some_run("html")?;
     let broken = |source| ReportError::Json { run: stem(view.runs).to_owned(), source };
-    Page::new(view)?.bytes(view.words).map_err(broken)
+    Page::new(view)?.bytes().map_err(broken)
 }
 
 /// A document and its policy: the browser runs this script and this style only, and loads nothing but what `more` allows.
@@ -106,7 +105,9 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::Layout;
     use crate::sample;
+    use text::{RateUnit, Spelling};
 
     fn page_of(runs: &[Run]) -> String {
         let pieces = render(&View::new(runs)).unwrap();
@@ -153,13 +154,12 @@ mod tests {
     #[test]
     fn texts_are_spelled_and_the_script_is_not() {
         let mut run = sample::curve();
-        run.findings[0].statement = "more `--flows`".to_owned();
+        run.findings[0].statement = text::say!("more `--flows`");
         run.header.command = vec!["thru".to_owned(), "`--flows`".to_owned()];
         let runs = [run];
-        fn words(text: &str) -> std::borrow::Cow<'_, str> {
-            std::borrow::Cow::Owned(text.replace("`--flows`", "--flows").replace("Gbit/s", "GB/s"))
-        }
-        let pieces = render(&View { words, ..View::new(&runs) }).unwrap();
+        let spelling = Spelling { rates: RateUnit::Bytes, ..Spelling::default() };
+        let layout = Layout { spelling, ..Layout::default() };
+        let pieces = render(&View { layout, ..View::new(&runs) }).unwrap();
         let page = String::from_utf8(pieces.into_iter().next().unwrap().bytes).unwrap();
         assert!(page.contains(SCRIPT));
         let run = &data_of(&page)["runs"][0];

@@ -1,6 +1,7 @@
 //! The report as Markdown, for wikis, issues and READMEs: tables and findings, without figures.
 
 use model::{Run, units};
+use text::{RateUnit, Span, Spelling, Text};
 
 use super::table::OutcomeTable;
 use crate::screens::plan::text_tables;
@@ -10,11 +11,12 @@ use crate::{Piece, ReportError, View, labels};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("md")?;
-    let reports: Vec<String> = view.runs.iter().map(report).collect();
+    let rates = view.layout.spelling.rates;
+    let reports: Vec<String> = view.runs.iter().map(|run| report(run, rates)).collect();
     Ok(vec![Piece::new(stem(view.runs), "md", reports.join("\n").into_bytes())])
 }
 
-fn report(run: &Run) -> String {
+fn report(run: &Run, rates: RateUnit) -> String {
     let header = &run.header;
     let plan = header.plan.as_ref();
     let title = plan.and_then(|plan| plan.title.clone()).unwrap_or_else(|| labels::title(run));
@@ -22,7 +24,7 @@ fn report(run: &Run) -> String {
     if let Some(question) = plan.and_then(|plan| plan.question.as_ref()) {
         text += &format!("{}\n\n", plain(question));
     }
-    let name = header.name.as_ref().map_or(String::new(), |name| format!(" `{}`", plain(name).replace('`', "'")));
+    let name = header.name.as_ref().map_or(String::new(), |name| format!(" {}", code(name)));
     text += &format!(
         "Run{name} {}, {}, {}",
         plain(&header.id),
@@ -41,16 +43,17 @@ fn report(run: &Run) -> String {
     }
     for one in text_tables(run) {
         let numeric: Vec<bool> = (0..one.head.len()).map(|column| column > 0).collect();
-        text += &format!("\n{}\n\n{}", plain(&one.title), table(&one.head, &numeric, &one.rows));
+        text += &format!("\n{}\n\n{}", plain(&one.title), table(&one.head, &numeric, &one.rows, rates));
     }
     if !run.outcomes.is_empty() {
         let of = OutcomeTable::new(run);
-        text += &format!("\n{}", table(&of.head, &of.numeric, &of.rows));
+        text += &format!("\n{}", table(&of.head, &of.numeric, &of.rows, rates));
         if !of.shared.is_empty() {
             text += &format!("\nAll outcomes: {}\n", labels::verdicts(&of.shared));
         }
     }
-    let findings: Vec<String> = run.findings.iter().map(|finding| finding.statement.clone()).collect();
+    let section = |title: &str, entries: &[Text]| section(title, entries, rates);
+    let findings: Vec<Text> = run.findings.iter().map(|finding| finding.statement.clone()).collect();
     text += &section("Findings", &findings);
     text += &section("Anatomy of a round trip", &anatomy::of_run(run));
     text += &section("Directions", &each_direction::of_run(run));
@@ -59,36 +62,52 @@ fn report(run: &Run) -> String {
         text += &section("Ceiling and cost", &ceiling_cost::of_run(run));
     }
     text += &section("Host activity", &host_activity::notable(run));
-    text += &section("Limits", &limiter::limiters(run));
+    text += &section("Limits", &limiter::limiters(run, true));
     let verdicts = labels::verdicts_of(sides::shown(run));
-    let meanings: Vec<String> = verdicts.into_iter().map(|one| labels::meaning(run, one)).collect();
+    let meanings: Vec<Text> = verdicts.into_iter().map(|one| labels::meaning(run, one)).collect();
     text += &section("Verdicts", &meanings);
     text
 }
 
-fn section(title: &str, entries: &[String]) -> String {
+fn section(title: &str, entries: &[Text], rates: RateUnit) -> String {
     if entries.is_empty() {
         return String::new();
     }
-    let lines: String = entries.iter().map(|entry| format!("- {}\n", plain(entry))).collect();
+    let lines: String = entries.iter().map(|entry| format!("- {}\n", marked(entry, rates))).collect();
     format!("\n## {title}\n\n{lines}")
 }
 
-fn table(head: &[String], numeric: &[bool], rows: &[Vec<String>]) -> String {
-    let line = |cells: &[String]| {
-        let cells: Vec<String> = cells.iter().map(|cell| plain(cell).replace('|', "\\|")).collect();
-        format!("| {} |\n", cells.join(" | "))
-    };
+fn table(head: &[String], numeric: &[bool], rows: &[Vec<Text>], rates: RateUnit) -> String {
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     let rule: Vec<&str> = numeric.iter().map(|numeric| if *numeric { "---:" } else { "---" }).collect();
-    let rows: String = rows.iter().map(|row| line(row)).collect();
-    format!("{}| {} |\n{rows}", line(head), rule.join(" | "))
+    let rows: String = rows.iter().map(|row| line(row.iter().map(|cell| marked(cell, rates)).collect())).collect();
+    format!("{}| {} |\n{rows}", line(head.iter().map(|cell| plain(cell)).collect()), rule.join(" | "))
 }
 
-/// A text on one line with all markup escaped, because names may come from other hosts.
+/// A text on one line: code as code, and everything else with its markup escaped.
+fn marked(text: &Text, rates: RateUnit) -> String {
+    let spelling = Spelling { rates, ..Spelling::default() };
+    let one = |span: &Span| match span {
+        Span::Aside(text) => format!(" ({})", marked(text, rates)),
+        span if span.is_code() => code(&span.spelled(spelling)),
+        span => plain(&span.spelled(spelling)),
+    };
+    text.spans().iter().map(one).collect()
+}
+
+/// Code. Its fence is longer than any backticks within it.
+fn code(text: &str) -> String {
+    let text = labels::plain(text);
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let (fence, space) = ("`".repeat(longest + 1), if longest > 0 { " " } else { "" });
+    format!("{fence}{space}{}{space}{fence}", text.replace('|', "\\|"))
+}
+
+/// Words on one line with all markup escaped, because names may come from other hosts.
 fn plain(text: &str) -> String {
     let mut plain = String::new();
     for c in labels::plain(text).chars() {
-        if matches!(c, '<' | '>' | '*' | '_' | '[' | ']' | '`' | '\\') {
+        if matches!(c, '<' | '>' | '*' | '_' | '[' | ']' | '`' | '\\' | '|' | '~') {
             plain.push('\\');
         }
         plain.push(if c == '\n' { ' ' } else { c });

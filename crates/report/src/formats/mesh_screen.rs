@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, HashSet};
 
 use analysis::limiter;
 use model::{Factor, FindingKind, Run, RunKind};
+use text::{Text, say};
 
-use crate::labels;
 use crate::screens::plan;
 use crate::sections::limiter::hanging;
 use crate::sections::spread;
+use crate::{Layout, labels};
 
 /// Width of the titles.
 const TITLE: usize = 14;
@@ -28,25 +29,25 @@ fn is_mesh(run: &Run) -> bool {
 }
 
 /// The screen; `whole` is how to see the rest.
-pub(super) fn screen(run: &Run, columns: u16, whole: &str) -> String {
+pub(super) fn screen(run: &Run, layout: Layout, whole: &str) -> String {
     let mut text = String::new();
     for (title, answer) in rows(run, whole) {
-        hanging(&format!("{title:<0$}", TITLE - 1), &labels::plain(&answer), TITLE, usize::from(columns), &mut text);
+        hanging(&format!("{title:<0$}", TITLE - 1), &answer, TITLE, layout, &mut text);
     }
     let hosts = run.header.plan.as_ref().map_or(0, |plan| plan.from.len().max(plan.to.len()));
     if hosts <= MOST_HOSTS {
-        text += &plan::matrices_in_text(run, columns, &spread::MEASURES);
+        text += &plan::matrices_in_text(run, layout, &spread::MEASURES);
     }
     text
 }
 
 /// Title and text of each row, also for a page.
-pub(super) fn rows(run: &Run, whole: &str) -> Vec<(&'static str, String)> {
-    let mut rows: Vec<(&'static str, String)> =
+pub(super) fn rows(run: &Run, whole: &str) -> Vec<(&'static str, Text)> {
+    let mut rows: Vec<(&'static str, Text)> =
         spread::shown(run).iter().filter_map(|table| Some((spread::title(table), spread::sentence(table)?))).collect();
-    let of = |kinds: &[FindingKind]| -> Vec<String> {
+    let of = |kinds: &[FindingKind]| -> Vec<Text> {
         let found = run.findings.iter().filter(|finding| kinds.contains(&finding.kind));
-        found.map(|finding| short(&finding.statement)).collect()
+        found.map(|finding| finding.statement.brief()).collect()
     };
     let outliers = of(&[FindingKind::Outlier, FindingKind::Asymmetry]);
     let more = outliers.len().saturating_sub(MOST_FINDINGS);
@@ -58,7 +59,7 @@ pub(super) fn rows(run: &Run, whole: &str) -> Vec<(&'static str, String)> {
     rows.extend(shown.next().map(|first| ("Stands out", first)));
     rows.extend(shown.map(|finding| ("", finding)));
     if more > 0 {
-        rows.push(("", format!("and {more} more")));
+        rows.push(("", say!("and {more} more")));
     }
     let unconfirmed = of(&[FindingKind::Unconfirmed]).into_iter().enumerate();
     rows.extend(unconfirmed.map(|(at, finding)| (if at == 0 { "Unconfirmed" } else { "" }, finding)));
@@ -76,11 +77,11 @@ pub(super) fn rows(run: &Run, whole: &str) -> Vec<(&'static str, String)> {
 }
 
 /// What to do next; `whole` is how to see the rest.
-pub(super) fn next(run: &Run, whole: &str) -> Vec<(&'static str, String)> {
+pub(super) fn next(run: &Run, whole: &str) -> Vec<(&'static str, Text)> {
     let mut rows = Vec::new();
     // A run that is not stored cannot be asked about.
     if whole.contains(&run.header.id) && is_mesh(run) {
-        rows.push(("Next", format!("`thru why {}` (what limits each pair, with the evidence)", run.header.id)));
+        rows.push(("Next", say!("`thru why {}` (what limits each pair, with the evidence)", run.header.id)));
     }
     if !whole.is_empty() {
         let rest = if is_mesh(run) {
@@ -88,54 +89,44 @@ pub(super) fn next(run: &Run, whole: &str) -> Vec<(&'static str, String)> {
         } else {
             "every value with its trials and trust"
         };
-        rows.push(("More", format!("{whole}: {rest}")));
+        rows.push(("More", say!("{whole}: {rest}")));
     }
     rows
 }
 
-/// A statement without its method.
-fn short(statement: &str) -> String {
-    let end = statement.rfind(" (").unwrap_or(statement.len());
-    format!("{}.", statement[..end].trim_end_matches('.'))
-}
-
-fn nothing(run: &Run) -> String {
+fn nothing(run: &Run) -> Text {
     let hosts = run.header.plan.as_ref().map_or(0, |plan| plan.from.len().min(plan.to.len()));
     if hosts < 4 {
-        "not judged: that needs four hosts or more, each with three partners".to_owned()
+        "not judged: that needs four hosts or more, each with three partners".into()
     } else if run.findings.iter().any(|finding| finding.kind == FindingKind::Unconfirmed) {
         // The matrices show what the next line is about.
-        "nothing that is confirmed or significant".to_owned()
+        "nothing that is confirmed or significant".into()
     } else {
-        "no host, pair or cluster by 1.25 times or more".to_owned()
+        "no host, pair or cluster by 1.25 times or more".into()
     }
 }
 
 /// What limits the tests of each pattern, with their number: `30 stream tests by link rate (28), receiver CPU (2)`.
-pub(super) fn limits(run: &Run) -> Option<String> {
-    let mut patterns: BTreeMap<&str, BTreeMap<String, usize>> = BTreeMap::new();
+pub(super) fn limits(run: &Run) -> Option<Text> {
+    let mut patterns: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
     for outcome in &run.outcomes {
-        let first = |why: &model::Why| {
-            limiter::first_cause(&why.statement).split([';', ':', '(']).next().map(|cause| cause.trim().to_owned())
-        };
-        let limit = outcome.summary.why.as_deref().and_then(first);
-        if let Some(limit) = limit {
+        if let Some(limit) = outcome.summary.why.as_deref().map(limiter::words) {
             *patterns.entry(outcome.spec.pattern.name()).or_default().entry(limit).or_default() += 1;
         }
     }
-    let one = |(pattern, counts): (&str, BTreeMap<String, usize>)| {
+    let one = |(pattern, counts): (&str, BTreeMap<&str, usize>)| {
         let total: usize = counts.values().sum();
-        let mut counts: Vec<(String, usize)> = counts.into_iter().collect();
-        counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        let parts: Vec<String> = counts.iter().map(|(name, count)| format!("{name} ({count})")).collect();
-        format!("{total} {pattern} tests by {}", parts.join(", "))
+        let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
+        counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
+        let parts: Vec<Text> = counts.iter().map(|(name, count)| say!("{name} ({count})")).collect();
+        say!("{total} {pattern} tests by {}", Text::join(parts, ", "))
     };
-    let parts: Vec<String> = patterns.into_iter().map(one).collect();
-    (!parts.is_empty()).then(|| parts.join("; "))
+    let parts: Vec<Text> = patterns.into_iter().map(one).collect();
+    (!parts.is_empty()).then(|| Text::join(parts, "; "))
 }
 
 /// The pairs without a value, with what is known of them.
-pub(super) fn missing(run: &Run) -> Option<String> {
+pub(super) fn missing(run: &Run) -> Option<Text> {
     const MOST: usize = 4;
     let with: HashSet<u32> =
         run.outcomes.iter().filter(|outcome| outcome.estimate.is_some()).map(|outcome| outcome.cell).collect();
@@ -150,13 +141,13 @@ pub(super) fn missing(run: &Run) -> Option<String> {
         })
         .collect();
     let more = without.len().saturating_sub(MOST);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let more = if more > 0 { say!(" and {more} more") } else { Text::default() };
     let shown = without[..without.len().min(MOST)].join(", ");
-    (!without.is_empty()).then(|| format!("{} of {} tests: {shown}{more}", without.len(), run.header.cells.len()))
+    (!without.is_empty()).then(|| say!("{} of {} tests: {shown}{more}", without.len(), run.header.cells.len()))
 }
 
 /// Verdicts, with the number of tests that have them where those are not all.
-pub(super) fn caveats(run: &Run) -> Option<String> {
+pub(super) fn caveats(run: &Run) -> Option<Text> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let all = run.outcomes.iter().flat_map(|outcome| &outcome.summary.verdicts);
     for verdict in all {
@@ -167,7 +158,7 @@ pub(super) fn caveats(run: &Run) -> Option<String> {
         if *count == all { name.clone() } else { format!("{name} ({count} of {all} tests)") }
     };
     let parts: Vec<String> = counts.iter().map(one).collect();
-    (!parts.is_empty()).then(|| parts.join(", "))
+    (!parts.is_empty()).then(|| parts.join(", ").into())
 }
 
 #[cfg(test)]
@@ -182,17 +173,17 @@ mod tests {
         let header = RunHeader { kind: RunKind::Mesh, plan: Some(Box::new(plan)), ..RunHeader::default() };
         let mut run = Run::new(header);
         let row = |run: &Run| rows(run, "").into_iter().find(|(title, _)| *title == "Stands out").unwrap().1;
-        assert_eq!(row(&run), "no host, pair or cluster by 1.25 times or more");
+        assert_eq!(row(&run), "no host, pair or cluster by 1.25 times or more".into());
         run.findings.push(Finding {
             kind: FindingKind::Unconfirmed,
-            statement: "not significant: 2 of 12 pairs differ (from the median).".into(),
+            statement: text::say!("not significant: 2 of 12 pairs differ{}.", text::Aside("from the median".into())),
             estimate: None,
             block: None,
             cells: Vec::new(),
             comparison: None,
         });
-        assert_eq!(row(&run), "nothing that is confirmed or significant");
-        let unconfirmed = ("Unconfirmed", "not significant: 2 of 12 pairs differ.".to_owned());
+        assert_eq!(row(&run), "nothing that is confirmed or significant".into());
+        let unconfirmed = ("Unconfirmed", "not significant: 2 of 12 pairs differ.".into());
         assert!(rows(&run, "").contains(&unconfirmed), "{:?}", rows(&run, ""));
     }
 }

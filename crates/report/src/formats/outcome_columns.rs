@@ -104,7 +104,7 @@ const RESULTS: &[Column] = &[
     ("estimate_method", |_, o| o.estimate.as_ref().and_then(|e| text(&e.method))),
     ("estimate_n", |_, o| o.estimate.as_ref().and_then(|e| count(e.n))),
     ("ceiling_bps", |_, o| number(o.summary.ceiling.as_ref().map(|ceiling| ceiling.bound_bps))),
-    ("ceiling_reason", |_, o| o.summary.ceiling.as_ref().and_then(|ceiling| text(&ceiling.reason))),
+    ("ceiling_reason", |_, o| o.summary.ceiling.as_ref().and_then(|ceiling| text(ceiling.reason.plain()))),
     ("near_process_s_per_gb", |_, o| near(o, |end| end.process_s_per_gb)),
     ("far_process_s_per_gb", |_, o| far(o, |end| end.process_s_per_gb)),
     ("near_host_s_per_gb", |_, o| near(o, |end| end.host_s_per_gb)),

@@ -1,6 +1,7 @@
 //! A run's outcomes as a table of texts, for the terminal and the page.
 
 use model::{Cost, EndCost, Factor, FactorKind, Outcome, Pattern, Run, RunKind, Spec, Verdict, units};
+use text::{Rate, Said, Text, Time};
 
 use crate::figures::{Measure, direction};
 use crate::labels;
@@ -13,54 +14,66 @@ pub(super) struct OutcomeTable {
     pub(super) numeric: Vec<bool>,
     /// The first columns, which name the rows.
     pub(super) names: usize,
-    pub(super) rows: Vec<Vec<String>>,
+    pub(super) rows: Vec<Vec<Text>>,
     /// Verdicts of all rows, which are not repeated in the rows.
     pub(super) shared: Vec<Verdict>,
 }
 
-type Value = fn(&Outcome) -> Option<String>;
+type Value = fn(&Outcome) -> Option<Text>;
 
 /// Title, whether the column is numeric, and the value. A column that is empty for all outcomes is left out.
 const COLUMNS: &[(&str, bool, Value)] = &[
-    ("block", true, |o| Some(labels::blocks(&o.spec))),
-    ("reply", true, |o| o.spec.reply.map(labels::block)),
-    ("goodput", true, |o| o.summary.goodput_bps.map(units::bits_per_second)),
-    ("transactions/s", true, |o| trips(o).then(|| o.summary.transactions_per_s.map(units::count))?),
-    ("RTT", true, |o| (!trips(o)).then(|| outcome_line::rtt(o).map(units::seconds))?),
-    ("±", true, |o| Some(labels::plus_minus(o))),
-    ("± own", true, |o| o.summary.within_pass.as_deref().and_then(labels::half_width)),
-    ("median RTT", true, |o| trips(o).then(|| o.summary.rtt_p50_ns.map(units::seconds))?),
-    ("p99 RTT", true, |o| trips(o).then(|| o.summary.rtt_p99_ns.map(units::seconds))?),
-    ("NetPIPE", true, |o| {
-        o.summary.netpipe_bps.filter(|_| Measure::of(o) == Measure::Netpipe).map(units::bits_per_second)
+    ("block", true, |o| Some(labels::blocks(&o.spec).into())),
+    ("reply", true, |o| o.spec.reply.map(|block| labels::block(block).into())),
+    ("goodput", true, |o| o.summary.goodput_bps.map(rate_text)),
+    ("transactions/s", true, |o| {
+        trips(o).then(|| o.summary.transactions_per_s.map(|rate| units::count(rate).into()))?
     }),
-    ("sender", true, |o| o.summary.sender_bps.map(units::bits_per_second)),
-    ("retransmits", true, |o| o.summary.retransmits.map(|count| count.to_string())),
-    ("packets/s", true, |o| o.summary.packets_per_s.map(units::count)),
-    ("lost", true, |o| o.summary.packets_lost.map(|lost| labels::lost(lost, o.summary.packets_sent))),
-    ("reordered", true, |o| o.summary.packets_reordered.filter(|count| *count > 0).map(|count| count.to_string())),
-    ("duplicated", true, |o| o.summary.packets_duplicated.filter(|count| *count > 0).map(|count| count.to_string())),
-    ("jitter", true, |o| o.summary.jitter_ns.map(units::seconds)),
-    ("trials", true, |o| Some(o.summary.trials.to_string())),
-    ("delayed reads", true, |o| labels::delayed_reads(o).map(|count| count.to_string())),
-    ("trust", false, |o| o.summary.trust.map(|trust| labels::trust(trust).to_owned())),
+    ("RTT", true, |o| (!trips(o)).then(|| outcome_line::rtt(o).map(time_text))?),
+    ("±", true, |o| Some(labels::plus_minus(o).into())),
+    ("± own", true, |o| o.summary.within_pass.as_deref().and_then(labels::half_width).map(Text::from)),
+    ("median RTT", true, |o| trips(o).then(|| o.summary.rtt_p50_ns.map(time_text))?),
+    ("p99 RTT", true, |o| trips(o).then(|| o.summary.rtt_p99_ns.map(time_text))?),
+    ("NetPIPE", true, |o| o.summary.netpipe_bps.filter(|_| Measure::of(o) == Measure::Netpipe).map(rate_text)),
+    ("sender", true, |o| o.summary.sender_bps.map(rate_text)),
+    ("retransmits", true, |o| o.summary.retransmits.map(|count| count.to_string().into())),
+    ("packets/s", true, |o| o.summary.packets_per_s.map(|rate| units::count(rate).into())),
+    ("lost", true, |o| o.summary.packets_lost.map(|lost| labels::lost(lost, o.summary.packets_sent).into())),
+    ("reordered", true, |o| {
+        o.summary.packets_reordered.filter(|count| *count > 0).map(|count| count.to_string().into())
+    }),
+    ("duplicated", true, |o| {
+        o.summary.packets_duplicated.filter(|count| *count > 0).map(|count| count.to_string().into())
+    }),
+    ("jitter", true, |o| o.summary.jitter_ns.map(time_text)),
+    ("trials", true, |o| Some(o.summary.trials.to_string().into())),
+    ("delayed reads", true, |o| labels::delayed_reads(o).map(|count| count.to_string().into())),
+    ("trust", false, |o| o.summary.trust.map(|trust| labels::trust(trust).into())),
     ("CPU rate near", true, |o| cpu_rate(o, |cost| Some(&cost.near))),
     ("CPU rate far", true, |o| cpu_rate(o, |cost| cost.far.as_ref())),
 ];
 
 /// Properties of cells other than the block; shown if a run has more than one value.
 const FACTORS: &[(&str, bool, Value)] = &[
-    ("transport", false, |o| Some(o.spec.transport.to_string())),
-    ("pattern", false, |o| Some(o.spec.pattern.to_string())),
-    ("flows", true, |o| Some(o.spec.flows.to_string())),
-    ("direction", false, |o| Some(direction(o.spec.direction).to_owned())),
-    ("rate limit", true, |o| o.spec.rate_bps.map(|rate| units::bits_per_second(rate as f64))),
+    ("transport", false, |o| Some(o.spec.transport.to_string().into())),
+    ("pattern", false, |o| Some(o.spec.pattern.to_string().into())),
+    ("flows", true, |o| Some(o.spec.flows.to_string().into())),
+    ("direction", false, |o| Some(direction(o.spec.direction).into())),
+    ("rate limit", true, |o| o.spec.rate_bps.map(|rate| rate_text(rate as f64))),
 ];
 
+fn rate_text(bps: f64) -> Text {
+    Rate(bps).say()
+}
+
+fn time_text(ns: f64) -> Text {
+    Time(ns).say()
+}
+
 /// Payload over the CPU time of an end's measuring processes, bit/s: the rate at one full core (nttcp's CPU-MBit/s).
-fn cpu_rate(outcome: &Outcome, end: fn(&Cost) -> Option<&EndCost>) -> Option<String> {
+fn cpu_rate(outcome: &Outcome, end: fn(&Cost) -> Option<&EndCost>) -> Option<Text> {
     let seconds = end(outcome.summary.cost.as_ref()?)?.process_s_per_gb?;
-    (seconds > 0.0).then(|| units::bits_per_second(8e9 / seconds))
+    (seconds > 0.0).then(|| rate_text(8e9 / seconds))
 }
 
 /// Request/response rather than a curve's pingpong or a stream.
@@ -111,11 +124,11 @@ impl OutcomeTable {
         };
         let remarks = outcomes.iter().any(|outcome| !own(outcome).is_empty());
         let row = |outcome: &&Outcome| {
-            let mut cells: Vec<String> = sides::side(run, outcome).map(str::to_owned).into_iter().collect();
-            cells.extend(planned.iter().map(|name| level(outcome, name)));
-            cells.extend(columns.iter().map(|(_, _, value)| labels::plain(&value(outcome).unwrap_or_default())));
+            let mut cells: Vec<Text> = sides::side(run, outcome).map(Text::from).into_iter().collect();
+            cells.extend(planned.iter().map(|name| level(outcome, name).into()));
+            cells.extend(columns.iter().map(|(_, _, value)| value(outcome).unwrap_or_default()));
             cells.extend((!ceiling.is_empty()).then(|| copy(outcome.spec.block).unwrap_or_default()));
-            cells.extend(remarks.then(|| own(outcome)));
+            cells.extend(remarks.then(|| own(outcome).into()));
             cells
         };
         let rows = outcomes.iter().map(row).collect();
@@ -150,8 +163,8 @@ pub(super) fn level_names(run: &Run) -> Vec<String> {
     factors.chain(hosts).filter(|name| run.header.cells.iter().any(|cell| cell.levels.contains_key(name))).collect()
 }
 
-fn rate(outcome: &Outcome) -> Option<String> {
-    outcome.summary.netpipe_bps.or(outcome.summary.goodput_bps).map(units::bits_per_second)
+fn rate(outcome: &Outcome) -> Option<Text> {
+    outcome.summary.netpipe_bps.or(outcome.summary.goodput_bps).map(rate_text)
 }
 
 /// The verdicts that all outcomes have; none if there is only one outcome, whose row shows them.

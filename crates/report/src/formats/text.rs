@@ -1,6 +1,7 @@
 //! The report for a terminal. It has no colours and no control codes, so that it can be a file or a mail too.
 
 use model::{FindingKind, Run, RunKind, units};
+use text::Text;
 
 use super::table::OutcomeTable;
 use super::{answer, braille, curve_screen, groups, mesh_screen, traffic_screen};
@@ -9,13 +10,13 @@ use crate::screens::host;
 use crate::sections::limiter::{limiters, wrapped};
 use crate::sections::{advice, anatomy, captures, ceiling_cost, each_direction, host_activity, one_way, sides};
 use crate::view::stem;
-use crate::{Piece, ReportError, View, labels};
+use crate::{Layout, Piece, ReportError, View, labels};
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("text")?;
     if view.runs.len() > 1 && view.whole.is_some() && view.runs.iter().all(is_curve) {
         let heads: String = view.runs.iter().map(header).collect();
-        let text = format!("{heads}\n{}", curve_screen::side_by_side(view.runs, view.columns));
+        let text = format!("{heads}\n{}", curve_screen::side_by_side(view.runs, view.layout));
         return Ok(vec![Piece::new(stem(view.runs), "txt", text.into_bytes())]);
     }
     let reports: Vec<String> = view.runs.iter().map(|run| report(run, view)).collect();
@@ -25,52 +26,52 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
 fn report(run: &Run, view: &View<'_>) -> String {
     let mut text = header(run);
     if let Some(whole) = view.whole.filter(|_| is_curve(run)) {
-        return text + "\n" + &curve_screen::screen(run, view.columns, whole);
+        return text + "\n" + &curve_screen::screen(run, view.layout, whole);
     }
     if let Some((whole, outcome)) = view.whole.zip(answer::of(run)) {
-        return text + "\n" + &answer::screen(run, outcome, view.columns, whole);
+        return text + "\n" + &answer::screen(run, outcome, view.layout, whole);
     }
     if let Some(whole) = view.whole.filter(|_| traffic_screen::is_of(run)) {
-        return text + "\n" + &traffic_screen::screen(run, view.columns, whole);
+        return text + "\n" + &traffic_screen::screen(run, view.layout, whole);
     }
     if let Some(whole) = view.whole.filter(|_| mesh_screen::is_of(run)) {
-        return text + "\n" + &mesh_screen::screen(run, view.columns, whole);
+        return text + "\n" + &mesh_screen::screen(run, view.layout, whole);
     }
     if let Some(whole) = view.whole.filter(|_| groups::is_of(run)) {
-        return text + "\n" + &groups::screen(run, view.columns, whole);
+        return text + "\n" + &groups::screen(run, view.layout, whole);
     }
     if run.header.kind == RunKind::Environment {
         text.push_str(&format!("\n{}", host::environment(&run.header.near)));
     }
-    text.push_str(&crate::screens::plan::in_text(run, view.columns));
+    text.push_str(&crate::screens::plan::in_text(run, view.layout));
     if !run.outcomes.is_empty() {
-        text.push_str(&format!("\n{}\n", table(run, view.columns)));
+        text.push_str(&format!("\n{}\n", table(run, view.layout)));
     }
     if view.plot {
         // One or two points need no plot beside the table.
         let figures = crate::figures(std::slice::from_ref(run));
         let lines = figures.iter().find(|f| f.series.iter().all(|series| !series.stacked));
         let figure = lines.filter(|f| f.series.iter().any(|series| series.points.len() > 2));
-        let plot = figure.map(|figure| braille::plot(figure, usize::from(view.columns), 14)).unwrap_or_default();
+        let plot = figure.map(|figure| braille::plot(figure, view.layout.width(), 14)).unwrap_or_default();
         if !plot.is_empty() {
             text.push_str(&format!("\n{plot}"));
         }
     }
-    let findings: Vec<String> = run.findings.iter().map(|finding| labels::plain(&finding.statement)).collect();
-    text.push_str(&section("Findings", &findings, view.columns));
+    let findings: Vec<Text> = run.findings.iter().map(|finding| finding.statement.clone()).collect();
+    text.push_str(&section("Findings", &findings, view.layout));
     text.push_str(&persistent(run));
-    text.push_str(&anatomy::in_text(run, view.columns));
-    text.push_str(&section("Directions", &each_direction::of_run(run), view.columns));
-    text.push_str(&section("One-way delay", &one_way::of_run(run), view.columns));
+    text.push_str(&anatomy::in_text(run, view.layout));
+    text.push_str(&section("Directions", &each_direction::of_run(run), view.layout));
+    text.push_str(&section("One-way delay", &one_way::of_run(run), view.layout));
     // For the many cells of a plan, they are only on the page and in the JSON document.
     let ceilings = if run.header.plan.is_none() { ceiling_cost::of_run(run) } else { Vec::new() };
-    text.push_str(&section("Ceiling and cost", &ceilings, view.columns));
-    text.push_str(&section("Host activity", &host_activity::notable(run), view.columns));
-    text.push_str(&section("Captures", &captures::of_run(run), view.columns));
+    text.push_str(&section("Ceiling and cost", &ceilings, view.layout));
+    text.push_str(&section("Host activity", &host_activity::notable(run), view.layout));
+    text.push_str(&section("Captures", &captures::of_run(run), view.layout));
     let verdicts = labels::verdicts_of(sides::shown(run));
-    let meanings: Vec<String> = verdicts.into_iter().map(|one| labels::meaning(run, one)).collect();
-    text.push_str(&section("Verdicts", &meanings, view.columns));
-    text.push_str(&section("Self-test", &ceiling_cost::selftests(run), view.columns));
+    let meanings: Vec<Text> = verdicts.into_iter().map(|one| labels::meaning(run, one)).collect();
+    text.push_str(&section("Verdicts", &meanings, view.layout));
+    text.push_str(&section("Self-test", &ceiling_cost::selftests(run), view.layout));
     text.push_str(&limited_by(run, view));
     text
 }
@@ -84,9 +85,8 @@ fn is_curve(run: &Run) -> bool {
 /// What limited each outcome; without lesser causes where only the answer is asked for.
 fn limited_by(run: &Run, view: &View<'_>) -> String {
     let mut text = String::new();
-    for line in limiters(run) {
-        let line = if view.whole.is_some() { analysis::limiter::first_cause(&line) } else { &line };
-        wrapped("", line, usize::from(view.columns), &mut text);
+    for line in limiters(run, view.whole.is_none()) {
+        wrapped("", &line, view.layout, &mut text);
     }
     if text.is_empty() { text } else { format!("\n{text}") }
 }
@@ -136,9 +136,10 @@ fn capitalised(word: &str) -> String {
     chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }
 
-fn table(run: &Run, columns: u16) -> String {
+fn table(run: &Run, layout: Layout) -> String {
     let of = OutcomeTable::new(run);
-    let text = Grid { head: &of.head, rows: &of.rows, numeric: &of.numeric, names: of.names }.text(columns);
+    let text = Grid { head: &of.head, rows: &layout.rows(&of.rows), numeric: &of.numeric, names: of.names }
+        .text(layout.columns);
     if of.shared.is_empty() { text } else { format!("{text}\nall outcomes: {}", labels::verdicts(&of.shared)) }
 }
 
@@ -151,14 +152,14 @@ fn persistent(run: &Run) -> String {
     format!("\nTo keep these settings\n{}\n", lines.join("\n"))
 }
 
-/// A title and its entries, wrapped at `columns`; nothing if there are none.
-fn section(title: &str, entries: &[String], columns: u16) -> String {
+/// A title and its entries, wrapped; nothing if there are none.
+fn section(title: &str, entries: &[Text], layout: Layout) -> String {
     if entries.is_empty() {
         return String::new();
     }
     let mut text = format!("\n{title}\n");
     for entry in entries {
-        wrapped("- ", entry, usize::from(columns), &mut text);
+        wrapped("- ", entry, layout, &mut text);
     }
     text
 }
@@ -169,7 +170,7 @@ mod tests {
     use crate::sample;
 
     fn rendered(run: Run, columns: u16) -> String {
-        let pieces = render(&View { columns, ..View::new(&[run]) }).unwrap();
+        let pieces = render(&View { layout: Layout { columns, ..Layout::default() }, ..View::new(&[run]) }).unwrap();
         String::from_utf8(pieces.into_iter().next().unwrap().bytes).unwrap()
     }
 
@@ -181,8 +182,8 @@ mod tests {
         assert_eq!(text.lines().filter(|line| line.contains("bit/s") && line.contains('±')).count(), 124, "{text}");
         assert!(text.contains("NetPIPE ") && text.contains("RTT"));
         assert!(text.chars().any(|c| ('\u{2801}'..='\u{28ff}').contains(&c)), "a plot");
-        assert!(run.findings.iter().all(|finding| { text.replace("\n  ", " ").contains(&finding.statement) }));
-        assert!(text.contains("target-missed: up to ±2.3 %, wanted ±2 %: `--budget "), "{text}");
+        assert!(run.findings.iter().all(|finding| { text.replace("\n  ", " ").contains(&finding.statement.plain()) }));
+        assert!(text.contains("target-missed: up to ±2.3 %, wanted ±2 %: --budget "), "{text}");
     }
 
     #[test]
@@ -214,9 +215,8 @@ mod tests {
     fn the_last_lines_name_what_limited_the_sides() {
         let mut run = sample::pair();
         for outcome in &mut run.outcomes {
-            outcome.summary.why = Some(
-                sample::why("link rate (strong): 9.41 Gbit/s is 99.9 % of what MTU 1500 on 10 Gbit/s leaves").into(),
-            );
+            outcome.summary.why =
+                Some(sample::why("9.41 Gbit/s is 99.9 % of what MTU 1500 on 10 Gbit/s leaves").into());
         }
         let text = rendered(run, 100);
         let last = text.trim_end().rsplit("\n\n").next().unwrap();
@@ -231,9 +231,7 @@ mod tests {
     #[test]
     fn each_cell_of_a_plan_is_named_beside_what_limited_it() {
         let mut run = sample::planned();
-        run.outcomes
-            .iter_mut()
-            .for_each(|outcome| outcome.summary.why = Some(sample::why("link rate (strong)").into()));
+        run.outcomes.iter_mut().for_each(|outcome| outcome.summary.why = Some(sample::why("a standing queue").into()));
         let text = rendered(run.clone(), 100);
         let levels = &run.header.cells[run.outcomes[0].cell as usize].levels;
         let (factor, level) = levels.first_key_value().unwrap();

@@ -2,6 +2,7 @@
 
 use model::transport::Framing;
 use model::{Spec, units};
+use text::{Rate, Said, Spelling, Text, Time};
 
 use super::counts::Change;
 
@@ -18,30 +19,30 @@ pub(super) struct Label {
     pub(super) direction: Option<&'static str>,
 }
 
-type Value = fn(&Change) -> Option<String>;
+type Value = fn(&Change) -> Option<Text>;
 
 /// A title, a width and a value.
 type Column = (&'static str, usize, Value);
 
-const GOODPUT: Column = ("goodput", 13, |change| change.rate().map(units::bits_per_second));
+const GOODPUT: Column = ("goodput", 13, |change| change.rate().map(|bps| Rate(bps).say()));
 /// Another program counts what it received only at the end.
-const SENT: Column = ("sent", 13, |change| change.rate().map(units::bits_per_second));
+const SENT: Column = ("sent", 13, |change| change.rate().map(|bps| Rate(bps).say()));
 const TRANSACTIONS: Column = ("transactions/s", 14, |change| {
-    Some(units::count(change.transactions / change.seconds)).filter(|_| change.seconds > 0.0)
+    (change.seconds > 0.0).then(|| units::count(change.transactions / change.seconds).into())
 });
 const MEAN_RTT: Column = ("mean RTT", 9, |change| {
-    (change.transactions > 0.0).then(|| units::seconds(change.seconds * 1e9 / change.transactions))
+    (change.transactions > 0.0).then(|| Time(change.seconds * 1e9 / change.transactions).say())
 });
-const RETRANSMITS: Column = ("retransmits", 11, |change| Some(change.retransmits?.to_string()));
-const RTT: Column = ("RTT", 9, |change| change.rtt_ns.map(units::seconds));
-const CWND: Column = ("cwnd", 9, |change| change.cwnd_bytes.map(|bytes| units::amount(bytes as f64)));
+const RETRANSMITS: Column = ("retransmits", 11, |change| Some(change.retransmits?.to_string().into()));
+const RTT: Column = ("RTT", 9, |change| change.rtt_ns.map(|ns| Time(ns).say()));
+const CWND: Column = ("cwnd", 9, |change| change.cwnd_bytes.map(|bytes| units::amount(bytes as f64).into()));
 const LOSS: Column = ("lost", 16, |change| {
     let [numbers, received] = change.datagrams?;
     // What comes out of order arrives in a later second.
-    Some(crate::labels::lost(numbers.saturating_sub(received), Some(numbers)))
+    Some(crate::labels::lost(numbers.saturating_sub(received), Some(numbers)).into())
 });
-const JITTER: Column = ("jitter", 9, |change| change.jitter_ns.map(units::seconds));
-const DATAGRAMS: Column = ("datagrams", 9, |change| Some(change.datagrams?[1].to_string()));
+const JITTER: Column = ("jitter", 9, |change| change.jitter_ns.map(|ns| Time(ns).say()));
+const DATAGRAMS: Column = ("datagrams", 9, |change| Some(change.datagrams?[1].to_string().into()));
 
 const TCP: &[Column] = &[GOODPUT, RETRANSMITS, RTT, CWND];
 const TCP_SENT: &[Column] = &[SENT, RETRANSMITS, RTT, CWND];
@@ -87,7 +88,7 @@ pub(super) fn head(columns: &[Column], label: &Label) -> String {
 }
 
 /// A line; `note` stands behind it.
-pub(super) fn line(columns: &[Column], label: &Label, change: &Change, note: &str) -> String {
+pub(super) fn line(columns: &[Column], label: &Label, change: &Change, note: &str, spelling: Spelling) -> String {
     let mut line = format!("{:>7.1} s", label.time);
     if let Some(trial) = label.trial {
         line.push_str(&format!("{trial:>7}"));
@@ -99,7 +100,10 @@ pub(super) fn line(columns: &[Column], label: &Label, change: &Change, note: &st
         line.push_str(&format!("{direction:>11}"));
     }
     for (_, width, value) in columns {
-        line.push_str(&format!("  {:>width$}", value(change).unwrap_or_else(|| "-".to_owned())));
+        line.push_str(&format!(
+            "  {:>width$}",
+            value(change).map_or_else(|| "-".to_owned(), |value| value.shown(spelling))
+        ));
     }
     if !note.is_empty() {
         line.push_str(&format!("  {note}"));

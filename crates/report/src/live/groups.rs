@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::{Event, Reading, RunHeader, Shared, Spec, Trial};
+use text::Spelling;
 
 use super::columns::{Label, head, line, of_groups};
 use super::counts::{Change, Counts};
@@ -16,6 +17,7 @@ pub(super) struct GroupLines {
     specs: Vec<Shared<Spec>>,
     readings: Vec<Readings>,
     headed: bool,
+    spelling: Spelling,
     /// Time of the trials that ended, ns.
     ended_ns: u64,
     /// The moment that has no line yet: its time in periods after the common start, and what happened until then in each group.
@@ -27,11 +29,11 @@ pub(super) struct GroupLines {
 
 impl GroupLines {
     /// `None` for a run without groups, and for one whose plan varies something else too.
-    pub(super) fn of(header: &RunHeader) -> Option<Self> {
+    pub(super) fn of(header: &RunHeader, spelling: Spelling) -> Option<Self> {
         header.plan.as_ref().filter(|plan| plan.groups().is_some() && plan.factors.len() == 1)?;
         let specs: Vec<Shared<Spec>> = header.cells.iter().map(|cell| cell.spec.clone()).collect();
         let readings = specs.iter().map(|_| Readings::default()).collect();
-        Some(Self { specs, readings, headed: false, ended_ns: 0, moment: None, ended: Vec::new() })
+        Some(Self { specs, readings, headed: false, spelling, ended_ns: 0, moment: None, ended: Vec::new() })
     }
 
     /// The lines that follow from an event.
@@ -102,7 +104,7 @@ impl GroupLines {
             active if active < self.specs.len() => format!("{active} of {} groups", self.specs.len()),
             _ => String::new(),
         };
-        heads.into_iter().chain([line(columns, &label, &all, &note)]).collect()
+        heads.into_iter().chain([line(columns, &label, &all, &note, self.spelling)]).collect()
     }
 }
 

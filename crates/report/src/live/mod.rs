@@ -7,6 +7,7 @@ mod points;
 mod readings;
 
 use model::{Direction, Event, Reading, RunHeader, Shared, Spec, Trial, Verdict};
+use text::Spelling;
 
 use self::columns::{Label, columns, head, line};
 use self::counts::{Change, Counts};
@@ -23,6 +24,7 @@ use crate::labels;
 pub struct LiveLines {
     /// Also a line for each flow.
     each: bool,
+    spelling: Spelling,
     /// What is measured; `None` where there are no lines.
     spec: Option<Shared<Spec>>,
     /// Of a run with groups of flows.
@@ -40,8 +42,8 @@ pub struct LiveLines {
 impl LiveLines {
     /// Lines of all flows together, or with `each` also of each flow.
     #[must_use]
-    pub fn new(each: bool) -> Self {
-        Self { each, ..Self::default() }
+    pub fn new(each: bool, spelling: Spelling) -> Self {
+        Self { each, spelling, ..Self::default() }
     }
 
     /// The lines, without line ends, that follow from an event; often none.
@@ -52,7 +54,7 @@ impl LiveLines {
         match event {
             Event::Run(header) => {
                 self.spec = measured(header);
-                self.groups = GroupLines::of(header);
+                self.groups = GroupLines::of(header, self.spelling);
                 Vec::new()
             }
             Event::Reading { pass, end, reading } => self.reading(*pass, end, reading),
@@ -148,7 +150,7 @@ impl LiveLines {
     fn one(&mut self, spec: &Spec, label: &Label, change: &Change, note: &str) -> Vec<String> {
         let columns = columns(spec, spec.speak.is_some() && spec.direction != Direction::Reverse);
         let heads = (!std::mem::replace(&mut self.headed, true)).then(|| head(columns, label));
-        heads.into_iter().chain([line(columns, label, change, note)]).collect()
+        heads.into_iter().chain([line(columns, label, change, note, self.spelling)]).collect()
     }
 }
 

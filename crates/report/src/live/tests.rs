@@ -6,6 +6,8 @@ use model::{
     TcpReading,
 };
 
+use text::Spelling;
+
 use super::*;
 
 const SECOND: u64 = 1_000_000_000;
@@ -21,7 +23,7 @@ fn run(spec: Spec) -> Event {
 }
 
 fn started(spec: Spec, each: bool) -> LiveLines {
-    let mut lines = LiveLines::new(each);
+    let mut lines = LiveLines::new(each, Spelling::default());
     assert_eq!(lines.event(&run(spec)), [""; 0]);
     lines
 }
@@ -268,7 +270,7 @@ fn a_sum_of_many_flows_is_no_flow() {
     assert_eq!(of, [(None, Some(2e9)), (None, Some(600e6))], "all together");
     let moved: Vec<_> = points.iter().map(|point| point.bytes).collect();
     assert_eq!(moved, [Some(125_000_000), Some(200_000_000)]);
-    let mut lines = LiveLines::new(true);
+    let mut lines = LiveLines::new(true, Spelling::default());
     let lines: Vec<String> = events.iter().flat_map(|event| lines.event(event)).collect();
     let whose: Vec<&str> = lines[1..].iter().map(|line| line.split_whitespace().nth(3).unwrap()).collect();
     assert_eq!(whose, ["all", "all"], "{lines:?}");
@@ -295,14 +297,14 @@ fn round_trips_and_doubtful_trials() {
 
 #[test]
 fn runs_of_several_cells_have_no_lines() {
-    let mut lines = LiveLines::new(false);
+    let mut lines = LiveLines::new(false, Spelling::default());
     lines.event(&Event::Run(crate::sample::curve().header));
     assert_eq!(lines.event(&reading("near", 1, vec![flow(0, Direction::Send, [1, 0], 0)])), [""; 0]);
 }
 
 #[test]
 fn groups_have_one_line_for_all_together_in_the_time_since_the_common_start() {
-    let mut lines = LiveLines::new(false);
+    let mut lines = LiveLines::new(false, Spelling::default());
     let Event::Run(mut header) = run(spec(3)) else { panic!("a run") };
     header.plan = crate::sample::groups().header.plan;
     let late = Spec { start_ns: Some(SECOND), stop: Stop::TimeNs(SECOND), ..spec(3) };

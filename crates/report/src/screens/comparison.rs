@@ -5,18 +5,18 @@ use std::collections::BTreeMap;
 
 use comfy_table::{CellAlignment, Table};
 use model::{Answer, CellComparison, Difference, RunComparison, RunName, Unpaired};
+use text::{Text, say};
 
-use crate::labels;
 use crate::sections::limiter::wrapped;
+use crate::{Layout, labels};
 
 /// The comparison as text: the runs, the answer, a line for each cell, what changed most first, configuration differences and
-/// caveats, in lines of at most `columns` apart from the table. At most 40 lines; with `whole` every cell and difference.
+/// caveats. Only the table may be wider than the layout. At most 40 lines; with `whole` every cell and difference.
 #[must_use]
-pub fn comparison(found: &RunComparison, columns: u16, whole: bool) -> String {
-    let columns = usize::from(columns);
+pub fn comparison(found: &RunComparison, layout: Layout, whole: bool) -> String {
     let most = |few: usize| if whole { usize::MAX } else { few };
     let mut text = format!("A: {}\nB: {}\n\n", runs(&found.a), runs(&found.b));
-    wrapped("", &found.statement, columns, &mut text);
+    wrapped("", &found.statement, layout, &mut text);
     text.push('\n');
     let mut table = Table::new();
     table.load_style(labels::TABLE);
@@ -33,7 +33,7 @@ pub fn comparison(found: &RunComparison, columns: u16, whole: bool) -> String {
         });
         cells.truncate(FEW_CELLS);
     }
-    table.add_rows(cells.iter().map(|cell| kept(row(cell))));
+    table.add_rows(cells.iter().map(|cell| kept(row(cell, layout))));
     for (at, column) in (0..head.len()).filter(|at| shown(*at)).zip(table.column_iter_mut()) {
         if !["pattern", "cell", "answer"].contains(&head[at]) {
             column.set_cell_alignment(CellAlignment::Right);
@@ -44,11 +44,11 @@ pub fn comparison(found: &RunComparison, columns: u16, whole: bool) -> String {
         text.push_str(&format!("{} more cells: `-v`\n", found.cells.len() - cells.len()));
     }
     let mut left = String::new();
-    unpaired(&found.unpaired, most(FEW_UNPAIRED), columns, &mut left);
+    unpaired(&found.unpaired, most(FEW_UNPAIRED), layout, &mut left);
     text.push_str(&first_lines(&left, most(FEW_LINES)));
-    text.push_str(&first_lines(&configuration(&found.differences, columns), most(FEW_LINES)));
+    text.push_str(&first_lines(&configuration(&found.differences, layout), most(FEW_LINES)));
     let mut caveats = "\nCaveats\n".to_owned();
-    found.notes.iter().for_each(|note| wrapped("- ", note, columns, &mut caveats));
+    found.notes.iter().for_each(|note| wrapped("- ", note, layout, &mut caveats));
     text.push_str(&first_lines(&caveats, most(FEW_LINES)));
     text
 }
@@ -79,7 +79,7 @@ fn change(cell: &CellComparison) -> f64 {
 }
 
 /// The differences of the two sides. Facts that one side lacks altogether, as an import does, are counted and not listed.
-fn configuration(differences: &[Difference], columns: usize) -> String {
+fn configuration(differences: &[Difference], layout: Layout) -> String {
     if differences.is_empty() {
         return "\nNo configuration difference was recorded.\n".to_owned();
     }
@@ -90,24 +90,24 @@ fn configuration(differences: &[Difference], columns: usize) -> String {
             [] => {}
             few if few.len() <= FEW_MISSING => {
                 for one in few {
-                    wrapped("- ", &named(one), columns, &mut text);
+                    wrapped("- ", &named(one), layout, &mut text);
                 }
             }
             many => {
-                let line = format!("{} facts that were not recorded of {side}: see `--json`", many.len());
-                wrapped("- ", &line, columns, &mut text);
+                let line = say!("{} facts that were not recorded of {side}: see `--json`", many.len());
+                wrapped("- ", &line, layout, &mut text);
             }
         }
     }
     let known = |one: &&Difference| one.a != "-" && one.b != "-";
     for one in differences.iter().filter(known) {
-        wrapped("- ", &named(one), columns, &mut text);
+        wrapped("- ", &named(one), layout, &mut text);
     }
     text
 }
 
-fn named(one: &Difference) -> String {
-    format!("{}: {} -> {}", format!("{} {}", one.of, one.field).trim_end(), one.a, one.b)
+fn named(one: &Difference) -> Text {
+    say!("{}: {} -> {}", format!("{} {}", one.of, one.field).trim_end(), one.a, one.b)
 }
 
 /// The most facts of one side alone that are listed.
@@ -126,7 +126,7 @@ fn runs(names: &[RunName]) -> String {
 }
 
 /// The unpaired cells, an entry for each side and reason, which names at most so many.
-fn unpaired(cells: &[Unpaired], most: usize, columns: usize, text: &mut String) {
+fn unpaired(cells: &[Unpaired], most: usize, layout: Layout, text: &mut String) {
     let mut kinds: Vec<((&str, &str), Vec<&Unpaired>)> = Vec::new();
     for cell in cells {
         let kind = (cell.side.as_str(), cell.why.as_str());
@@ -141,9 +141,9 @@ fn unpaired(cells: &[Unpaired], most: usize, columns: usize, text: &mut String) 
     for ((side, why), all) in &kinds {
         let named: Vec<String> = all.iter().take(most).map(|cell| cell_name(cell)).collect();
         let more = all.len().saturating_sub(most);
-        let rest = if more > 0 { format!("; {more} more: see `--json`") } else { String::new() };
-        let entry = format!("{}, {} ({why}): {}{rest}", side.to_uppercase(), all.len(), named.join("; "));
-        wrapped("- ", &entry, columns, text);
+        let rest = if more > 0 { say!("; {more} more: see `--json`") } else { Text::default() };
+        let entry = say!("{}, {} ({why}): {}{rest}", side.to_uppercase(), all.len(), named.join("; "));
+        wrapped("- ", &entry, layout, text);
     }
 }
 
@@ -158,7 +158,7 @@ fn levels(levels: &BTreeMap<String, String>) -> String {
     levels.iter().map(|(name, level)| format!("{name} {level}")).collect::<Vec<_>>().join(", ")
 }
 
-fn row(cell: &CellComparison) -> [String; 9] {
+fn row(cell: &CellComparison, layout: Layout) -> [String; 9] {
     let interval = match (cell.comparison.adjusted_low, cell.comparison.adjusted_high) {
         (Some(low), Some(high)) => format!("{low:.4} to {high:.4}"),
         _ => "-".to_owned(),
@@ -172,8 +172,8 @@ fn row(cell: &CellComparison) -> [String; 9] {
         labels::plain(&cell.pattern),
         labels::block(cell.block),
         labels::plain(&levels(&cell.levels)),
-        labels::quantity(cell.a, &cell.unit),
-        labels::quantity(cell.b, &cell.unit),
+        layout.shown(&labels::quantity(cell.a, &cell.unit)),
+        layout.shown(&labels::quantity(cell.b, &cell.unit)),
         format!("{:.4}", cell.ratio.value),
         interval,
         p,
@@ -230,7 +230,7 @@ mod tests {
             a: vec![name("one")],
             b: vec![name("two"), name("three")],
             answer: Answer::Worse,
-            statement: string("B is worse than A by more than 1.00 %: B's goodput differs by -3.00 %."),
+            statement: string("B is worse than A by more than 1.00 %: B's goodput differs by -3.00 %.").into(),
             cells: vec![CellComparison {
                 pattern: string("stream"),
                 block: 65_536,
@@ -249,9 +249,9 @@ mod tests {
                 a: string("6.1"),
                 b: string("6.2"),
             }],
-            notes: vec![string("not paired")],
+            notes: vec![string("not paired").into()],
         };
-        let text = super::comparison(&found, 100, true);
+        let text = super::comparison(&found, Layout::default(), true);
         for part in
             ["64 KiB", "0.9500 to 0.9900", "< 0.001", "worse", "from cz", "far kernel: 6.1 -> 6.2", "not paired"]
         {
@@ -287,16 +287,16 @@ mod tests {
         let many = RunComparison {
             cells: (0..40).map(cell).collect(),
             differences: (0..900).map(difference).collect(),
-            notes: (0..30).map(|index| format!("note {index}")).collect(),
+            notes: (0..30).map(|index| format!("note {index}").into()).collect(),
             unpaired: (0..99).map(|_| left("a", "fi")).collect(),
             ..found
         };
-        let text = super::comparison(&many, 100, false);
+        let text = super::comparison(&many, Layout::default(), false);
         assert!(text.lines().count() <= 40, "{text}");
         assert!(text.contains("30 more cells: `-v`"), "{text}");
         assert!(text.contains("895 facts that were not recorded of A"), "{text}");
         assert!(text.find("1.3900").unwrap() < text.find("1.3000").unwrap() && !text.contains("1.2900"), "{text}");
-        let whole = super::comparison(&many, 100, true);
+        let whole = super::comparison(&many, Layout::default(), true);
         assert!(whole.contains("1.0100") && whole.contains("note 29"), "{whole}");
     }
 }

@@ -3,15 +3,15 @@
 use model::{HostCheck, MachineUser, units};
 
 use crate::grid::Grid;
-use crate::labels;
 use crate::sections::one_way::signed;
+use crate::{Layout, labels};
 
 /// Hosts with the same remark that are named.
 const MOST_NAMES: usize = 8;
 
 /// What a look at the hosts of a fleet found: the answer, the table, and what to know of each host.
 #[must_use]
-pub fn fleet_check(checks: &[HostCheck], columns: u16) -> String {
+pub fn fleet_check(checks: &[HostCheck], layout: Layout) -> String {
     let lost: Vec<&HostCheck> = checks.iter().filter(|check| check.error.is_some()).collect();
     let busy = checks.iter().filter(|check| check.users.as_ref().is_some_and(|users| !users.is_empty())).count();
     let mut text = match lost.as_slice() {
@@ -34,10 +34,10 @@ pub fn fleet_check(checks: &[HostCheck], columns: u16) -> String {
         let numeric: Vec<bool> = head.iter().map(|name| numeric.contains(name)).collect();
         let head = head.map(str::to_owned);
         let table = Grid { head: &head, rows: &rows, numeric: &numeric, names: 1 };
-        text += &format!("\n{}\n", table.text(columns));
+        text += &format!("\n{}\n", table.text(layout.columns));
     }
     let errors = lost.iter().filter_map(|check| Some((check, check.error.as_ref()?)));
-    let errors: Vec<String> = errors.map(|(check, error)| format!("{}: {error}", check.name)).collect();
+    let errors: Vec<String> = errors.map(|(check, error)| format!("{}: {}", check.name, layout.shown(error))).collect();
     for (title, lines) in [("Not reached", errors), ("Remarks", remarks(checks))] {
         if !lines.is_empty() {
             text += &format!("\n{title}\n");
@@ -79,7 +79,7 @@ fn row(check: &HostCheck) -> Vec<String> {
         labels::plain(check.version.as_deref().unwrap_or_default()),
         check.rtt_ns.map_or_else(String::new, |ns| units::seconds(ns as f64)),
         clock.map_or_else(String::new, |(offset, error)| {
-            format!("{} ±{}", signed(offset), units::seconds(error as f64))
+            format!("{} ±{}", signed(offset).plain(), units::seconds(error as f64))
         }),
         labels::plain(check.interface.as_deref().unwrap_or_default()),
         number(check.mtu),
@@ -108,6 +108,10 @@ fn in_use(check: &HostCheck) -> String {
 mod tests {
     use super::*;
 
+    fn wide() -> Layout {
+        Layout { columns: 160, ..Layout::default() }
+    }
+
     #[test]
     fn the_answer_comes_first_and_each_error_names_its_host() {
         let host = |name: &str| HostCheck {
@@ -126,13 +130,13 @@ mod tests {
             waiting: Some(0),
             ..HostCheck::default()
         };
-        assert!(fleet_check(&[host("a")], 160).starts_with("1 host can measure.\n"));
-        assert!(fleet_check(&[host("a"), host("b")], 160).starts_with("All 2 hosts can measure.\n"));
+        assert!(fleet_check(&[host("a")], wide()).starts_with("1 host can measure.\n"));
+        assert!(fleet_check(&[host("a"), host("b")], wide()).starts_with("All 2 hosts can measure.\n"));
         let user = MachineUser { purpose: "stream".into(), source: Some("192.0.2.1".into()), for_ns: 2_000_000_000 };
         let used =
             HostCheck { users: Some(vec![user]), waiting: Some(2), remarks: vec!["MTU 1500".into()], ..host("b") };
         let lost = HostCheck { error: Some("connection refused".into()), ..host("c") };
-        let text = fleet_check(&[host("a"), used, lost], 160);
+        let text = fleet_check(&[host("a"), used, lost], wide());
         assert!(text.starts_with("2 of 3 hosts can measure, not c; 1 is in use.\n"), "{text}");
         for part in [
             "-1.50 ms ±100 µs",
@@ -154,9 +158,9 @@ mod tests {
             ..HostCheck::default()
         };
         let mut checks: Vec<HostCheck> = (0..10).map(|number| host(number, "load 8.6 on 2 cores")).collect();
-        assert!(fleet_check(&checks, 160).ends_with("\nRemarks\n  all hosts: load 8.6 on 2 cores\n"));
+        assert!(fleet_check(&checks, wide()).ends_with("\nRemarks\n  all hosts: load 8.6 on 2 cores\n"));
         checks.push(host(10, "MTU 1500"));
-        let text = fleet_check(&checks, 160);
+        let text = fleet_check(&checks, wide());
         let expected = "  n0, n1, n2, n3, n4, n5, n6, n7 and 2 more: load 8.6 on 2 cores\n  n10: MTU 1500\n";
         assert!(text.ends_with(expected), "{text}");
     }

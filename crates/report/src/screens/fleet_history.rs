@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use model::{AlertEvent, AlertState, ChangePoint, FindingKind, HistorySeries, MeshHistory, Run, units};
+use text::{Text, say};
 
 use crate::grid::Grid;
-use crate::labels;
+use crate::{Layout, labels};
 
 /// Most values of a line of bars.
 const BARS: usize = 24;
@@ -16,7 +17,7 @@ const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█
 
 /// The history of a series: the answer, the alerts, the changes and the pairs.
 #[must_use]
-pub fn mesh_history(history: &MeshHistory, columns: u16) -> String {
+pub fn mesh_history(history: &MeshHistory, layout: Layout) -> String {
     let Some((first, last)) = history.passes.first().zip(history.passes.last()) else {
         return format!("No pass of {} is stored.\n", labels::plain(&history.name));
     };
@@ -41,12 +42,16 @@ pub fn mesh_history(history: &MeshHistory, columns: u16) -> String {
             many => format!("{many} alerts are raised"),
         }
     );
-    section(&mut text, "Alerts", history.alerts.iter().map(raised));
+    section(&mut text, "Alerts", history.alerts.iter().map(|alert| layout.shown(&raised(alert))));
     let mut changes: Vec<(&HistorySeries, &ChangePoint)> =
         history.series.iter().flat_map(|series| series.changes.iter().map(move |change| (series, change))).collect();
     // The latest first; hosts before their pairs.
     changes.sort_by_key(|(series, change)| (std::cmp::Reverse(change.pass), is_pair(series)));
-    section(&mut text, "Changes", changes.iter().map(|(series, change)| changed_in_words(series, change)));
+    section(
+        &mut text,
+        "Changes",
+        changes.iter().map(|(series, change)| layout.shown(&changed_in_words(series, change))),
+    );
     let (mut listed, even): (Vec<&HistorySeries>, Vec<&HistorySeries>) =
         pairs.iter().partition(|series| is_notable(history, series));
     let rest = if even.len() <= MOST_EVEN { 0 } else { number(&mut even.iter()) };
@@ -55,19 +60,19 @@ pub fn mesh_history(history: &MeshHistory, columns: u16) -> String {
     }
     if !listed.is_empty() {
         let head = ["pair", "figure", "last", "median", "over time", "changes"].map(str::to_owned);
-        let rows: Vec<Vec<String>> = listed.iter().map(|series| row(series)).collect();
+        let rows: Vec<Vec<String>> = listed.iter().map(|series| row(series, layout)).collect();
         let table = Grid { head: &head, rows: &rows, numeric: &[false, false, true, true, false, true], names: 2 };
-        text += &format!("\n{}\n", table.text(columns));
+        text += &format!("\n{}\n", table.text(layout.columns));
     }
     if rest > 0 {
-        text += &format!("And {rest} pairs without a change: `--json` has all.\n");
+        text += &format!("{}\n", layout.shown(&say!("And {rest} pairs without a change: `--json` has all.")));
     }
     text += &format!("\nLast pass: `thru show {}`\n", last.run);
     text
 }
 
 fn section(text: &mut String, title: &str, lines: impl Iterator<Item = String>) {
-    let lines: Vec<String> = lines.map(|line| format!("  {}\n", labels::plain(&line))).collect();
+    let lines: Vec<String> = lines.map(|line| format!("  {line}\n")).collect();
     if !lines.is_empty() {
         *text += &format!("\n{title}\n{}", lines.concat());
     }
@@ -75,7 +80,7 @@ fn section(text: &mut String, title: &str, lines: impl Iterator<Item = String>) 
 
 /// The line of a pass: when, how many pairs, and what they reach.
 #[must_use]
-pub fn mesh_pass(history: &MeshHistory, run: &Run) -> String {
+pub fn mesh_pass(history: &MeshHistory, run: &Run) -> Text {
     let mut parts = Vec::new();
     for (figure, title) in [("rtt", "RTT"), ("goodput", "goodput")] {
         let own = history.series.iter().filter(|series| is_pair(series) && series.figure == figure);
@@ -87,29 +92,28 @@ pub fn mesh_pass(history: &MeshHistory, run: &Run) -> String {
         if let Some(middle) = model::median(&values) {
             let unit = if figure == "rtt" { "ns" } else { "bit/s" };
             let of = if values.len() == all { format!("{all}") } else { format!("{} of {all}", values.len()) };
-            parts.push(format!("median {title} {} over {of} pairs", labels::quantity(middle, unit)));
+            parts.push(say!("median {title} {} over {of} pairs", labels::quantity(middle, unit)));
         }
     }
     if parts.is_empty() {
-        parts.push("no pair has a value".to_owned());
+        parts.push("no pair has a value".into());
     }
     let kinds = [FindingKind::Outlier, FindingKind::Asymmetry];
     let out = run.findings.iter().filter(|finding| kinds.contains(&finding.kind)).count();
-    parts.extend((out > 0).then(|| format!("{out} stand out")));
-    let line = format!("{} {}: {}", labels::when(run.header.started_unix_ns), run.header.id, parts.join(", "));
-    labels::plain(&line)
+    parts.extend((out > 0).then(|| say!("{out} stand out")));
+    say!("{} {}: {}", labels::when(run.header.started_unix_ns), run.header.id, Text::join(parts, ", "))
 }
 
 /// The line of an alert that was raised or resolved.
 #[must_use]
-pub fn mesh_alert(event: &AlertEvent) -> String {
-    labels::plain(&format!("{} {}: {}", labels::when(event.at_unix_ns), event.event, event.text))
+pub fn mesh_alert(event: &AlertEvent) -> Text {
+    say!("{} {}: {}", labels::when(event.at_unix_ns), event.event, event.text)
 }
 
 /// The line of a change.
 #[must_use]
-pub fn mesh_change(series: &HistorySeries, change: &ChangePoint) -> String {
-    labels::plain(&format!("changed: {}", changed_in_words(series, change)))
+pub fn mesh_change(series: &HistorySeries, change: &ChangePoint) -> Text {
+    say!("changed: {}", changed_in_words(series, change))
 }
 
 /// The lines of what a watch begins with.
@@ -137,12 +141,12 @@ pub(crate) fn is_notable(history: &MeshHistory, series: &HistorySeries) -> bool 
         || history.alerts.iter().any(|alert| Some(&alert.from) == series.from.as_ref() && alert.to == series.to)
 }
 
-fn raised(alert: &AlertState) -> String {
+fn raised(alert: &AlertState) -> Text {
     let since = labels::when(alert.since_unix_ns);
-    let Some(to) = &alert.to else { return format!("{} has no value since {since}", alert.from) };
+    let Some(to) = &alert.to else { return say!("{} has no value since {since}", alert.from) };
     let levels = if alert.levels.is_empty() { String::new() } else { format!(" ({})", alert.levels) };
-    let value = alert.value.map_or_else(String::new, |value| format!(", was {}", labels::quantity(value, &alert.unit)));
-    format!("{} → {to}{levels}: {} since {since}{value}", alert.from, alert.condition)
+    let value = alert.value.map_or_else(Text::default, |value| say!(", was {}", labels::quantity(value, &alert.unit)));
+    say!("{} → {to}{levels}: {} since {since}{value}", alert.from, alert.condition)
 }
 
 pub(crate) fn name(series: &HistorySeries) -> String {
@@ -152,10 +156,10 @@ pub(crate) fn name(series: &HistorySeries) -> String {
 }
 
 /// `n1 → n2: goodput 0.52 times (0.50 to 0.54), from 94.1 Mbit/s to 49.0 Mbit/s since 2026-11-26 ...`.
-fn changed_in_words(series: &HistorySeries, change: &ChangePoint) -> String {
+fn changed_in_words(series: &HistorySeries, change: &ChangePoint) -> Text {
     let [ratio, low, high] = [change.ratio, change.low, change.high].map(units::three_digits);
     let [before, after] = [change.before, change.after].map(|value| labels::quantity(value, &series.unit));
-    format!(
+    say!(
         "{}: {} {ratio} times ({low} to {high}), from {before} to {after}, since {}",
         name(series),
         title(series),
@@ -167,8 +171,10 @@ pub(crate) fn title(series: &HistorySeries) -> &str {
     if series.figure == "rtt" { "RTT" } else { &series.figure }
 }
 
-fn row(series: &HistorySeries) -> Vec<String> {
-    let shown = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| labels::quantity(value, &series.unit));
+fn row(series: &HistorySeries, layout: Layout) -> Vec<String> {
+    let shown = |value: Option<f64>| {
+        value.map_or_else(|| "-".into(), |value| layout.shown(&labels::quantity(value, &series.unit)))
+    };
     let known: Vec<f64> = series.values.iter().flatten().copied().collect();
     vec![
         labels::plain(&name(series)),
@@ -251,14 +257,18 @@ mod tests {
         history.series[0].values = vec![Some(3e8), Some(5e8)];
         history.series[1].values = vec![Some(8e8), Some(9e8)];
         let line = mesh_pass(&history, &Run::new(model::RunHeader::default()));
-        assert!(line.contains("median goodput 700 Mbit/s over 2 pairs"), "{line}");
+        assert!(line.plain().contains("median goodput 700 Mbit/s over 2 pairs"), "{line:?}");
         // So does that of a pair's passes.
-        assert!(row(&history.series[0]).contains(&"400 Mbit/s".to_owned()), "{:?}", row(&history.series[0]));
+        assert!(
+            row(&history.series[0], Layout::default()).contains(&"400 Mbit/s".to_owned()),
+            "{:?}",
+            row(&history.series[0], Layout::default())
+        );
     }
 
     #[test]
     fn the_answer_comes_first_then_alerts_changes_and_pairs() {
-        let text = mesh_history(&history(), 120);
+        let text = mesh_history(&history(), Layout { columns: 120, ..Layout::default() });
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "1 of 2 pairs changed over 7 h in 30 passes; 1 alert is raised.", "{text}");
         assert!(text.contains("a → b: goodput<500Mbit since 1970-01-01 05:00:00 UTC, was 300 Mbit/s"), "{text}");
@@ -269,7 +279,7 @@ mod tests {
         assert!(text.contains("██ ██ "), "{text}");
         assert!(text.ends_with("Last pass: `thru show r29`\n"), "{text}");
         assert_eq!(
-            mesh_history(&MeshHistory { name: "x".into(), ..MeshHistory::default() }, 80),
+            mesh_history(&MeshHistory { name: "x".into(), ..MeshHistory::default() }, Layout::default()),
             "No pass of x is stored.\n"
         );
     }

@@ -31,7 +31,7 @@ pub fn host(inventory: &Inventory, clock_ns: Option<f64>) -> String {
         line(&mut text, "clock read", &format!("{cost:.0} ns"));
     }
     let citation = inventory.selftest.as_ref().map(crate::citation);
-    line(&mut text, "self-test", &citation.unwrap_or_else(|| "none: run thru selftest".into()));
+    line(&mut text, "self-test", &citation.map_or_else(|| "none: run thru selftest".into(), |cited| cited.plain()));
     for interface in &inventory.interfaces {
         interface_lines(&mut text, interface);
     }

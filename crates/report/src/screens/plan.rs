@@ -7,16 +7,17 @@ use comfy_table::Table;
 use model::{
     Factor, FactorKind, HostSettings, LINK_SETTING, Order, Outcome, Plan, Run, Stopping, Trust, Verdict, units,
 };
+use text::{Span, Text, say};
 
 use crate::grid::Grid;
-use crate::labels;
+use crate::{Layout, labels};
 
 /// One table of means.
 pub(crate) struct TextTable {
     /// The measure and the cells that it shows.
     pub(crate) title: String,
     pub(crate) head: Vec<String>,
-    pub(crate) rows: Vec<Vec<String>>,
+    pub(crate) rows: Vec<Vec<Text>>,
 }
 
 /// The tables of a run; none without a plan.
@@ -46,9 +47,9 @@ fn text(table: &PlanTable, doubts: &Doubts) -> TextTable {
     let rows = table.rows.iter().zip(&table.cells).zip(&table.ids).map(|((level, cells), ids)| {
         let values = cells.iter().zip(ids).map(|(cell, id)| match cell {
             Some(mean) => value(mean, table.unit) + doubts.of(mean.cell),
-            None => id.map_or("", |id| doubts.of(id)).trim_start().to_owned(),
+            None => id.map_or("", |id| doubts.of(id)).trim_start().into(),
         });
-        std::iter::once(labels::plain(level)).chain(values).collect()
+        std::iter::once(Text::from(level.as_str())).chain(values).collect()
     });
     let rows = rows.collect();
     TextTable { title: labels::plain(&format!("{}{interval}{fixed}", capitalised(table.measure))), head, rows }
@@ -79,12 +80,12 @@ impl Doubts {
 }
 
 /// `941 Mbit/s ±0.4 %`, with the longer arm of the interval.
-fn value(mean: &CellMean, unit: &str) -> String {
+fn value(mean: &CellMean, unit: &str) -> Text {
     let text = labels::quantity(mean.value, unit);
     match mean.low.zip(mean.high) {
         Some((low, high)) if mean.value > 0.0 => {
             let arm = (high - mean.value).max(mean.value - low) / mean.value;
-            format!("{text} {}", units::plus_minus(arm))
+            say!("{text} {}", units::plus_minus(arm))
         }
         _ => text,
     }
@@ -96,27 +97,28 @@ fn capitalised(word: &str) -> String {
 }
 
 /// Tables for a terminal.
-pub(crate) fn in_text(run: &Run, columns: u16) -> String {
+pub(crate) fn in_text(run: &Run, layout: Layout) -> String {
     let mut all = String::new();
     if let Some(question) = run.header.plan.as_ref().and_then(|plan| plan.question.as_ref()) {
         all += &format!("{}\n", labels::plain(question));
     }
-    all + &grids(&text_tables(run), columns)
+    all + &grids(&text_tables(run), layout)
 }
 
 /// The tables of these measures for a terminal.
-pub(crate) fn matrices_in_text(run: &Run, columns: u16, measures: &[&str]) -> String {
+pub(crate) fn matrices_in_text(run: &Run, layout: Layout, measures: &[&str]) -> String {
     let all = tables(&run.header, &run.outcomes);
     let shown = all.iter().filter(|table| measures.contains(&table.measure));
     let doubts = Doubts::new(run);
     let matrices: Vec<TextTable> = shown.map(|table| matrix(table, &doubts)).collect();
-    let is_wide = matrices.iter().flat_map(|table| table.rows.iter().flatten()).any(|cell| cell.ends_with(WIDE));
+    let ends_wide = |cell: &Text| matches!(cell.spans().last(), Some(Span::Words(words)) if words.ends_with(WIDE));
+    let is_wide = matrices.iter().flat_map(|table| table.rows.iter().flatten()).any(ends_wide);
     let legend = if is_wide {
         format!("{WIDE}: the interval is wider than {} of the value\n", units::plus_minus(WIDE_FROM))
     } else {
         String::new()
     };
-    grids(&matrices, columns) + &legend
+    grids(&matrices, layout) + &legend
 }
 
 /// Marks a value with a wide interval, from this half width on, as a share of the value.
@@ -129,9 +131,9 @@ fn matrix(table: &PlanTable, doubts: &Doubts) -> TextTable {
     let value = |mean: &CellMean| {
         let arm = mean.low.zip(mean.high).map(|(low, high)| (high - low) / 2.0 / mean.value);
         let mark = if arm.is_some_and(|arm| arm > WIDE_FROM) { WIDE } else { "" };
-        format!("{}{}{mark}", labels::quantity(mean.value, table.unit), doubts.of(mean.cell))
+        say!("{}{}{mark}", labels::quantity(mean.value, table.unit), doubts.of(mean.cell))
     };
-    let row = |(cells, own): (&Vec<Option<CellMean>>, Vec<String>)| {
+    let row = |(cells, own): (&Vec<Option<CellMean>>, Vec<Text>)| {
         let values = cells.iter().zip(own.iter().skip(1));
         let values = values.map(|(mean, own)| mean.as_ref().map_or_else(|| own.clone(), value));
         own.first().cloned().into_iter().chain(values).collect()
@@ -141,11 +143,12 @@ fn matrix(table: &PlanTable, doubts: &Doubts) -> TextTable {
     TextTable { title: labels::plain(&title), head: whole.head, rows }
 }
 
-fn grids(tables: &[TextTable], columns: u16) -> String {
+fn grids(tables: &[TextTable], layout: Layout) -> String {
     let grid = |one: &TextTable| {
         let numeric: Vec<bool> = (0..one.head.len()).map(|column| column > 0).collect();
-        let table = Grid { head: &one.head, rows: &one.rows, numeric: &numeric, names: 1 };
-        format!("\n{}\n{}\n", one.title, table.text(columns))
+        let rows = layout.rows(&one.rows);
+        let table = Grid { head: &one.head, rows: &rows, numeric: &numeric, names: 1 };
+        format!("\n{}\n{}\n", one.title, table.text(layout.columns))
     };
     tables.iter().map(grid).collect()
 }
@@ -333,7 +336,7 @@ mod tests {
 
     #[test]
     fn tables_have_rows_and_columns_of_levels() {
-        let text = in_text(&sample::planned(), 100);
+        let text = in_text(&sample::planned(), Layout::default());
         assert!(text.contains("Goodput, mean of the trials with its 95 % interval"), "{text}");
         assert!(text.contains("block \\ sndbuf") && text.contains("64KiB"), "{text}");
         assert!(text_tables(&sample::stream()).is_empty());
@@ -342,7 +345,7 @@ mod tests {
     #[test]
     fn a_stalled_cell_is_marked_with_and_without_a_value() {
         let mut run = sample::planned();
-        let table = |run: &Run| in_text(run, 100).split("\n\n").nth(1).unwrap_or_default().to_owned();
+        let table = |run: &Run| in_text(run, Layout::default()).split("\n\n").nth(1).unwrap_or_default().to_owned();
         assert_eq!(table(&run).matches("(stalled)").count(), 0);
         for outcome in &mut run.outcomes[..2] {
             outcome.summary.verdicts.push(Verdict::Stalled);

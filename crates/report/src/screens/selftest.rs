@@ -2,46 +2,46 @@
 
 use std::fmt::Write as _;
 
-use model::units::{bits_per_second, seconds};
+use model::units::seconds;
 use model::{Attempt, Check, CitedError, Claim, SelfTest};
+use text::{Rate, RateUnit, Said, Spelling, Text, Time, say};
 
 use crate::labels;
 
 /// One check as a line, with its error and the allowed error.
 #[must_use]
-pub fn check_line(check: &Check) -> String {
+pub fn check_line(check: &Check, spelling: Spelling) -> String {
     let verdict = if check.passed { "pass" } else { "FAIL" };
-    let attempts = if check.attempts > 1 { attempts(check) } else { String::new() };
+    let attempts = if check.attempts > 1 { attempts(check).shown(spelling) } else { String::new() };
     let note = if check.note.is_empty() { String::new() } else { format!("  [{}]", check.note) };
     format!(
         "{verdict}  {:<7} {:<50} {:>17}  of {:>17}  error {:>12}, allowed {}{attempts}{note}",
         name(check.claim),
         check.path,
-        figure(check.measured, &check.unit),
-        figure(check.truth, &check.unit),
-        error(check.error, check.truth, &check.unit),
-        error(check.allowed, check.truth, &check.unit),
+        figure(check.measured, &check.unit, spelling.rates),
+        figure(check.truth, &check.unit, spelling.rates),
+        error(check.error, check.truth, &check.unit).shown(spelling),
+        error(check.allowed, check.truth, &check.unit).shown(spelling),
     )
 }
 
 /// Which attempt it is, and the first one's error.
-fn attempts(check: &Check) -> String {
-    let first =
-        |first: &Attempt| format!("; the first had an error of {}", error(first.error, first.truth, &check.unit));
-    let first = check.earlier.as_ref().map_or_else(String::new, first);
-    format!(" (attempt {}{first})", check.attempts)
+fn attempts(check: &Check) -> Text {
+    let first = |first: &Attempt| say!("; the first had an error of {}", error(first.error, first.truth, &check.unit));
+    let first = check.earlier.as_ref().map_or_else(Text::default, first);
+    say!(" (attempt {}{first})", check.attempts)
 }
 
 /// The errors of the self-test that apply to an outcome, in one line; `None` without any.
-pub(crate) fn accuracy(errors: &[CitedError]) -> Option<String> {
+pub(crate) fn accuracy(errors: &[CitedError]) -> Option<Text> {
     let of = |cited: &CitedError| {
         let failed = if cited.passed { "" } else { ", failed" };
         let again = if cited.attempts > 1 { ", second attempt" } else { "" };
         let figure = error(cited.error, cited.truth, &cited.unit);
-        format!("{} {figure} ({}{failed}{again})", name(cited.claim), labels::plain(&cited.path))
+        say!("{} {figure} ({}{failed}{again})", name(cited.claim), labels::plain(&cited.path))
     };
-    let all: Vec<String> = errors.iter().map(of).collect();
-    (!all.is_empty()).then(|| format!("error in this regime: {}", all.join("; ")))
+    let all: Vec<Text> = errors.iter().map(of).collect();
+    (!all.is_empty()).then(|| say!("error in this regime: {}", Text::join(all, "; ")))
 }
 
 /// The end of the table: how many checks passed and failed, and what was not checked.
@@ -83,8 +83,9 @@ fn name(claim: Claim) -> &'static str {
 }
 
 /// A figure with more digits than elsewhere, to show the difference.
-fn figure(value: f64, unit: &str) -> String {
+fn figure(value: f64, unit: &str, rates: RateUnit) -> String {
     match unit {
+        "bit/s" if rates == RateUnit::Bytes => format!("{:.3} MB/s", value / 8e6),
         "bit/s" => format!("{:.3} Mbit/s", value / 1e6),
         "ns" if value.abs() >= 1e6 => format!("{:.4} ms", value / 1e6),
         "ns" => seconds(value),
@@ -93,12 +94,12 @@ fn figure(value: f64, unit: &str) -> String {
 }
 
 /// An error; of a rate as a percentage.
-fn error(value: f64, truth: f64, unit: &str) -> String {
+fn error(value: f64, truth: f64, unit: &str) -> Text {
     match unit {
-        "bit/s" if truth != 0.0 => format!("{:.3} %", value / truth * 100.0),
-        "bit/s" => bits_per_second(value),
-        "ns" => seconds(value),
-        unit => format!("{value:.0} {unit}"),
+        "bit/s" if truth != 0.0 => say!("{:.3} %", value / truth * 100.0),
+        "bit/s" => Rate(value).say(),
+        "ns" => Time(value).say(),
+        unit => say!("{value:.0} {unit}"),
     }
 }
 
@@ -109,7 +110,7 @@ mod tests {
     #[test]
     fn a_second_attempt_shows_the_error_of_the_first() {
         let rate = |measured| Check::judge(Claim::Rate, "tbf", [measured, 100e6, 2e5], "bit/s", String::new());
-        let line = check_line(&rate(100e6).after(Some(rate(98e6))));
+        let line = check_line(&rate(100e6).after(Some(rate(98e6))), Spelling::default());
         assert!(line.ends_with("0.200 % (attempt 2; the first had an error of -2.000 %)"), "{line}");
     }
 
@@ -119,7 +120,7 @@ mod tests {
         let loss = Check::judge(Claim::Loss, "emulator", [12.0, 10.0, 1.0], "datagrams", String::new());
         let cited = [CitedError::of(&rate), CitedError { attempts: 2, ..CitedError::of(&loss) }];
         assert_eq!(
-            accuracy(&cited).as_deref(),
+            accuracy(&cited).map(|text| text.plain()).as_deref(),
             Some(
                 "error in this regime: rate -0.100 % (tbf, 100 Mbit/s); loss 2 datagrams (emulator, failed, second attempt)"
             )
@@ -130,14 +131,14 @@ mod tests {
     #[test]
     fn a_line_has_verdict_figures_and_error() {
         let check = Check::judge(Claim::Rate, "tbf", [99.9e6, 100e6, 2e5], "bit/s", "5.5 s".into());
-        let line = check_line(&check);
+        let line = check_line(&check, Spelling::default());
         assert!(line.starts_with("pass  rate    tbf "), "{line}");
         assert!(
             line.contains("99.900 Mbit/s  of    100.000 Mbit/s  error     -0.100 %, allowed 0.200 %  [5.5 s]"),
             "{line}"
         );
         let late = Check::judge(Claim::Rtt, "ping", [8.1e6, 8.02e6, 5e4], "ns", String::new());
-        let line = check_line(&Check { attempts: 2, ..late });
+        let line = check_line(&Check { attempts: 2, ..late }, Spelling::default());
         assert!(line.starts_with("FAIL  rtt") && line.contains("80.0 µs, allowed 50.0 µs (attempt 2)"), "{line}");
     }
 

@@ -1,7 +1,8 @@
 //! A host's activity in each interval as lines of text, like vmstat and netstat together.
 
-use model::units::{bits_per_second, count, seconds};
+use model::units::{count, seconds};
 use model::{CoreUse, CpuUse, Watched, WatchedInterface};
+use text::Spelling;
 
 use crate::labels;
 
@@ -55,11 +56,11 @@ pub fn watch_columns() -> String {
 
 /// One interval: a line for the host, and one for each interface that carried or dropped packets.
 #[must_use]
-pub fn watch_lines(seen: &Watched) -> String {
+pub fn watch_lines(seen: &Watched, spelling: Spelling) -> String {
     let mut text = line(|(.., value)| value(seen).unwrap_or_else(|| "-".to_owned()));
     for one in &seen.interfaces {
         if one.rx_packets_per_s + one.tx_packets_per_s + one.drops_per_s > 0.0 {
-            text.push_str(&interface(one));
+            text.push_str(&interface(one, spelling));
         }
     }
     text
@@ -70,13 +71,13 @@ fn line(cell: impl Fn(&Column) -> String) -> String {
     format!("{cells}\n")
 }
 
-fn interface(of: &WatchedInterface) -> String {
+fn interface(of: &WatchedInterface, spelling: Spelling) -> String {
     format!(
         "{:>15}: in {} {}/s, out {} {}/s, drops {}/s\n",
         labels::plain(&of.name),
-        bits_per_second(of.rx_bps),
+        spelling.rates.rate(of.rx_bps),
         count(of.rx_packets_per_s),
-        bits_per_second(of.tx_bps),
+        spelling.rates.rate(of.tx_bps),
         count(of.tx_packets_per_s),
         rate(of.drops_per_s)
     )
@@ -137,7 +138,7 @@ mod tests {
 
     #[test]
     fn values_are_below_their_heads_and_unknown_ones_are_dashes() {
-        let (heads, text) = (watch_columns(), watch_lines(&seen()));
+        let (heads, text) = (watch_columns(), watch_lines(&seen(), Spelling::default()));
         let row = text.lines().next().unwrap();
         let cell = |head: &str| {
             let end = heads.find(&format!(" {head}")).unwrap() + head.len() + 1;

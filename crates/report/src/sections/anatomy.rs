@@ -5,10 +5,11 @@ use comfy_table::{CellAlignment, ContentArrangement, Table};
 use model::stamps::{Part, Parts};
 use model::units::seconds;
 use model::{Anatomy, Outcome, PartFigures, Run};
+use text::{Text, say};
 
-use crate::labels;
 use crate::sections::limiter::{name_of, wrapped};
 use crate::sections::sides;
+use crate::{Layout, labels};
 
 /// Widest bar, columns.
 const BAR: usize = 72;
@@ -22,29 +23,29 @@ const FILLS: Parts<char> =
     };
 
 /// For each outcome whose round trips were divided: a bar, a table of the parts, and what the figures are based on. Empty without any.
-pub(crate) fn in_text(run: &Run, columns: u16) -> String {
+pub(crate) fn in_text(run: &Run, layout: Layout) -> String {
     let mut text = String::new();
     for (outcome, anatomy, parts) in divided(run) {
         let title =
-            name_of(run, outcome).map_or("Anatomy".to_owned(), |name| format!("{}, anatomy", labels::plain(&name)));
+            name_of(run, outcome).map_or("Anatomy".to_owned(), |name| format!("{}, anatomy", layout.shown(&name)));
         let whole = anatomy.round_trip_ns.map(seconds).unwrap_or_default();
-        text += &format!("\n{title} of a round trip, {whole}\n{}\n", bar(parts, usize::from(columns).min(BAR)));
-        text += &format!("{}\n", table(outcome, anatomy, parts, columns));
-        wrapped("", &basis(anatomy), usize::from(columns), &mut text);
+        text += &format!("\n{title} of a round trip, {whole}\n{}\n", bar(parts, layout.width().min(BAR)));
+        text += &format!("{}\n", table(outcome, anatomy, parts, layout.columns));
+        wrapped("", &basis(anatomy), layout, &mut text);
     }
     text
 }
 
 /// The same as lines.
-pub(crate) fn of_run(run: &Run) -> Vec<String> {
+pub(crate) fn of_run(run: &Run) -> Vec<Text> {
     let mut lines = Vec::new();
     for (outcome, anatomy, parts) in divided(run) {
-        let side = name_of(run, outcome).map_or(String::new(), |name| format!("{name}, "));
+        let side = name_of(run, outcome).map_or(Text::default(), |name| say!("{name}, "));
         let shares = shares(parts);
         for part in Part::ALL {
             let of = parts.get(part);
-            let p99 = of.p99_ns.map_or(String::new(), |ns| format!(", 99th percentile {}", seconds(ns as f64)));
-            lines.push(format!(
+            let p99 = of.p99_ns.map_or(Text::default(), |ns| say!(", 99th percentile {}", seconds(ns as f64)));
+            lines.push(say!(
                 "{side}{}: {} ({}), median {}{p99}",
                 name(part, outcome.spec.strategy),
                 seconds(of.mean_ns),
@@ -52,7 +53,7 @@ pub(crate) fn of_run(run: &Run) -> Vec<String> {
                 seconds(of.p50_ns as f64)
             ));
         }
-        lines.push(format!("{side}{}", basis(anatomy)));
+        lines.push(say!("{side}{}", basis(anatomy)));
     }
     lines
 }
@@ -95,24 +96,24 @@ fn table(outcome: &Outcome, anatomy: &Anatomy, parts: &Parts<PartFigures>, colum
 }
 
 /// How many exchanges the figures are of, and what the stamps cost.
-fn basis(anatomy: &Anatomy) -> String {
-    let mut text = format!("Of {} stamped exchanges", anatomy.stamped);
+fn basis(anatomy: &Anatomy) -> Text {
+    let mut text = say!("Of {} stamped exchanges", anatomy.stamped);
     for (count, what) in [
         (anatomy.missing, "more lack a stamp"),
         (anatomy.stepped, "are left out because a wall clock was set"),
         (anatomy.hardware, "have the network's part by the NICs' clocks"),
     ] {
         if count > 0 {
-            text += &format!("; {count} {what}");
+            text += say!("; {count} {what}");
         }
     }
-    let cost = anatomy.observer_ns.map_or(String::new(), |ns| match ns {
-        ns if ns < 0.0 => format!(" The median of the others in the same trials is {} longer.", seconds(-ns)),
+    let cost = anatomy.observer_ns.map_or(Text::default(), |ns| match ns {
+        ns if ns < 0.0 => say!(" The median of the others in the same trials is {} longer.", seconds(-ns)),
         ns => {
-            format!(" The median of the others in the same trials is {} shorter: the cost of the stamps.", seconds(ns))
+            say!(" The median of the others in the same trials is {} shorter: the cost of the stamps.", seconds(ns))
         }
     });
-    format!("{text}.{cost}")
+    say!("{text}.{cost}")
 }
 
 /// The shares in parts of [`SHARES`], rounded so that they add up to it: those with the largest remainders are rounded up.
@@ -165,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_bar_and_a_table_have_the_parts_in_their_order() {
-        let text = in_text(&run(Strategy::Auto), 100);
+        let text = in_text(&run(Strategy::Auto), Layout::default());
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[1].starts_with("Anatomy of a round trip, 50.4 "), "{text}");
         let bar = lines[2];
@@ -176,18 +177,18 @@ mod tests {
         );
         assert!(text.contains("Of 1 stamped exchanges; 2 more lack a stamp. The median of the others"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
-        let spinning = in_text(&run(Strategy::Spin), 60);
+        let spinning = in_text(&run(Strategy::Spin), Layout { columns: 60, ..Layout::default() });
         assert!(spinning.contains("far receive") && !spinning.contains("wake-up"), "{spinning}");
         assert!(spinning.lines().all(|line| line.chars().count() <= 60), "{spinning}");
-        assert_eq!(in_text(&sample::rr(), 100), "");
+        assert_eq!(in_text(&sample::rr(), Layout::default()), "");
     }
 
     #[test]
     fn lines_have_the_same_figures() {
         let lines = of_run(&run(Strategy::Auto));
         assert_eq!(lines.len(), 7);
-        assert_eq!(lines[2], format!("far wake-up and receive: {0} (42.5 %), median {0}", seconds(21_400.0)));
-        assert_eq!(of_run(&sample::rr()), [""; 0]);
+        assert_eq!(lines[2].plain(), format!("far wake-up and receive: {0} (42.5 %), median {0}", seconds(21_400.0)));
+        assert_eq!(of_run(&sample::rr()), []);
     }
 
     proptest! {

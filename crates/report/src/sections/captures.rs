@@ -1,42 +1,43 @@
 //! Sentences on the captures of a run.
 
-use model::{ByteSize, Capture, Run, units};
+use model::{ByteSize, Capture, Run};
+use text::{Text, Time, say};
 
 use crate::labels;
 
 /// A sentence for each end at which a capture was requested.
-pub(crate) fn of_run(run: &Run) -> Vec<String> {
+pub(crate) fn of_run(run: &Run) -> Vec<Text> {
     let near: Vec<&Capture> = run.passes.iter().filter_map(|pass| pass.near.capture.as_ref()).collect();
     let far: Vec<&Capture> = run.passes.iter().filter_map(|pass| pass.far.capture.as_ref()).collect();
     [("near", near), ("far", far)].into_iter().filter_map(|(end, all)| of_end(end, &all)).collect()
 }
 
-fn of_end(end: &str, captures: &[&Capture]) -> Option<String> {
+fn of_end(end: &str, captures: &[&Capture]) -> Option<Text> {
     let missing = captures.iter().find_map(|capture| capture.missing.as_deref()).map(labels::plain);
     let not_fetched = captures.iter().find_map(|capture| capture.not_fetched.as_deref()).map(labels::plain);
     let files: Vec<&str> = captures.iter().filter_map(|capture| capture.file.as_deref()).collect();
-    let Some(last) = files.last() else { return missing.map(|why| format!("{end} end: no capture: {why}")) };
+    let Some(last) = files.last() else { return missing.map(|why| say!("{end} end: no capture: {why}")) };
     let packets: u64 = captures.iter().map(|capture| capture.packets).sum();
     let drops = match captures.iter().map(|capture| capture.drops).sum::<Option<u64>>() {
-        Some(drops) => format!("{drops} dropped by the full capture buffer"),
-        None => "drops unknown".to_owned(),
+        Some(drops) => say!("{drops} dropped by the full capture buffer"),
+        None => "drops unknown".into(),
     };
     let cost = captures.iter().map(|capture| capture.cost_ns).sum::<u64>();
     let others = match files.len() - 1 {
-        0 => String::new(),
-        1 => " and 1 earlier file".to_owned(),
-        others => format!(" and {others} earlier files"),
+        0 => Text::default(),
+        1 => " and 1 earlier file".into(),
+        others => say!(" and {others} earlier files"),
     };
     let fetched = match captures.iter().filter_map(|capture| capture.fetched_bytes).reduce(|a, b| a + b) {
-        Some(bytes) => format!(" ({} fetched)", ByteSize(bytes)),
-        None => String::new(),
+        Some(bytes) => say!(" ({} fetched)", ByteSize(bytes)),
+        None => Text::default(),
     };
     let why: String = [missing, not_fetched].into_iter().flatten().map(|why| format!("; {why}")).collect();
-    Some(format!(
+    Some(say!(
         "{end} end: {packets} packet{} in {}{others}{fetched}, {drops}, {} of CPU time{why}",
         if packets == 1 { "" } else { "s" },
         labels::plain(last),
-        units::seconds(cost as f64)
+        Time(cost as f64)
     ))
 }
 
@@ -50,12 +51,14 @@ mod tests {
         let lines = of_run(&sample::captured());
         assert_eq!(lines.len(), 2);
         assert!(
-            lines[0].contains("36000 packets in /tmp/thru-1795293478-0a0b0c-trial1-near.pcapng and 7 earlier files"),
+            lines[0]
+                .plain()
+                .contains("36000 packets in /tmp/thru-1795293478-0a0b0c-trial1-near.pcapng and 7 earlier files"),
             "{lines:?}"
         );
-        assert!(lines[0].contains(", 0 dropped"), "{lines:?}");
-        assert!(lines[1].starts_with("far end: no capture: this agent captures no packets"), "{lines:?}");
-        assert_eq!(of_run(&sample::stream()), [""; 0]);
+        assert!(lines[0].plain().contains(", 0 dropped"), "{lines:?}");
+        assert!(lines[1].plain().starts_with("far end: no capture: this agent captures no packets"), "{lines:?}");
+        assert_eq!(of_run(&sample::stream()), []);
     }
 
     #[test]
@@ -63,10 +66,10 @@ mod tests {
         let mut capture = Capture { file: Some("/here/a-far.pcapng".into()), packets: 9, ..Capture::default() };
         capture.fetched_bytes = Some(3 << 20);
         let line = of_end("far", &[&capture]).unwrap();
-        assert!(line.contains("9 packets in /here/a-far.pcapng (3 MiB fetched), "), "{line}");
+        assert!(line.plain().contains("9 packets in /here/a-far.pcapng (3 MiB fetched), "), "{line:?}");
         capture.fetched_bytes = None;
         capture.not_fetched = Some("thru 0.0.9 on b cannot send it; the file stays on b".into());
         let line = of_end("far", &[&capture]).unwrap();
-        assert!(line.ends_with("; thru 0.0.9 on b cannot send it; the file stays on b"), "{line}");
+        assert!(line.plain().ends_with("; thru 0.0.9 on b cannot send it; the file stays on b"), "{line:?}");
     }
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::source::counter;
 use model::{CoreUse, EndPass, Inventory, Pass, Run, Verdict};
+use text::{Text, say};
 
-use crate::labels;
 use crate::sections::host_facts;
 
 /// Shares of a core's time from which soft interrupts and steal time are reported.
@@ -44,8 +44,8 @@ pub(crate) fn hosts(run: &Run) -> Vec<Host<'_>> {
 }
 
 /// One line for each end: what was notable, or that nothing was lost.
-pub(crate) fn notable(run: &Run) -> Vec<String> {
-    hosts(run).iter().map(|host| format!("{}: {}", host.name, labels::plain(&host.notes().join("; ")))).collect()
+pub(crate) fn notable(run: &Run) -> Vec<Text> {
+    hosts(run).iter().map(|host| say!("{}: {}", host.name, host.notes().join("; "))).collect()
 }
 
 impl Host<'_> {
@@ -158,14 +158,16 @@ mod tests {
         let lines = notable(&sample::observed());
         assert_eq!(lines.len(), 2, "{lines:?}");
         assert!(
-            lines[0].starts_with("near: core 1 was busiest, 95 %, 45 % in soft interrupts (resolution 10.0 ms)"),
+            lines[0]
+                .plain()
+                .starts_with("near: core 1 was busiest, 95 %, 45 % in soft interrupts (resolution 10.0 ms)"),
             "{lines:?}"
         );
         // Two passes with 20 of 1,020 each.
-        assert!(lines[0].contains("; 40 of 2040 TCP segments were retransmitted (1.96 %)"), "{lines:?}");
-        assert!(lines[0].ends_with("; losses and full buffers: qdisc.eth0.drops 12"), "{lines:?}");
-        assert!(lines[1].ends_with("no drops, no retransmissions"), "{lines:?}");
-        assert_eq!(notable(&sample::stream()), [""; 0]);
+        assert!(lines[0].plain().contains("; 40 of 2040 TCP segments were retransmitted (1.96 %)"), "{lines:?}");
+        assert!(lines[0].plain().ends_with("; losses and full buffers: qdisc.eth0.drops 12"), "{lines:?}");
+        assert!(lines[1].plain().ends_with("no drops, no retransmissions"), "{lines:?}");
+        assert_eq!(notable(&sample::stream()), []);
     }
 
     #[test]
@@ -176,7 +178,7 @@ mod tests {
         run.passes[1].far.observed.as_mut().unwrap().sources.retain(|source| source != "softnet");
         let lines = notable(&run);
         assert_eq!(hosts(&run)[1].grew("softnet.dropped"), None);
-        assert!(!lines[1].contains("no drops"), "{lines:?}");
+        assert!(!lines[1].plain().contains("no drops"), "{lines:?}");
     }
 
     #[test]
@@ -190,6 +192,6 @@ mod tests {
         assert_eq!(notable(&run).len(), 2, "two network namespaces of one host");
         run.header.far.interfaces.clone_from(&run.header.near.interfaces);
         let lines = notable(&run);
-        assert!(lines.len() == 1 && lines[0].starts_with("both ends: "), "{lines:?}");
+        assert!(lines.len() == 1 && lines[0].plain().starts_with("both ends: "), "{lines:?}");
     }
 }

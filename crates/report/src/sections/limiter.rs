@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use analysis::limiter::first_cause;
 use model::{CellWhy, Direction, Outcome, Pattern, Ratio, Run, RunWhy, SharedLimit, Why, WhyDocument};
+use text::{Text, say};
 
-use crate::labels;
 use crate::sections::{outcome_line, sides};
+use crate::{Layout, labels};
 
 /// Columns of a bar of 100 %.
 const BAR: usize = 40;
@@ -14,16 +16,20 @@ const MOST_PAIRS: usize = 8;
 const SOME_PAIRS: usize = 4;
 
 /// What limited each outcome, where it is known, such as `limited by: receive window (strong, 87 % of the sender's time): ...`.
-/// Of several outcomes, each is named by its side or its levels.
-pub(crate) fn limiters(run: &Run) -> Vec<String> {
+/// Of several outcomes, each is named by its side or its levels. `whole`: with lesser causes.
+pub(crate) fn limiters(run: &Run, whole: bool) -> Vec<Text> {
     let shown = sides::shown(run);
     let lines = |outcome: &&Outcome| {
-        let cell = name_of(run, outcome).map_or(String::new(), |name| format!("{name}, "));
+        let cell = name_of(run, outcome).map_or(Text::default(), |name| name + ", ");
         let of = |(direction, why): (Option<Direction>, &Why)| {
-            let name = direction.map_or(cell.clone(), |direction| format!("{cell}{} ", direction.way()));
-            let remedies = why.remedies.iter().map(|remedy| format!("{name}remedy: {}", remedy.statement));
-            let lines = std::iter::once(format!("{name}limited by: {}", why.statement)).chain(remedies);
-            lines.map(|line| labels::plain(&line)).collect::<Vec<_>>()
+            let name = direction.map_or(cell.clone(), |direction| say!("{cell}{} ", direction.way()));
+            let remedies = why.remedies.iter().map(|remedy| say!("{name}remedy: {}", remedy.statement));
+            let lines = std::iter::once(say!(
+                "{name}limited by: {}",
+                if whole { why.statement.clone() } else { first_cause(why) }
+            ))
+            .chain(remedies);
+            lines.collect::<Vec<_>>()
         };
         outcome.summary.limits().flat_map(of).collect::<Vec<_>>()
     };
@@ -42,47 +48,46 @@ pub(crate) fn kinds(outcome: &Outcome) -> Option<String> {
 }
 
 /// The name of one of several outcomes: its side or its levels. `None` for the only one.
-pub(crate) fn name_of(run: &Run, outcome: &Outcome) -> Option<String> {
+pub(crate) fn name_of(run: &Run, outcome: &Outcome) -> Option<Text> {
     match sides::side(run, outcome) {
-        Some(side) => Some(side.to_owned()),
+        Some(side) => Some(side.into()),
         None => sides::are_several(run).then(|| cell_name(run, outcome)),
     }
 }
 
 /// The levels of an outcome's cell; without levels, what it measured.
-fn cell_name(run: &Run, outcome: &Outcome) -> String {
+fn cell_name(run: &Run, outcome: &Outcome) -> Text {
     let cell = model::Cell::find(&run.header.cells, outcome.cell);
     let levels = cell.into_iter().flat_map(|cell| &cell.levels).map(|(factor, level)| format!("{factor} {level}"));
     let levels = levels.collect::<Vec<_>>().join(", ");
-    if levels.is_empty() { outcome_line::label(&outcome.spec) } else { levels }
+    if levels.is_empty() { outcome_line::label(&outcome.spec) } else { levels.into() }
 }
 
-/// The report of `thru why` in lines of at most `columns`.
+/// The report of `thru why` in lines.
 #[must_use]
-pub fn why_report(document: &WhyDocument, columns: u16) -> String {
-    let columns = usize::from(columns);
+pub fn why_report(document: &WhyDocument, layout: Layout) -> String {
     let mut text = String::new();
     for run in &document.runs {
-        of_run(run, document.runs.len() > 1, columns, &mut text);
+        of_run(run, document.runs.len() > 1, layout, &mut text);
     }
-    let regions = document.regions.iter().map(|region| region.statement.as_str());
-    section("Best run by block size", regions, columns, &mut text);
-    section("Differences between the runs", document.notes.iter().map(String::as_str), columns, &mut text);
+    let regions = document.regions.iter().map(|region| region.statement.clone());
+    section("Best run by block size", regions, layout, &mut text);
+    section("Differences between the runs", document.notes.iter().cloned(), layout, &mut text);
     text
 }
 
-fn of_run(run: &RunWhy, several: bool, columns: usize, text: &mut String) {
+fn of_run(run: &RunWhy, several: bool, layout: Layout, text: &mut String) {
     if several {
         let name = run.name.as_ref().map_or(String::new(), |name| format!(" ({})", labels::plain(name)));
         text.push_str(&format!("run {}{name}\n\n", labels::plain(&run.id)));
     }
     if run.limits.is_empty() {
-        run.cells.iter().for_each(|cell| of_test(cell, columns, text));
+        run.cells.iter().for_each(|cell| of_test(cell, layout, text));
     } else {
-        of_many(run, columns, text);
+        of_many(run, layout, text);
     }
-    let changes = run.changes.iter().map(|finding| finding.statement.as_str());
-    section("Abrupt changes in the curve", changes, columns, text);
+    let changes = run.changes.iter().map(|finding| finding.statement.clone());
+    section("Abrupt changes in the curve", changes, layout, text);
     if !run.changes.is_empty() {
         text.push('\n');
     }
@@ -92,19 +97,19 @@ fn of_run(run: &RunWhy, several: bool, columns: usize, text: &mut String) {
 }
 
 /// One test, or one direction of it.
-fn of_test(cell: &CellWhy, columns: usize, text: &mut String) {
+fn of_test(cell: &CellWhy, layout: Layout, text: &mut String) {
     let name = cell.name.as_ref().map_or(String::new(), |name| format!("{name}: "));
-    text.push_str(&format!("{}\n", labels::plain(&format!("{name}{}", cell.outcome))));
+    text.push_str(&format!("{}{}\n", labels::plain(&name), layout.shown(&cell.outcome)));
     let way = cell.direction.map_or(String::new(), |direction| format!("{} ", direction.way()));
     match &cell.why {
-        Some(why) => of_cell(&way, why, columns, text),
+        Some(why) => of_cell(&way, why, layout, text),
         None => unknown_limiter(cell, text),
     }
     text.push('\n');
 }
 
 /// The tests of a mesh: what limits them, with the pairs of each limiter, and the worst pairs in full.
-fn of_many(run: &RunWhy, columns: usize, text: &mut String) {
+fn of_many(run: &RunWhy, layout: Layout, text: &mut String) {
     let name = |id: &u32| {
         let own = run.cells.iter().find(|cell| cell.cell == *id).and_then(|cell| cell.name.clone());
         own.unwrap_or_else(|| format!("cell {id}"))
@@ -113,21 +118,18 @@ fn of_many(run: &RunWhy, columns: usize, text: &mut String) {
     for pattern in patterns {
         let own: Vec<&SharedLimit> = run.limits.iter().filter(|limit| limit.pattern == pattern).collect();
         let all = own.iter().flat_map(|limit| &limit.cells).collect::<BTreeSet<_>>().len();
-        let entries: Vec<String> = own
-            .iter()
-            .map(|limit| {
-                let limiter = limit.limiter.as_deref().unwrap_or("unknown: nothing recorded is evidence of a limiter");
-                let names: Vec<String> = limit.cells.iter().take(MOST_PAIRS).map(name).collect();
-                match limit.cells.len() {
-                    count if count == all => format!("{limiter}: all"),
-                    count if count > MOST_PAIRS => {
-                        format!("{limiter}: {count}, such as {}", names[..SOME_PAIRS].join(", "))
-                    }
-                    count => format!("{limiter}: {count}: {}", names.join(", ")),
+        let entries = own.iter().map(|limit| {
+            let limiter = limit.limiter.as_deref().unwrap_or("unknown: nothing recorded is evidence of a limiter");
+            let names: Vec<String> = limit.cells.iter().take(MOST_PAIRS).map(name).collect();
+            match limit.cells.len() {
+                count if count == all => say!("{limiter}: all"),
+                count if count > MOST_PAIRS => {
+                    say!("{limiter}: {count}, such as {}", names[..SOME_PAIRS].join(", "))
                 }
-            })
-            .collect();
-        section(&format!("What limits {all} {pattern} tests"), entries.iter().map(String::as_str), columns, text);
+                count => say!("{limiter}: {count}: {}", names.join(", ")),
+            }
+        });
+        section(&format!("What limits {all} {pattern} tests"), entries, layout, text);
     }
     let worst = run.worst.len();
     text.push_str(&match worst {
@@ -135,15 +137,15 @@ fn of_many(run: &RunWhy, columns: usize, text: &mut String) {
         count => format!("\nThe {count} worst pairs\n\n"),
     });
     for id in &run.worst {
-        run.cells.iter().filter(|cell| cell.cell == *id).for_each(|cell| of_test(cell, columns, text));
+        run.cells.iter().filter(|cell| cell.cell == *id).for_each(|cell| of_test(cell, layout, text));
     }
     let numbers = run.worst.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let more = format!(
+    let more = say!(
         "Their cells are {numbers}; `thru why {0} --cell N` explains one of {1}, and `thru why {0} --json` all.",
         run.id,
         run.cells.iter().map(|cell| cell.cell).collect::<BTreeSet<_>>().len()
     );
-    hanging("", &more, 1, columns, text);
+    hanging("", &more, 1, layout, text);
     text.push('\n');
 }
 
@@ -152,8 +154,8 @@ fn unknown_limiter(cell: &CellWhy, text: &mut String) {
     text.push_str(&format!("The limiter of {of}cell {} is unknown: nothing recorded is evidence of one.\n", cell.cell));
 }
 
-fn of_cell(way: &str, why: &Why, columns: usize, text: &mut String) {
-    wrapped(&format!("{way}limited by: "), &why.statement, columns, text);
+fn of_cell(way: &str, why: &Why, layout: Layout, text: &mut String) {
+    wrapped(&format!("{way}limited by: "), &why.statement, layout, text);
     text.push('\n');
     if !why.parts.is_empty() {
         text.push_str("  The sender's time by TCP_INFO\n");
@@ -166,40 +168,27 @@ fn of_cell(way: &str, why: &Why, columns: usize, text: &mut String) {
     if why.parts.is_empty() {
         text.push_str("  TCP_INFO does not divide the sender's time here; there is only the evidence below.\n");
     }
-    let evidence: Vec<String> = why
-        .evidence
-        .iter()
-        .map(|one| {
-            let source = analysis::limiter::rule(&one.rule).map_or("a rule of another version", |rule| rule.source);
-            format!("{} ({}, {}): {} [{source}]", one.of.words(), one.rule, one.grade.words(), one.statement)
-        })
-        .collect();
-    section("Evidence", evidence.iter().map(String::as_str), columns, text);
+    let evidence = why.evidence.iter().map(|one| {
+        let source = analysis::limiter::rule(&one.rule).map_or("a rule of another version", |rule| rule.source);
+        say!("{} ({}, {}): {} [{source}]", one.of.words(), one.rule, one.grade.words(), one.statement)
+    });
+    section("Evidence", evidence, layout, text);
     if let Some(losses) = &why.losses {
-        let locations: Vec<String> = losses
-            .locations
-            .iter()
-            .map(|one| {
-                let part = Ratio(one.packets as f64 / losses.packets.max(1) as f64);
-                format!("{}: {} ({part}); {}", one.location.words(), one.packets, one.by)
-            })
-            .collect();
+        let locations = losses.locations.iter().map(|one| {
+            let part = Ratio(one.packets as f64 / losses.packets.max(1) as f64);
+            say!("{}: {} ({part}); {}", one.location.words(), one.packets, one.by)
+        });
         let what =
             if losses.of == "segments" { "retransmitted segments".to_owned() } else { format!("lost {}", losses.of) };
-        section(
-            &format!("Locations of {} {what}", losses.packets),
-            locations.iter().map(String::as_str),
-            columns,
-            text,
-        );
+        section(&format!("Locations of {} {what}", losses.packets), locations, layout, text);
     }
-    section("Remedies", why.remedies.iter().map(|one| one.statement.as_str()), columns, text);
-    section("Notes", why.notes.iter().map(String::as_str), columns, text);
-    section("Not recorded", why.missing.iter().map(String::as_str), columns, text);
+    section("Remedies", why.remedies.iter().map(|one| one.statement.clone()), layout, text);
+    section("Notes", why.notes.iter().cloned(), layout, text);
+    section("Not recorded", why.missing.iter().map(|what| what.as_str().into()), layout, text);
 }
 
 /// A title and its entries; nothing if there are none.
-fn section<'a>(title: &str, entries: impl Iterator<Item = &'a str>, columns: usize, text: &mut String) {
+fn section(title: &str, entries: impl Iterator<Item = Text>, layout: Layout, text: &mut String) {
     let mut entries = entries.peekable();
     if entries.peek().is_none() {
         return;
@@ -208,20 +197,20 @@ fn section<'a>(title: &str, entries: impl Iterator<Item = &'a str>, columns: usi
         text.push('\n');
     }
     text.push_str(&format!("{title}\n"));
-    entries.for_each(|entry| wrapped("- ", entry, columns, text));
+    entries.for_each(|entry| wrapped("- ", &entry, layout, text));
 }
 
-/// `start` and `entry`, wrapped at `columns`; further lines are indented by two.
-pub(crate) fn wrapped(start: &str, entry: &str, columns: usize, text: &mut String) {
-    hanging(start.trim_end(), entry, 2, columns, text);
+/// `start` and `entry`, wrapped at the width; further lines are indented by two.
+pub(crate) fn wrapped(start: &str, entry: &Text, layout: Layout, text: &mut String) {
+    hanging(start.trim_end(), entry, 2, layout, text);
 }
 
-/// `start` and `entry`, wrapped at `columns`; further lines are indented by `indent`, at least one.
-pub(crate) fn hanging(start: &str, entry: &str, indent: usize, columns: usize, text: &mut String) {
-    let entry = labels::plain(entry);
+/// `start` and `entry`, wrapped at the width; further lines are indented by `indent`, at least one.
+pub(crate) fn hanging(start: &str, entry: &Text, indent: usize, layout: Layout, text: &mut String) {
+    let entry = layout.shown(entry);
     let words: Vec<&str> = entry.split_whitespace().collect();
     let (first, further) = (if start.is_empty() { String::new() } else { format!("{start} ") }, " ".repeat(indent));
-    let lines = textwrap::Options::new(columns)
+    let lines = textwrap::Options::new(layout.width())
         .initial_indent(&first)
         .subsequent_indent(&further)
         .break_words(false)
@@ -277,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_report_has_bars_evidence_losses_and_what_is_missing() {
-        let text = why_report(&document(Some(why())), 100);
+        let text = why_report(&document(Some(why())), Layout::default());
         let bar = text.lines().find(|line| line.contains('█')).unwrap();
         assert_eq!((bar.matches('█').count(), bar.matches('·').count()), (35, 5), "{bar}");
         assert!(bar.ends_with(" 87.0 %  receive window"), "{bar}");
@@ -293,7 +282,7 @@ mod tests {
         );
         assert!(text.contains("Not recorded\n- the counters") && !text.contains('\u{1b}'), "{text}");
         for columns in [60, 80] {
-            let text = why_report(&document(Some(why())), columns);
+            let text = why_report(&document(Some(why())), Layout { columns, ..Layout::default() });
             assert!(text.lines().all(|line| line.chars().count() <= usize::from(columns) + 12), "{text}");
         }
     }
@@ -301,7 +290,7 @@ mod tests {
     #[test]
     fn each_direction_has_its_own_limiter() {
         let each = vec![(Some(Direction::Send), Some(why())), (Some(Direction::Reverse), None)];
-        let text = why_report(&document_of(each), 120);
+        let text = why_report(&document_of(each), Layout { columns: 120, ..Layout::default() });
         assert!(text.contains("\noutbound limited by: receive window (strong"), "{text}");
         assert!(text.contains("\nThe limiter of the return direction of cell 0 is unknown"), "{text}");
     }
@@ -330,7 +319,7 @@ mod tests {
             limit(Pattern::Stream, None, 15..17),
         ];
         run.worst = vec![4, 16];
-        let text = why_report(&document, 120);
+        let text = why_report(&document, Layout { columns: 120, ..Layout::default() });
         for part in [
             "What limits 3 rr tests\n- link rate: all\n",
             "\nWhat limits 14 stream tests\n- receive window: 12, such as n1 → n3, n1 → n4, n1 → n5, n1 → n6\n",
@@ -356,10 +345,10 @@ mod tests {
             high: None,
             statement: "1 B to 1 KiB: no significant difference".into(),
         });
-        let text = why_report(&document, 80);
+        let text = why_report(&document, Layout::default());
         assert!(text.contains("The limiter of cell 0 is unknown"), "{text}");
         assert!(text.ends_with("Best run by block size\n- 1 B to 1 KiB: no significant difference\n"), "{text}");
         document.runs[0].cells.clear();
-        assert!(why_report(&document, 80).contains("no abrupt change"));
+        assert!(why_report(&document, Layout::default()).contains("no abrupt change"));
     }
 }

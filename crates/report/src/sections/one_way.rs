@@ -1,61 +1,71 @@
 //! Sentences on one-way delays.
 
-use model::units::seconds;
 use model::{Delay, OneWay, Run, WallClock};
+use text::{Text, Time, say};
 
 use crate::sections::sides;
 
 /// Lines on each outcome of a run whose far end reported its times; the sides of a comparison are named.
-pub(crate) fn of_run(run: &Run) -> Vec<String> {
+pub(crate) fn of_run(run: &Run) -> Vec<Text> {
     let mut lines = Vec::new();
     for outcome in sides::shown(run) {
         let Some(one_way) = &outcome.summary.one_way else { continue };
-        let side = sides::side(run, outcome).map_or(String::new(), |side| format!("{side}, "));
+        let side = sides::side(run, outcome).map_or(Text::default(), |side| say!("{side}, "));
         let summary = &outcome.summary;
         let sent = outcome.trials.iter().filter_map(|trial| trial.near.datagrams).map(|tally| tally.sent).sum::<u64>();
         let known =
             one_way.lost_outbound.zip(one_way.lost_return).map_or(0, |(outbound, return_trip)| outbound + return_trip);
         let unlocated = match summary.packets_lost.unwrap_or(0).saturating_sub(known) {
-            0 => String::new(),
-            lost => format!("{lost} lost in an unknown direction, "),
+            0 => Text::default(),
+            lost => say!("{lost} lost in an unknown direction, "),
         };
         let all = [
-            format!("outbound: {}; {}", delay(&one_way.outbound), lost(one_way.lost_outbound)),
-            format!("return: {}; {}", delay(&one_way.return_trip), lost(one_way.lost_return)),
-            format!(
+            say!("outbound: {}", outbound(one_way)),
+            say!("return: {}", return_trip(one_way)),
+            say!(
                 "of {sent} datagrams: {unlocated}{} reordered, {} duplicated; median time in the far end {}",
                 summary.packets_reordered.unwrap_or(0),
                 summary.packets_duplicated.unwrap_or(0),
-                seconds(one_way.reflector_p50_ns as f64),
+                Time(one_way.reflector_p50_ns as f64),
             ),
             clocks(one_way),
         ];
-        lines.extend(all.into_iter().map(|line| format!("{side}{line}")));
+        lines.extend(all.into_iter().map(|line| say!("{side}{line}")));
     }
     lines
 }
 
+/// The delays and losses on the way out.
+pub(crate) fn outbound(one_way: &OneWay) -> Text {
+    say!("{}; {}", delay(&one_way.outbound), lost(one_way.lost_outbound))
+}
+
+/// Those on the way back.
+pub(crate) fn return_trip(one_way: &OneWay) -> Text {
+    say!("{}; {}", delay(&one_way.return_trip), lost(one_way.lost_return))
+}
+
 /// `median 10.1 ms, min 10.0 ms, p99 10.9 ms, max 12.0 ms`.
-fn delay(delay: &Delay) -> String {
-    let p99 = delay.p99_ns.map_or(String::new(), |ns| format!(", p99 {}", signed(ns)));
-    format!("median {}, min {}{p99}, max {}", signed(delay.p50_ns), signed(delay.min_ns), signed(delay.max_ns))
+fn delay(delay: &Delay) -> Text {
+    let p99 = delay.p99_ns.map_or(Text::default(), |ns| say!(", p99 {}", signed(ns)));
+    say!("median {}, min {}{p99}, max {}", signed(delay.p50_ns), signed(delay.min_ns), signed(delay.max_ns))
 }
 
-fn lost(lost: Option<u64>) -> String {
-    lost.map_or("losses unknown".to_owned(), |lost| format!("{lost} lost"))
+fn lost(lost: Option<u64>) -> Text {
+    lost.map_or("losses unknown".into(), |lost| say!("{lost} lost"))
 }
 
-fn clocks(one_way: &OneWay) -> String {
+fn clocks(one_way: &OneWay) -> Text {
     let one = |clock: &WallClock| match (clock.follows_utc, clock.error_ns) {
-        (true, Some(ns)) => format!("is within {} of UTC", seconds(ns as f64)),
-        (true, None) => "is synchronised to UTC with an unknown error".to_owned(),
-        (false, _) => "is not synchronised to UTC".to_owned(),
+        (true, Some(ns)) => say!("is within {} of UTC", Time(ns as f64)),
+        (true, None) => "is synchronised to UTC with an unknown error".into(),
+        (false, _) => "is not synchronised to UTC".into(),
     };
     let bound = match one_way.clock_error_ns {
-        Some(ns) => format!("so each one-way delay is off by at most {}", seconds(ns as f64)),
-        None => "so the error of the one-way delays has no known bound".to_owned(),
+        Some(ns) => say!("so each one-way delay is off by at most {}", Time(ns as f64)),
+        None => "so the error of the one-way delays has no known bound".into(),
     };
-    format!(
+    say!(
         "clocks: the near one {}, the far one {}, {bound}; by the shortest round trips the far one is {} to {} ahead",
         one(&one_way.near_clock),
         one(&one_way.far_clock),
@@ -65,9 +75,9 @@ fn clocks(one_way: &OneWay) -> String {
 }
 
 /// A time that may be negative.
-pub(crate) fn signed(ns: i64) -> String {
+pub(crate) fn signed(ns: i64) -> Text {
     let sign = if ns < 0 { "-" } else { "" };
-    format!("{sign}{}", seconds(ns.unsigned_abs() as f64))
+    say!("{sign}{}", Time(ns.unsigned_abs() as f64))
 }
 
 #[cfg(test)]
@@ -85,7 +95,7 @@ mod tests {
         let summary = &mut run.outcomes[0].summary;
         summary.packets_lost = Some(7);
         summary.one_way = Some(one_way.into());
-        of_run(&run)
+        of_run(&run).iter().map(Text::plain).collect()
     }
 
     #[test]

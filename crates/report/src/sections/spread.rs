@@ -2,6 +2,7 @@
 
 use analysis::plan::{PlanTable, tables};
 use model::{Factor, Run, RunKind};
+use text::{Text, say};
 
 use crate::labels;
 
@@ -51,7 +52,7 @@ fn ascending(table: &PlanTable) -> Vec<Value> {
 
 /// `median 941 Mbit/s over 30 pairs, 94.1 Mbit/s (a → b) to 944 Mbit/s (b → c)`; of other factors than hosts, without the median:
 /// `375 Mbit/s (mtu 1500, system Windows) to 988 Mbit/s (mtu 9000, system Linux, and 1 other)`.
-pub(crate) fn sentence(table: &PlanTable) -> Option<String> {
+pub(crate) fn sentence(table: &PlanTable) -> Option<Text> {
     let values = ascending(table);
     let (least, most) = (values.first()?, values.last()?);
     let of_hosts = is_of_hosts(table);
@@ -59,32 +60,32 @@ pub(crate) fn sentence(table: &PlanTable) -> Option<String> {
     let place = |at: &Value| {
         let (row, column) = (&table.rows[at.row], table.columns.get(at.column).map_or("", String::as_str));
         let name = match (of_hosts, table.column_factor.as_str()) {
-            (true, _) => format!("{row} → {column}"),
-            (false, "") => format!("{} {row}", table.row_factor),
-            (false, factor) => format!("{} {row}, {factor} {column}", table.row_factor),
+            (true, _) => say!("{row} → {column}"),
+            (false, "") => say!("{} {row}", table.row_factor),
+            (false, factor) => say!("{} {row}, {factor} {column}", table.row_factor),
         };
         let others = values.iter().filter(|other| other.value.total_cmp(&at.value).is_eq()).count() - 1;
         let others = match others {
-            0 => String::new(),
-            1 => ", and 1 other".to_owned(),
-            more => format!(", and {more} others"),
+            0 => Text::default(),
+            1 => ", and 1 other".into(),
+            more => say!(", and {more} others"),
         };
-        format!("{} ({name}{others})", shown(at.value))
+        say!("{} ({name}{others})", shown(at.value))
     };
-    let held: Vec<String> = table.held.iter().map(|(name, level)| format!("{name} {level}, ")).collect();
+    let held: String = table.held.iter().map(|(name, level)| format!("{name} {level}, ")).collect();
     let numbers: Vec<f64> = values.iter().map(|value| value.value).collect();
     let middle = if of_hosts {
-        format!("median {} over {} pairs, ", shown(model::median(&numbers)?), values.len())
+        say!("median {} over {} pairs, ", shown(model::median(&numbers)?), values.len())
     } else {
-        String::new()
+        Text::default()
     };
-    Some(format!("{}{middle}{} to {}", held.concat(), place(least), place(most)))
+    Some(say!("{}{middle}{} to {}", held, place(least), place(most)))
 }
 
 /// A plan's result in a few words, with the number of its cells if some have no value: of one matrix of hosts `median goodput 508 Mbit/s,
 /// 488 Mbit/s to 940 Mbit/s`, of several `median RTT 25.6 µs, median goodput 96.3 Mbit/s`, of other plans `goodput 375 Mbit/s to 988
 /// Mbit/s`. `None` of other runs.
-pub(crate) fn short(run: &Run) -> Option<String> {
+pub(crate) fn short(run: &Run) -> Option<Text> {
     run.header.plan.as_ref().filter(|plan| plan.groups().is_none())?;
     matches!(run.header.kind, RunKind::Run | RunKind::Mesh).then_some(())?;
     let all = shown(run);
@@ -97,18 +98,18 @@ pub(crate) fn short(run: &Run) -> Option<String> {
         let unit = own.first()?.unit;
         let name = if unit == "ns" { "RTT" } else { "goodput" };
         let shown = |value: f64| labels::quantity(value, unit);
-        let range = format!("{} to {}", shown(*values.first()?), shown(*values.last()?));
+        let range = say!("{} to {}", shown(*values.first()?), shown(*values.last()?));
         Some(match (of_hosts, several) {
-            (true, true) => format!("median {name} {}", shown(model::median(&values)?)),
-            (true, false) => format!("median {name} {}, {range}", shown(model::median(&values)?)),
-            (false, _) => format!("{name} {range}"),
+            (true, true) => say!("median {name} {}", shown(model::median(&values)?)),
+            (true, false) => say!("median {name} {}, {range}", shown(model::median(&values)?)),
+            (false, _) => say!("{name} {range}"),
         })
     };
-    let parts: Vec<String> = MEASURES.into_iter().filter_map(part).collect();
+    let parts: Vec<Text> = MEASURES.into_iter().filter_map(part).collect();
     let valued = run.outcomes.iter().filter(|outcome| outcome.estimate.is_some()).count();
     let cells = run.header.cells.len();
-    let missing = if valued < cells { format!(" ({valued} of {cells} cells)") } else { String::new() };
-    (!parts.is_empty()).then(|| parts.join(", ") + &missing)
+    let missing = if valued < cells { say!(" ({valued} of {cells} cells)") } else { Text::default() };
+    (!parts.is_empty()).then(|| Text::join(parts, ", ") + missing)
 }
 
 #[cfg(test)]
@@ -119,7 +120,7 @@ mod tests {
     #[test]
     fn a_matrix_of_hosts_has_a_median_and_both_ends() {
         let run = sample::between_hosts();
-        let sentences: Vec<String> = shown(&run).iter().filter_map(sentence).collect();
+        let sentences: Vec<String> = shown(&run).iter().filter_map(sentence).map(|text| text.plain()).collect();
         assert_eq!(sentences.len(), 2, "a table for each level of flows");
         for (sentence, level) in sentences.iter().zip(["flows 1", "flows 4"]) {
             assert!(
@@ -129,18 +130,26 @@ mod tests {
             assert_eq!(sentence.matches(" → ").count(), 2, "{sentence}");
         }
         let text = short(&run).unwrap();
-        assert!(text.starts_with("median goodput ") && text.contains(" to ") && !text.contains("cells"), "{text}");
+        assert!(
+            text.plain().starts_with("median goodput ")
+                && text.plain().contains(" to ")
+                && !text.plain().contains("cells"),
+            "{text:?}"
+        );
     }
 
     #[test]
     fn a_plan_without_hosts_has_no_median() {
         let mut run = sample::planned();
         let text = sentence(&shown(&run)[0]).unwrap();
-        assert!(text.contains("(block 8KiB, sndbuf 64KiB) to ") && !text.contains("median"), "{text}");
+        assert!(
+            text.plain().contains("(block 8KiB, sndbuf 64KiB) to ") && !text.plain().contains("median"),
+            "{text:?}"
+        );
         let text = short(&run).unwrap();
-        assert!(text.starts_with("goodput ") && text.contains(" to "), "{text}");
+        assert!(text.plain().starts_with("goodput ") && text.plain().contains(" to "), "{text:?}");
         run.outcomes.pop();
-        assert!(short(&run).unwrap().ends_with(" (3 of 4 cells)"));
+        assert!(short(&run).unwrap().plain().ends_with(" (3 of 4 cells)"));
         assert_eq!(short(&sample::stream()), None);
     }
 
@@ -150,6 +159,6 @@ mod tests {
         let trials = run.outcomes[0].trials.clone();
         run.outcomes[1].trials = trials;
         let text = sentence(&shown(&run)[0]).unwrap();
-        assert_eq!(text.matches(", and 1 other").count(), 1, "{text}");
+        assert_eq!(text.plain().matches(", and 1 other").count(), 1, "{text:?}");
     }
 }

@@ -345,10 +345,10 @@ pub(crate) fn pair() -> Run {
     other.cell = 1;
     run.outcomes.push(other);
     for outcome in &mut run.outcomes {
-        let line = "MTU 1500 on 10 Gbit/s".to_owned();
-        let window = Bound { kind: BoundKind::Window, bps: 25.2e9, reason: "window 3.00 MiB over 1.00 ms".to_owned() };
+        let line = "MTU 1500 on 10 Gbit/s";
+        let window = Bound { kind: BoundKind::Window, bps: 25.2e9, reason: "window 3.00 MiB over 1.00 ms".into() };
         outcome.summary.ceiling =
-            Some(Ceiling { bound_bps: 9.4148e9, kind: BoundKind::Line, reason: line, others: vec![window] });
+            Some(Ceiling { bound_bps: 9.4148e9, kind: BoundKind::Line, reason: line.into(), others: vec![window] });
         let end = |process, cycles: Option<f64>| EndCost {
             process_s_per_gb: Some(process),
             host_s_per_gb: Some(process * 1.4),
@@ -536,13 +536,17 @@ pub(crate) fn empty() -> Run {
 }
 
 /// What limited an outcome, in these words.
-pub(crate) fn why(statement: &str) -> model::Why {
+/// A link that limits for the reason `said`.
+pub(crate) fn why(said: &str) -> model::Why {
+    let (limiter, grade) = (model::LimiterKind::Link, model::Grade::Strong);
+    let evidence =
+        model::Evidence { of: limiter, rule: "bottleneck".into(), statement: said.into(), grade, share: None };
     model::Why {
-        limiter: model::LimiterKind::Link,
-        grade: None,
-        statement: statement.into(),
+        limiter,
+        grade: Some(grade),
+        statement: text::say!("link rate (strong): {said}; likely also sender CPU: 98 % of the time"),
         parts: Vec::new(),
-        evidence: Vec::new(),
+        evidence: vec![evidence],
         also: Vec::new(),
         remedies: Vec::new(),
         losses: None,

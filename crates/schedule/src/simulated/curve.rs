@@ -133,7 +133,7 @@ fn a_peak_through_a_token_bucket_is_what_the_path_carries() {
         let peak = peak(&ended);
         assert!((peak.value / rate - 1.0).abs() < 0.03, "{rate} {burst}: {peak:?}");
         assert!(peak.low.is_some() && peak.high.is_some(), "{peak:?}");
-        let statement = &found(&ended, FindingKind::Peak).statement;
+        let statement = found(&ended, FindingKind::Peak).statement.plain();
         assert!(statement.contains("as a token bucket lets them through"), "{statement}");
         let half = found(&ended, FindingKind::HalfPeak).block.unwrap();
         let saturation = found(&ended, FindingKind::Saturation).block;
@@ -150,7 +150,7 @@ fn a_peak_without_a_bucket_is_the_rate_of_large_blocks_however_noisy_they_are() 
         let peak = peak(&ended);
         assert!((0.9..1.1).contains(&(peak.value / 1e9)), "{peak:?}");
         assert!(peak.low.is_some(), "{peak:?}");
-        assert!(!found(&ended, FindingKind::Peak).statement.contains("bucket"));
+        assert!(!found(&ended, FindingKind::Peak).statement.plain().contains("bucket"));
     }
 }
 

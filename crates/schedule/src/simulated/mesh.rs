@@ -29,10 +29,10 @@ pub(super) struct Recorded {
 
 impl Recorded {
     /// The findings that name or do not confirm something.
-    pub(super) fn statements(&self) -> Vec<&str> {
+    pub(super) fn statements(&self) -> Vec<String> {
         let kinds = [FindingKind::Outlier, FindingKind::Asymmetry, FindingKind::Unconfirmed];
         let found = self.findings.iter().filter(|finding| kinds.contains(&finding.kind));
-        found.map(|finding| finding.statement.as_str()).collect()
+        found.map(|finding| finding.statement.plain()).collect()
     }
 }
 
@@ -150,7 +150,7 @@ pub(super) fn carry_out(
             Event::Retest(retest) => recorded.retests.push(retest),
             Event::Pass(pass) => recorded.passes.push(pass),
             Event::Finding(finding) => recorded.findings.push(finding),
-            Event::Phase(phase) => recorded.activities.push(phase.activity),
+            Event::Phase(phase) => recorded.activities.push(phase.activity.plain()),
             _ => {}
         }
     }
@@ -245,7 +245,7 @@ fn a_budget_leaves_time_for_the_greatest_difference_only() {
     assert!(found[1].starts_with("not re-tested: n4 → n5: its goodput was "), "{found:#?}");
     let notes: Vec<&Finding> = run.findings.iter().filter(|one| one.kind == FindingKind::Note).collect();
     let note = "1 of 2 that stood out were not tested again: 1 because no time was left.";
-    assert!(notes.iter().any(|one| one.statement == note), "{notes:#?}");
+    assert!(notes.iter().any(|one| one.statement.plain() == note), "{notes:#?}");
     assert!(run.ns <= budget + SECOND, "{} of {budget}", run.ns);
 }
 

@@ -99,10 +99,10 @@ impl World {
 }
 
 /// What is called slow, fast or unstable.
-fn named(run: &Recorded) -> Vec<&str> {
+fn named(run: &Recorded) -> Vec<String> {
     let kinds = [FindingKind::Outlier, FindingKind::Asymmetry];
     let found = run.findings.iter().filter(|finding| kinds.contains(&finding.kind));
-    found.map(|finding| finding.statement.as_str()).collect()
+    found.map(|finding| finding.statement.plain()).collect()
 }
 
 /// How many meshes have a fault each: THRU_PLANTINGS, for the rates of docs/notes/statistics.md.
@@ -166,9 +166,9 @@ fn with_uplink(number: usize) -> (String, bool, Vec<String>) {
             .map(|side| format!("r{rack} is slow as a {}", ["sender to others", "receiver from others"][*side]))
             .collect(),
     };
-    let mut all: Vec<String> = named(&run).into_iter().map(str::to_owned).collect();
+    let mut all: Vec<String> = named(&run);
     let paths = run.findings.iter().filter(|finding| finding.kind == FindingKind::Path);
-    all.extend(paths.map(|finding| finding.statement.clone()).filter(|statement| statement.starts_with("within a ")));
+    all.extend(paths.map(|finding| finding.statement.plain()).filter(|statement| statement.starts_with("within a ")));
     let is_named = expected.iter().all(|start| all.iter().any(|one| one.starts_with(start)));
     // With two racks, one direction may be slower than the other.
     let is_right = |one: &String| {

@@ -11,6 +11,7 @@ use control::coordinator::{AgentEnd, Target};
 use futures_util::StreamExt;
 use futures_util::stream::iter;
 use model::{Family, HostCheck, Interface};
+use text::say;
 
 use super::hosts::FleetHost;
 use crate::failure::Failure;
@@ -100,7 +101,7 @@ async fn ask(
     };
     check.elapsed_ns = Some(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
     check.code = failure.as_ref().map(Failure::code);
-    check.error = failure.map(|failure| failure.to_string());
+    check.error = failure.map(|failure| failure.text().clone());
     (check, note)
 }
 
@@ -116,7 +117,7 @@ async fn tell(end: &mut AgentEnd, data: Option<IpAddr>, check: &mut HostCheck) -
         check.mtu = interface.mtu;
         check.speed_mbps = interface.speed_mbps;
     } else if let Some(data) = data {
-        return Err(Failure::host(format!(
+        return Err(Failure::host(say!(
             "no interface there has the data address {data}: correct `--data`, or its addresses"
         )));
     }

@@ -27,7 +27,7 @@ pub(super) async fn measure(
     let measured = apply_and_measure(request, cells, &mut pair, &mut here.sinks, here.cancel.clone()).await;
     // Settings of the run are restored in any case, while the ends are still connected.
     for line in pair.put_back().await {
-        here.sinks.note(&line);
+        here.sinks.note(line);
     }
     let failed = measured?;
     engine::transport::pvm::leave();
@@ -103,8 +103,7 @@ async fn reach(request: &Request, spec: &Spec, here: &mut Here<'_>) -> Result<Pa
     let purpose = format!("{} {}", request.kind, spec.transport);
     for end in std::iter::once(&mut pair.near).chain(pair.far.as_mut()) {
         let name = end.name.clone();
-        end.acquire(&purpose, |ahead| here.sinks.status(&format!("{name} is busy: {ahead} ahead in the queue")))
-            .await?;
+        end.acquire(&purpose, |ahead| here.sinks.status(say!("{name} is busy: {ahead} ahead in the queue"))).await?;
     }
     Ok(pair)
 }

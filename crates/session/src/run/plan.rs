@@ -9,6 +9,7 @@ use control::{Access, Answers, ControlError};
 use futures_util::stream::iter;
 use futures_util::{StreamExt, TryStreamExt};
 use model::{Cell, Factor, FactorKind, Inventory, Plan, PlanEnd, Program, Run, RunHeader, RunKind, Shared, Spec, Tool};
+use text::say;
 
 use super::header::header;
 use super::program::Far;
@@ -139,14 +140,14 @@ pub(super) async fn measure(
     fleet.keep_results_of(&header);
     if resumed.is_some() {
         let unread = fleet.recall_results().await;
-        unread.iter().for_each(|line| here.sinks.note(line));
+        unread.into_iter().for_each(|line| here.sinks.note(line));
     }
     let schedule = PlanSchedule { plan: parsed.plan.clone(), slots, trials, passes, retests };
     let (_, failed) = coordinator::run_plan(&mut fleet, &header, &schedule, &mut here.sinks, here.cancel.clone()).await;
     match fleet.recalled() {
         0 => {}
         1 => here.sinks.note("1 test was not measured again: its agents had kept the result"),
-        many => here.sinks.note(&format!("{many} tests were not measured again: their agents had kept the results")),
+        many => here.sinks.note(say!("{many} tests were not measured again: their agents had kept the results")),
     }
     // An agent that is lost by now has released its machine itself.
     let _ = fleet.release_machines().await;
@@ -190,8 +191,8 @@ async fn reach(
     let agents: Vec<&String> = hosts.iter().filter_map(PlanHost::agent).collect();
     match &agents[..] {
         [] => {}
-        [one] => here.sinks.status(&format!("connecting to {one}")),
-        many => here.sinks.status(&format!("connecting to {} hosts", many.len())),
+        [one] => here.sinks.status(say!("connecting to {one}")),
+        many => here.sinks.status(say!("connecting to {} hosts", many.len())),
     }
     let token_file = here.token_file.clone();
     let answers = Answers::default();
@@ -218,12 +219,12 @@ async fn reach(
                 reached.remove(name).ok_or_else(|| Failure::other(format!("{name} was not connected")))?
             }
             PlanHost::Program { program, host } => {
-                here.sinks.status(&format!("connecting to {host}"));
+                here.sinks.status(say!("connecting to {host}"));
                 let slot = slots.iter().find(|slot| slot.far == number);
                 let spec = slot.map(|slot| parsed.spec(slot.cell));
                 let spec = spec.ok_or_else(|| Failure::other("a host without a cell"))?;
                 let (far, version) = Far::reach(*program, host, spec, &here.cancel).await?;
-                here.sinks.note(&format!("{host} answers as {version}"));
+                here.sinks.note(say!("{host} answers as {version}"));
                 members.push(Member::program(far));
                 programs.insert(number, version);
                 continue;
@@ -233,7 +234,7 @@ async fn reach(
             (Ok(end), _) => end,
             // A mesh goes on without a host, and tries it again.
             (Err(error), PlanHost::Remote(name)) if is_mesh && does_not_answer(&error) => {
-                here.sinks.note(&format!("{name} does not answer and is tried again during the mesh: {error}"));
+                here.sinks.note(say!("{name} does not answer and is tried again during the mesh: {error}"));
                 let control = of_fleet(name).map_or(name, |host| &host.control);
                 missing.push(Failure::from(&error));
                 members.push(Member::lost(name, control, access(name)?, family, error));
@@ -242,7 +243,7 @@ async fn reach(
             (Err(error), _) => return Err(error.into()),
         };
         if let Some(note) = &end.note {
-            here.sinks.note(note);
+            here.sinks.note(note.as_str());
         }
         if let Some([_, other]) = instances.iter().find(|[other, _]| !end.instance.is_empty() && *other == end.instance)
         {
@@ -262,7 +263,7 @@ async fn reach(
     }
     let groups = parsed.plan.groups().map(|groups| format!("{} groups of flows", groups.levels.len()));
     let mut fleet = ConnectedFleet::new(members, groups.as_deref().unwrap_or("a plan"));
-    fleet.acquire(|name, ahead| here.sinks.status(&format!("{name} is busy: {ahead} ahead in the queue"))).await?;
+    fleet.acquire(|name, ahead| here.sinks.status(say!("{name} is busy: {ahead} ahead in the queue"))).await?;
     Ok((fleet, programs))
 }
 

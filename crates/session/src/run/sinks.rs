@@ -1,6 +1,7 @@
 //! All receivers of a run's events together.
 
 use model::{Event, EventSink, Run, SinkError};
+use text::Text;
 
 use super::collect::Collect;
 use super::screen::Screen;
@@ -48,13 +49,13 @@ impl<'s> Sinks<'s> {
     }
 
     /// Shows what is done now.
-    pub(super) fn status(&mut self, what: &str) {
-        self.screen.status(what);
+    pub(super) fn status(&mut self, what: impl Into<Text>) {
+        self.screen.status(&what.into());
     }
 
     /// Shows a line in any case.
-    pub(super) fn note(&mut self, line: &str) {
-        self.screen.note(line);
+    pub(super) fn note(&mut self, line: impl Into<Text>) {
+        self.screen.note(&line.into());
     }
 
     /// Continues a run: what it has goes before what is measured now.
@@ -76,7 +77,7 @@ impl<'s> Sinks<'s> {
         let Some(bus) = self.on_bus.take() else { return true };
         match bus.finish().await {
             Some(line) => {
-                self.note(&line);
+                self.note(line);
                 false
             }
             None => true,

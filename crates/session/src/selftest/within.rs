@@ -4,6 +4,7 @@ use control::ControlError;
 use control::coordinator::{Schedule, Unfixed};
 use model::{Event, EventSink, Run, SinkError, Stopping};
 use options::TestOptions;
+use text::Text;
 
 use crate::{Failure, Finished, Hosts, Request, Screen, Work, specs};
 
@@ -50,9 +51,9 @@ impl EventSink for Silent {
 }
 
 impl Screen for Silent {
-    fn status(&mut self, _: &str) {}
+    fn status(&mut self, _: &Text) {}
 
-    fn note(&mut self, _: &str) {}
+    fn note(&mut self, _: &Text) {}
 }
 
 #[cfg(test)]

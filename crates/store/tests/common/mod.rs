@@ -234,7 +234,7 @@ fn any_finding() -> impl Strategy<Value = Finding> {
     (kind, text(), option::of(any_estimate()), any::<Option<u64>>(), vec(any::<u32>(), 0..3)).prop_map(
         |(kind, statement, estimate, block, cells)| Finding {
             kind,
-            statement,
+            statement: statement.into(),
             estimate,
             block,
             cells,

@@ -9,7 +9,7 @@ use session::fleet::{self, HostResult, UpRequest};
 
 use super::mesh_watch::{HistoryArgs, WatchArgs};
 use crate::flags::{FleetHosts, FleetName, OverBus};
-use crate::{console, output, registries, spelling};
+use crate::{console, output, registries};
 
 /// Flags of `thru fleet`.
 #[derive(Debug, Args)]
@@ -83,7 +83,7 @@ fn told(results: &[HostResult], done: &str, next: &str) -> u8 {
     let failed: Vec<&HostResult> = results.iter().filter(|result| result.error.is_some()).collect();
     outln!("{} of {} agents {done}.", results.len() - failed.len(), results.len());
     for result in &failed {
-        outln!("  {}: {}", result.name, result.error.as_deref().unwrap_or_default());
+        outln!("  {}: {}", result.name, result.error.clone().unwrap_or_default());
     }
     if failed.is_empty() {
         outln!("Next: {next}");
@@ -121,16 +121,13 @@ pub fn run(args: &FleetArgs) -> Result<u8, Failure> {
             let fleet = fleet::open_over(&hosts.fleet.named()?, bus.bus.as_deref())?;
             let chosen = hosts.chosen(&fleet)?;
             let family = Family::requested(*ipv4, *ipv6);
-            let mut checks = fleet::check(&chosen, family, token_file.as_deref(), |_, note| {
+            let checks = fleet::check(&chosen, family, token_file.as_deref(), |_, note| {
                 note.iter().for_each(|line| errln!("thru: {line}"));
             })?;
-            for said in checks.iter_mut().flat_map(|check| check.error.iter_mut().chain(&mut check.remarks)) {
-                *said = spelling::flags(said).into_owned();
-            }
             if *json {
                 console::json(&checks)?;
             } else {
-                out!("{}", report::fleet_check(&checks, output::columns()));
+                out!("{}", report::fleet_check(&checks, output::layout()));
             }
             Ok(checks.iter().find_map(|check| check.code).unwrap_or(0))
         }

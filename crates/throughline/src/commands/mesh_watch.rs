@@ -9,6 +9,7 @@ use model::{Event, EventSink, Nanos, SinkError};
 use options::values::{above_zero, whole};
 use session::fleet::{self, AlertConditions, Endpoint, MeshWatch, WatchNews};
 use session::{Failure, Hosts, Screen};
+use text::Text;
 
 use super::mesh::What;
 use crate::flags::{FleetName, at_once};
@@ -174,11 +175,11 @@ impl EventSink for Both<'_> {
 }
 
 impl Screen for Both<'_> {
-    fn status(&mut self, what: &str) {
+    fn status(&mut self, what: &Text) {
         self.terminal.status(what);
     }
 
-    fn note(&mut self, line: &str) {
+    fn note(&mut self, line: &Text) {
         self.terminal.note(line);
     }
 }
@@ -194,7 +195,7 @@ pub fn history(args: &HistoryArgs) -> Result<u8, Failure> {
     if args.json {
         console::json(&history)?;
     } else {
-        out!("{}", report::mesh_history(&history, output::columns()));
+        out!("{}", report::mesh_history(&history, output::layout()));
     }
     if let Some(path) = &args.output {
         let figures = report::history_figures(&history);

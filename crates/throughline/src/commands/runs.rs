@@ -6,6 +6,9 @@ use clap::Args;
 use model::RunKind;
 use session::Failure;
 use session::setup::{read_store, store_path};
+use text::{Text, User, say};
+
+use crate::console;
 
 /// Flags of `thru runs`.
 #[derive(Debug, Args)]
@@ -49,16 +52,16 @@ pub fn run(args: &RunsArgs) -> Result<u8, Failure> {
     let measured = analysis::compare::distinguishing(alike);
     let rows: Vec<report::ListedRun> =
         rows.into_iter().zip(measured).map(|(row, measured)| line(row, measured)).collect();
-    out!("{}", report::run_list(&rows));
+    out!("{}", report::run_list(&rows, console::spelling().rates));
     Ok(0)
 }
 
 fn line(row: store::RunRow, measured: String) -> report::ListedRun {
-    let mut words: Vec<String> = row.name.iter().map(|name| format!("{name}:")).collect();
+    let mut words: Vec<Text> = row.name.iter().map(|name| say!("{}:", User(name))).collect();
     words.extend(report::listed(row.headline.as_ref(), [row.outbound.as_ref(), row.return_trip.as_ref()], row.cells));
     match row.ending.as_deref() {
         Some("finished") => {}
-        Some(how) => words.push(format!("({how})")),
+        Some(how) => words.push(say!("({how})")),
         None => words.push("(not finished)".into()),
     }
     report::ListedRun {
@@ -68,7 +71,7 @@ fn line(row: store::RunRow, measured: String) -> report::ListedRun {
         target: row.target,
         transport: row.transport,
         measured,
-        headline: words.join(" "),
+        headline: Text::join(words, " "),
         trust: row.trust,
     }
 }

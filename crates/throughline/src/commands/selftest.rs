@@ -52,7 +52,7 @@ pub fn run(args: &SelftestArgs) -> Result<u8, Failure> {
         exit: flags::at_once,
     };
     let found = selftest::run(&options, started_unix_ns, &mut |on_event| match on_event {
-        SelfTestEvent::Check(check) if !to_stdout => outln!("{}", report::check_line(check)),
+        SelfTestEvent::Check(check) if !to_stdout => outln!("{}", report::check_line(check, console::spelling())),
         SelfTestEvent::Check(_) => {}
         SelfTestEvent::Activity(what) => errln!("thru: testing {what}"),
     })?;

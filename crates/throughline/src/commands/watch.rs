@@ -11,7 +11,6 @@ use session::values;
 use session::{Failure, facts};
 
 use crate::console;
-use crate::spelling;
 
 /// Intervals after which the column heads are repeated.
 const HEAD_EVERY: u64 = 20;
@@ -61,7 +60,7 @@ fn text(seen: &Watched, shown: u64, json: bool) -> Result<String, Failure> {
         shown if shown % HEAD_EVERY == 0 => report::watch_columns(),
         _ => String::new(),
     };
-    Ok(spelling::flags(&(head + &report::watch_lines(seen))).into_owned())
+    Ok(head + &report::watch_lines(seen, console::spelling()))
 }
 
 /// Prints and flushes; false after the reader has closed its end (`thru watch | head`).

@@ -9,8 +9,8 @@ use options::{OptionRow, Payload, TestKind, row};
 use session::Failure;
 use web::{Field, Form};
 
+use crate::console;
 use crate::flags::LOGIN;
-use crate::spelling;
 
 /// The commands that the page may start.
 const STARTED: [&str; 5] = ["curve", "stream", "rr", "transfer", "run"];
@@ -44,7 +44,7 @@ pub fn run(args: &WebArgs, mut command: Command) -> Result<u8, Failure> {
         listen: args.listen,
         store: args.store.clone(),
         token_file: args.token_file.clone(),
-        words: spelling::flags,
+        spelling: console::spelling(),
         forms,
     };
     if !args.listen.ip().is_loopback() {

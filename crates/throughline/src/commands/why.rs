@@ -40,7 +40,7 @@ pub fn run(args: &WhyArgs) -> Result<u8, Failure> {
     if args.json {
         console::json(&document)?;
     } else {
-        out!("{}", report::why_report(&document, output::columns()));
+        out!("{}", report::why_report(&document, output::layout()));
     }
     Ok(0)
 }

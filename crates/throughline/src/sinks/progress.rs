@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use model::{Event, EventSink, Phase, SinkError};
+use text::{Said, Text};
 
-use crate::spelling;
+use crate::console;
 
 /// Progress on standard error.
 pub struct Progress {
@@ -36,14 +37,14 @@ impl Progress {
     }
 
     /// Shows a status text.
-    pub fn status(&mut self, text: &str) {
+    pub fn status(&mut self, text: &Text) {
         self.phase = None;
         self.show(text);
     }
 
-    fn show(&self, text: &str) {
+    fn show(&self, text: &Text) {
         match &self.bar {
-            Some(bar) => bar.set_message(model::plain(&spelling::flags(text)).into_owned()),
+            Some(bar) => bar.set_message(console::line(text)),
             None => errln!("{text}"),
         }
     }
@@ -55,14 +56,14 @@ impl Progress {
             }
             self.printed = Some(Instant::now());
         }
-        self.show(&phase.to_string());
+        self.show(&phase.say());
         self.phase = Some((phase.clone(), Instant::now()));
     }
 
     /// Tells the time that is left by now.
     fn tick(&self) {
         if let (Some(_), Some((phase, began))) = (&self.bar, &self.phase) {
-            self.show(&phase.after(began.elapsed()).to_string());
+            self.show(&phase.after(began.elapsed()).say());
         }
     }
 

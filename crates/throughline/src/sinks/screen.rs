@@ -60,7 +60,7 @@ impl FullScreen {
 /// How screens look: `NO_COLOR`, and the unit of rates.
 pub fn look() -> ViewLook {
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    ViewLook { plain, bytes: crate::units::rates() == text::RateUnit::Bytes }
+    ViewLook { plain, rates: crate::console::spelling().rates }
 }
 
 /// Ends this command as Ctrl-C does.

@@ -5,13 +5,14 @@ use std::io::IsTerminal;
 use model::{Event, EventSink, SinkError};
 use report::LiveLines;
 use session::{Failure, Screen};
+use text::Text;
 
 use super::live::LiveSink;
 use super::progress::Progress;
 use super::screen::FullScreen;
+use crate::console;
 use crate::flags::Output;
 use crate::shape::Lines;
-use crate::spelling;
 
 /// Shows a run on the terminal, as the flags say.
 pub struct Terminal {
@@ -32,7 +33,7 @@ impl Terminal {
         Ok(Self {
             progress: (!output.quiet && !output.live && full.is_none()).then(Progress::new),
             live: output.live.then_some(LiveSink),
-            lines: shown.then(|| LiveLines::new(lines == Lines::Each)),
+            lines: shown.then(|| LiveLines::new(lines == Lines::Each, console::spelling())),
             full,
         })
     }
@@ -75,18 +76,18 @@ impl EventSink for Terminal {
 }
 
 impl Screen for Terminal {
-    fn status(&mut self, what: &str) {
+    fn status(&mut self, what: &Text) {
         if let Some(progress) = &mut self.progress {
             progress.status(what);
         }
         if let Some(full) = &self.full {
-            full.status(&spelling::flags(what));
+            full.status(&console::line(what));
         }
     }
 
-    fn note(&mut self, line: &str) {
+    fn note(&mut self, line: &Text) {
         if let Some(full) = &mut self.full {
-            return full.note(line);
+            return full.note(&console::line(line));
         }
         if let Some(progress) = &mut self.progress {
             progress.finish();

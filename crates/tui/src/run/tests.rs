@@ -13,7 +13,7 @@ use super::*;
 use crate::screen::DrawMoment;
 
 const SECOND: u64 = 1_000_000_000;
-const PLAIN: ViewLook = ViewLook { plain: true, bytes: false };
+const PLAIN: ViewLook = ViewLook { plain: true, rates: text::RateUnit::Bits };
 
 fn drawn(view: &RunView, width: u16, height: u16, moment: DrawMoment) -> ratatui::buffer::Buffer {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();

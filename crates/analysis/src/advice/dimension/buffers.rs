@@ -48,8 +48,7 @@ pub(super) fn not_granted(path: &SearchContext<'_>) -> Option<AdviceUntried> {
         (limit < 2 * needed.next_power_of_two()).then_some((*name, limit))
     };
     let limits: Vec<(&str, u64)> = ends.iter().filter_map(low).collect();
-    (!limits.is_empty())
-        .then(|| AdviceUntried { what: "larger windows".into(), why: Untried::LowLimits { limits }.to_string() })
+    (!limits.is_empty()).then(|| Untried::LowLimits { limits }.of("larger windows"))
 }
 
 /// Whether the data in flight is close to the hosts' limits of the buffers that the kernel sizes. A queue or slow start needs larger

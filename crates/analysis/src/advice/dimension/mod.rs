@@ -15,7 +15,7 @@ use model::{
     Outcome, ReceiveBy, Role, SendBy, Setting, Spec,
 };
 
-pub(super) use untried::{ALLOW, Untried};
+pub(super) use untried::Untried;
 
 use crate::in_force::in_force;
 
@@ -136,8 +136,7 @@ pub fn candidates(path: &SearchContext<'_>) -> (Vec<Candidate>, Vec<AdviceUntrie
     let mut found: Vec<((u32, bool), Candidate)> = Vec::new();
     let mut untried = Vec::new();
     for (order, dimension) in DIMENSIONS.iter().enumerate().filter(|(_, one)| one.goals.contains(&path.goal)) {
-        let mut cannot =
-            |why: Untried| untried.push(AdviceUntried { what: dimension.name.into(), why: why.to_string() });
+        let mut cannot = |why: Untried| untried.push(why.of(dimension.name));
         if let Some(class) = dimension.class.filter(|class| !path.allow.contains(*class)) {
             cannot(Untried::NotAllowed { class });
             continue;

@@ -83,7 +83,8 @@ fn windows_range_from_the_data_in_flight_to_the_largest_allowed() {
 
 #[test]
 fn a_known_line_limits_the_windows() {
-    let line = model::Ceiling { bound_bps: 10e6, kind: BoundKind::Line, reason: String::new(), others: Vec::new() };
+    let line =
+        model::Ceiling { bound_bps: 10e6, kind: BoundKind::Line, reason: String::new().into(), others: Vec::new() };
     let (candidates, _) = found(&Spec::new("tcp", Pattern::Stream), Goal::Throughput, &[], |pilot| {
         pilot.summary.ceiling = Some(line.clone());
     });
@@ -115,7 +116,7 @@ fn why(limiter: LimiterKind, remedies: Vec<model::Remedy>) -> Why {
     Why {
         limiter,
         grade: None,
-        statement: String::new(),
+        statement: String::new().into(),
         parts: Vec::new(),
         evidence: Vec::new(),
         also: Vec::new(),
@@ -137,8 +138,12 @@ fn dimensions_that_relieve_the_limiter_are_tried_first() {
     assert_eq!(first(LimiterKind::ReceiveWindow), "window");
     assert_eq!(first(LimiterKind::Loss), "cc");
     assert_eq!(first(LimiterKind::SenderCpu), "engine");
-    let bound =
-        model::Ceiling { bound_bps: 9e6, kind: BoundKind::SendBuffer, reason: String::new(), others: Vec::new() };
+    let bound = model::Ceiling {
+        bound_bps: 9e6,
+        kind: BoundKind::SendBuffer,
+        reason: String::new().into(),
+        others: Vec::new(),
+    };
     let (candidates, _) = found(&spec, Goal::Throughput, &[], |pilot| pilot.summary.ceiling = Some(bound.clone()));
     assert_eq!(candidates.iter().take(2).map(|one| one.name).collect::<Vec<_>>(), ["window", "send-buffer"]);
 }
@@ -182,7 +187,7 @@ fn autotuning_limits_that_are_near_are_tried_first_and_only_raised() {
         value: "4096 16384 20971520".into(),
         window_bytes: 10_000_000,
         command: String::new(),
-        statement: String::new(),
+        statement: String::new().into(),
     };
     limited.summary.why = Some(why(LimiterKind::SendBuffer, vec![remedy]).into());
     let (candidates, _) = super::candidates(&SearchContext { pilot: &limited, ..path });
@@ -193,8 +198,10 @@ fn autotuning_limits_that_are_near_are_tried_first_and_only_raised() {
 #[test]
 fn untried_dimensions_have_a_reason() {
     let (candidates, untried) = found(&Spec::new("tcp", Pattern::Stream), Goal::Throughput, &["sysctl"], |_| {});
-    let why = |name: &str| untried.iter().find(|one| one.what == name).map(|one| one.why.as_str()).unwrap_or_default();
-    assert!(why("mtu").contains("`--allow mtu`"), "{untried:?}");
+    let why = |name: &str| untried.iter().find(|one| one.what == name).map(|one| one.why.plain()).unwrap_or_default();
+    assert_eq!(why("mtu"), "needs host settings");
+    let allow = untried.iter().find(|one| one.what == "mtu").and_then(|one| one.allow.as_deref());
+    assert_eq!(allow, Some("mtu"), "{untried:?}");
     assert!(why("autotuning-limit").contains("does not report net.ipv4.tcp_wmem"), "{untried:?}");
     assert!(why("threads").contains("one flow"), "{untried:?}");
     assert!(candidates.iter().all(|candidate| candidate.levels.len() > 1));

@@ -1,19 +1,16 @@
 //! Why a dimension is not tried.
 
-use model::TransportName;
+use model::{AdviceUntried, TransportName};
 use text::Said;
 use thiserror::Error;
 
 use super::size;
 
-/// Text between the reason and the class of [`Untried::NotAllowed`].
-pub(crate) const ALLOW: &str = ": `--allow ";
-
 /// Why a dimension, or a part of it, is not tried.
 #[derive(Debug, Clone, PartialEq, Eq, Error, Said)]
 pub(crate) enum Untried {
     /// Its class of host settings may not be changed.
-    #[error("needs host settings: `--allow {class}`")]
+    #[error("needs host settings")]
     NotAllowed { class: &'static str },
     /// The start's level is the only one.
     #[error("no other level to try")]
@@ -81,6 +78,14 @@ pub(crate) enum Untried {
     /// The governor is the fastest one already.
     #[error("both hosts already use performance")]
     AlreadyPerformance,
+}
+
+impl Untried {
+    /// The same as a part of the advice.
+    pub(crate) fn of(&self, what: &str) -> AdviceUntried {
+        let allow = if let Self::NotAllowed { class } = self { Some((*class).to_owned()) } else { None };
+        AdviceUntried { what: what.to_owned(), why: self.say(), allow }
+    }
 }
 
 /// Sysctls with their values.

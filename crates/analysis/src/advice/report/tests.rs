@@ -24,8 +24,7 @@ fn gone(goal: Goal, score: impl Fn(&[usize]) -> f64) -> (Advice, Vec<Finding>) {
         confirmed = fresh.judged();
     }
     let (start, host) = (Spec::new("tcp", Pattern::Stream), Inventory::default());
-    let untried = ["mtu", "rings"]
-        .map(|what| AdviceUntried { what: what.into(), why: Untried::NotAllowed { class: what }.to_string() });
+    let untried = ["mtu", "rings"].map(|what| Untried::NotAllowed { class: what }.of(what));
     let spent = [AdviceSpent { on: "window".into(), trials: 8, ns: 4_000_000_000 }];
     let result = SearchResult {
         goal,
@@ -42,7 +41,7 @@ fn gone(goal: Goal, score: impl Fn(&[usize]) -> f64) -> (Advice, Vec<Finding>) {
 }
 
 fn said(findings: &[Finding]) -> String {
-    findings.iter().map(|finding| finding.statement.as_str()).collect::<Vec<_>>().join("\n")
+    findings.iter().map(|finding| finding.statement.plain()).collect::<Vec<_>>().join("\n")
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod route;
 mod steal;
 
 use model::{Finding, FindingKind, Interface, Inventory, Outcome, Path, RunHeader};
+use text::Text;
 
 pub use steal::Stolen;
 
@@ -34,7 +35,7 @@ pub fn of_path(header: &RunHeader, outcomes: &[Outcome], stolen: &[Stolen; 2]) -
     found.into_iter().map(finding).collect()
 }
 
-fn finding(statement: String) -> Finding {
+fn finding(statement: Text) -> Finding {
     Finding { kind: FindingKind::Path, statement, estimate: None, block: None, cells: Vec::new(), comparison: None }
 }
 

@@ -1,7 +1,7 @@
 //! MTUs and routes.
 
-use model::units::seconds;
 use model::{EndTally, Outcome, RunHeader};
+use text::{Text, Time, say};
 
 use super::End;
 use crate::direction::{local, with_address};
@@ -19,7 +19,7 @@ const NOISE_NS: f64 = 1e6;
 
 /// Whether the interfaces of the data have different MTUs: those of the routes, or where an end's route is not known that with the
 /// address of the data.
-pub(super) fn unequal_mtus(near: &End<'_>, far: &End<'_>, outcomes: &[Outcome]) -> Option<String> {
+pub(super) fn unequal_mtus(near: &End<'_>, far: &End<'_>, outcomes: &[Outcome]) -> Option<Text> {
     let trial = outcomes.iter().flat_map(|outcome| &outcome.trials).next();
     let ((near_name, near_mtu), (far_name, far_mtu)) =
         (mtu(near, trial.map(|trial| &*trial.near))?, mtu(far, trial.map(|trial| &*trial.far))?);
@@ -30,7 +30,7 @@ pub(super) fn unequal_mtus(near: &End<'_>, far: &End<'_>, outcomes: &[Outcome]) 
     };
     let (least, most) = (near_mtu.min(far_mtu), near_mtu.max(far_mtu));
     (least != most).then(|| {
-        format!(
+        say!(
             "The MTUs differ: {near_mtu} bytes on {near_name} (near) and {far_mtu} on {far_name} (far). TCP uses the smaller one in \
              both directions; larger datagrams are fragmented or dropped. Remedy: `thru tune set dev.{small}.mtu={most}` on the \
              {less} host if all devices between carry {most} bytes, else `thru tune set dev.{large}.mtu={least}` on the {more} host."
@@ -51,29 +51,29 @@ fn mtu<'a>(end: &End<'a>, tally: Option<&EndTally>) -> Option<(&'a str, u32)> {
     by_route().or_else(by_address)
 }
 
-pub(super) fn narrow_path(end: &End<'_>) -> Option<String> {
+pub(super) fn narrow_path(end: &End<'_>) -> Option<Text> {
     let path = end.path?;
     let (route, found) = (path.route.as_ref()?, path.mtu.as_ref()?);
     let interface_mtu = route.interface_mtu?.min(LARGEST);
     let source = match (&found.reported_by, found.confirmed) {
-        (Some(router), true) => format!(" (reported by {router})"),
-        (Some(router), false) => format!(" (reported by {router}, not confirmed)"),
-        (None, true) => String::new(),
-        (None, false) => " (by the kernel, not confirmed)".to_owned(),
+        (Some(router), true) => say!(" (reported by {router})"),
+        (Some(router), false) => say!(" (reported by {router}, not confirmed)"),
+        (None, true) => Text::default(),
+        (None, false) => " (by the kernel, not confirmed)".into(),
     };
     (found.bytes < interface_mtu).then(|| {
-        format!(
+        say!(
             "The path MTU from the {} end is {} bytes{source}, smaller than the {interface_mtu} bytes of its interface{}.",
             end.side,
             found.bytes,
-            route.interface.as_ref().map_or(String::new(), |name| format!(" {name}"))
+            route.interface.as_ref().map_or(Text::default(), |name| say!(" {name}"))
         )
     })
 }
 
 /// Compares the minimum RTT of ping with TCP's: different ones mean different paths or queues, if neither was measured on a loaded
 /// path. On an unloaded one all echoes took about as long, and so did the fastest segments of all connections.
-pub(super) fn two_paths(header: &RunHeader, outcomes: &[Outcome]) -> Option<String> {
+pub(super) fn two_paths(header: &RunHeader, outcomes: &[Outcome]) -> Option<Text> {
     let path = header.path_outbound.as_ref()?;
     let ping = path.ping.as_ref()?;
     let trials = outcomes.iter().flat_map(|outcome| &outcome.trials);
@@ -92,16 +92,16 @@ pub(super) fn two_paths(header: &RunHeader, outcomes: &[Outcome]) -> Option<Stri
         return None;
     }
     let elsewhere = match peer.filter(|peer| !is_address(peer, &path.peer)) {
-        Some(peer) => format!(": ping went to {}, the data to {peer}", path.peer),
+        Some(peer) => say!(": ping went to {}, the data to {peer}", path.peer),
         None if tcp > echo => {
             ", although both went to the same address: packets are routed or queued by type or flow".into()
         }
         None => ", although both went to the same address: echo replies are delayed or take another path".into(),
     };
-    Some(format!(
+    Some(say!(
         "Ping and the data took different paths or queues: the minimum RTT is {} by ping and {} by TCP{elsewhere}.",
-        seconds(echo as f64),
-        seconds(tcp as f64)
+        Time(echo as f64),
+        Time(tcp as f64)
     ))
 }
 

@@ -1,7 +1,7 @@
 //! Steal time: CPU time that a hypervisor gave to other guests.
 
-use model::units::seconds;
 use model::{CpuUse, Ratio};
+use text::{Text, Time, say};
 
 /// Smallest share of all cores' time that is reported.
 const SHARE: f64 = 0.01;
@@ -32,14 +32,14 @@ impl Stolen {
     }
 }
 
-pub(super) fn steal(side: &str, stolen: &Stolen) -> Option<String> {
+pub(super) fn steal(side: &str, stolen: &Stolen) -> Option<Text> {
     let share = stolen.steal_ns as f64 / stolen.total_ns.max(1) as f64;
     (share >= SHARE && stolen.steal_ns >= TICKS * stolen.resolution_ns).then(|| {
-        format!(
+        say!(
             "The hypervisor of the {side} end gave {} of its CPU time ({}) to other guests during the run, which affects the \
              figures.",
             Ratio(share),
-            seconds(stolen.steal_ns as f64)
+            Time(stolen.steal_ns as f64)
         )
     })
 }

@@ -56,7 +56,7 @@ fn header() -> RunHeader {
 fn said(change: impl FnOnce(&mut RunHeader)) -> Vec<String> {
     let mut header = header();
     change(&mut header);
-    of_path(&header, &[], &Default::default()).into_iter().map(|finding| finding.statement).collect()
+    of_path(&header, &[], &Default::default()).into_iter().map(|finding| finding.statement.plain()).collect()
 }
 
 /// The one statement.
@@ -103,7 +103,10 @@ fn without_a_return_path_the_far_interface_is_that_of_the_data() {
         let mut outcome = outcome(65_000_000, "192.0.2.2:1");
         let socket = SocketFacts { local: Some(far.into()), ..SocketFacts::default() };
         outcome.trials[0].far.flows = vec![FlowTally { socket, ..FlowTally::default() }];
-        of_path(&header, &[outcome], &Default::default()).into_iter().map(|one| one.statement).collect::<String>()
+        of_path(&header, &[outcome], &Default::default())
+            .into_iter()
+            .map(|one| one.statement.plain())
+            .collect::<String>()
     };
     let unequal = said("198.51.100.7:5010");
     assert!(unequal.contains("1500 bytes on eth0 (near) and 9000 on eth1 (far)."), "{unequal}");
@@ -148,7 +151,7 @@ fn outcome(min_rtt_ns: u64, peer: &str) -> Outcome {
 fn ping_to_one_address_and_data_to_another_are_reported() {
     let statement = |rtt, peer: &str| {
         let found = of_path(&header(), &[outcome(rtt, peer)], &Default::default());
-        found.into_iter().map(|finding| finding.statement).collect::<String>()
+        found.into_iter().map(|finding| finding.statement.plain()).collect::<String>()
     };
     let said = statement(183_000_000, "198.51.100.7:5010");
     assert!(
@@ -240,7 +243,7 @@ fn steal_time_is_reported_from_five_ticks_and_one_percent() {
         let mut stolen = [Stolen::default(); 2];
         stolen[1].add(Some(&cpu(steal_ns)));
         stolen[1].add(None);
-        of_path(&header(), &[], &stolen).into_iter().map(|finding| finding.statement).collect::<String>()
+        of_path(&header(), &[], &stolen).into_iter().map(|finding| finding.statement.plain()).collect::<String>()
     };
     assert!(said(100_000_000).contains("The hypervisor of the far end gave 10"), "{}", said(100_000_000));
     assert_eq!(said(40_000_000), "", "four ticks");
@@ -259,7 +262,10 @@ fn ping_and_data_differ_only_where_neither_was_measured_on_a_loaded_path() {
                 SocketFacts { peer: Some("192.0.2.2:5".into()), min_rtt_ns: ms(*least), ..SocketFacts::default() };
             trial.near.flows = vec![FlowTally { socket, ..FlowTally::default() }];
         }
-        of_path(&header, &[outcome], &Default::default()).into_iter().map(|one| one.statement).collect::<String>()
+        of_path(&header, &[outcome], &Default::default())
+            .into_iter()
+            .map(|one| one.statement.plain())
+            .collect::<String>()
     };
     assert!(said([10, 10], &[45, 45, 46]).contains("10.0 ms by ping and 45.0 ms by TCP, although"));
     assert!(said([45, 46], &[10, 30, 20]).contains("echo replies are delayed"));

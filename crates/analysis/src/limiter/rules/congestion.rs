@@ -1,7 +1,7 @@
 //! The congestion window.
 
 use model::LimiterKind;
-use model::units::{bits_per_second, seconds};
+use text::{Rate, Text, Time, say};
 
 use super::super::observations::{Observations, SenderFlow, each, ramp, sender_flows};
 use super::super::{LIKELY, bottleneck, queues, sharing};
@@ -37,14 +37,14 @@ pub(super) const LOSS: Rule = Rule {
             let sent: f64 = flows.iter().filter_map(|flow| segments(flow, direction)).sum();
             let part = retransmitted as f64 / sent.max(retransmitted as f64);
             let carried = flows.iter().map(mathis).sum::<Option<f64>>().unwrap_or(0.0);
-            let rtt = each(&flows, SenderFlow::srtt_ns).map_or(String::new(), |ns| format!(" over {}", seconds(ns)));
+            let rtt = each(&flows, SenderFlow::srtt_ns).map_or(Text::default(), |ns| say!(" over {}", Time(ns)));
             let did: f64 = flows.iter().map(|flow| flow.rate_bps).sum();
             let bound = if carried > 0.0 && did < FITS * carried {
-                format!("; with this loss{rtt} TCP carries about {} (Mathis)", bits_per_second(carried))
+                say!("; with this loss{rtt} TCP carries about {} (Mathis)", Rate(carried))
             } else {
-                String::new()
+                Text::default()
             };
-            format!(
+            say!(
                 "{retransmitted} segments retransmitted ({:.2} %); the congestion window was near the threshold set by loss for \
                  {:.0} % of the time{bound}",
                 100.0 * part,
@@ -80,25 +80,25 @@ pub(super) const WINDOW: Rule = Rule {
         Signal::of(kind, weight, || {
             let why = match (starting >= 0.5, marks) {
                 (true, _) if growing >= 0.3 => {
-                    format!("it grew exponentially for {:.0} % of the time (slow start)", 100.0 * growing)
+                    say!("it grew exponentially for {:.0} % of the time (slow start)", 100.0 * growing)
                 }
-                (true, _) => format!("it was in slow start for {:.0} % of the time", 100.0 * starting),
+                (true, _) => say!("it was in slow start for {:.0} % of the time", 100.0 * starting),
                 (_, 0) => match jitter {
-                    Some([low, high]) => format!(
+                    Some([low, high]) => say!(
                         "it stopped growing because the delay varies: RTTs from {} to {} that do not follow the data in flight, which \
                          TCP takes for a queue",
-                        seconds(low),
-                        seconds(high)
+                        Time(low),
+                        Time(high)
                     ),
-                    None => "it stopped growing because of delay, without loss or marks".to_owned(),
+                    None => "it stopped growing because of delay, without loss or marks".into(),
                 },
-                (_, marks) => format!("{marks} segments had a congestion mark (ECN)"),
+                (_, marks) => say!("{marks} segments had a congestion mark (ECN)"),
             };
             let carried: f64 = flows.iter().filter_map(|flow| Some(flow.cwnd_bytes()? * 8e9 / flow.srtt_ns()?)).sum();
-            format!(
+            say!(
                 "the congestion window was full for {:.0} % of the time and carries {}; {why}",
                 100.0 * full,
-                bits_per_second(carried)
+                Rate(carried)
             )
         })
     },

@@ -3,6 +3,7 @@
 use model::source::counter;
 use model::units::count;
 use model::{CoreUse, LimiterKind, Strategy};
+use text::{Text, Time, say};
 
 use super::super::bottleneck;
 use super::super::observations::{Observations, SenderFlow, each, ramp, sender_flows};
@@ -31,19 +32,19 @@ pub(super) const THREAD: Rule = Rule {
                     busiest(observations, other).map_or(0.0, |other| ramp(other.share() - busy.share(), 0.1, 0.3));
                 let weight = full * (1.0 - busier) * (1.0 - elsewhere(observations, direction, kind));
                 Signal::shared(kind, weight, Some(busy.share()), || {
-                    let split = busy.user.map_or(String::new(), |user| {
-                        format!(
+                    let split = busy.user.map_or(Text::default(), |user| {
+                        say!(
                             " ({:.0} % in user space, {:.0} % in the kernel)",
                             100.0 * user,
                             100.0 * (busy.ran - user).max(0.0)
                         )
                     });
                     let waited = if busy.waited > 0.02 {
-                        format!(" and waited for CPU for {:.0} %", 100.0 * busy.waited)
+                        say!(" and waited for CPU for {:.0} %", 100.0 * busy.waited)
                     } else {
-                        String::new()
+                        Text::default()
                     };
-                    format!("the {name}'s busiest thread ran for {:.0} % of the time{split}{waited}", 100.0 * busy.ran)
+                    say!("the {name}'s busiest thread ran for {:.0} % of the time{split}{waited}", 100.0 * busy.ran)
                 })
             })
             .collect()
@@ -78,15 +79,15 @@ pub(super) const CORE: Rule = Rule {
                 let weight = most * own * ramp(share, 0.85, FULL) * (1.0 - elsewhere(observations, direction, kind));
                 Signal::of(kind, weight, || {
                     let steal = part(core, core.steal_ns);
-                    let steal = if steal > 0.01 { format!(", steal {:.0} %", 100.0 * steal) } else { String::new() };
-                    format!(
+                    let steal = if steal > 0.01 { say!(", steal {:.0} %", 100.0 * steal) } else { Text::default() };
+                    say!(
                         "core {} of the {name} was busy for {:.0} % of the pass: user {:.0} %, system {:.0} %, softirq {:.0} %{steal} (sampled every {})",
                         core.core,
                         100.0 * share,
                         100.0 * part(core, core.user_ns),
                         100.0 * part(core, core.system_ns),
                         100.0 * softirq,
-                        model::units::seconds(cpu.resolution_ns as f64)
+                        Time(cpu.resolution_ns as f64)
                     )
                 })
             })
@@ -110,7 +111,7 @@ pub(super) const SOFTNET: Rule = Rule {
         let weight =
             f64::max(0.6 * ramp(dropped / processed, 0.0, 0.001), 0.2 * ramp(squeezed / processed, 0.0005, 0.01));
         Signal::of(LimiterKind::Softirq, weight, || {
-            format!(
+            say!(
                 "the receiver's softnet queue dropped {} of {} packets, and its soft interrupt used up its budget {} times",
                 count(dropped),
                 count(processed),

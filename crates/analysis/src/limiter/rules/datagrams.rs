@@ -3,6 +3,7 @@
 use model::LimiterKind;
 use model::source::counter;
 use model::units::count;
+use text::{Text, say};
 
 use super::super::observations::{Observations, ramp};
 use super::{Rule, Signal};
@@ -27,8 +28,8 @@ pub(super) const BUFFER: Rule = Rule {
         let part = drops as f64 / sent.sent.max(1) as f64;
         Signal::of(LimiterKind::SocketBuffer, 0.9 * ramp(part, 0.0, 0.02), || {
             let room = direction.receiver.flows().find_map(|flow| flow.socket.rcvbuf);
-            let room = room.map_or(String::new(), |bytes| format!(" of {} (SO_RCVBUF)", model::ByteSize(bytes)));
-            format!(
+            let room = room.map_or(Text::default(), |bytes| say!(" of {} (SO_RCVBUF)", model::ByteSize(bytes)));
+            say!(
                 "the receiving socket's buffer{room} had no room for {} of {} datagrams ({:.2} %)",
                 count(drops as f64),
                 count(sent.sent as f64),

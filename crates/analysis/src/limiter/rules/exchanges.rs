@@ -1,7 +1,8 @@
 //! Patterns of round trips.
 
 use model::LimiterKind;
-use model::units::{count, seconds};
+use model::units::count;
+use text::{Text, Time, say};
 
 use super::super::observations::{Observations, ramp};
 use super::{Rule, Signal};
@@ -34,13 +35,13 @@ pub(super) const ROUND_TRIP: Rule = Rule {
             return Vec::new();
         }
         Signal::of(LimiterKind::RoundTrip, 0.9 * ramp(part, 0.5, 0.9), || {
-            let cost = observations.outcome.summary.cost.as_ref().map_or(String::new(), |cost| {
+            let cost = observations.outcome.summary.cost.as_ref().map_or(Text::default(), |cost| {
                 let ends = [Some(&cost.near), cost.far.as_ref()];
                 let ns: f64 = ends.into_iter().flatten().filter_map(|end| end.process_ns_per_transaction).sum();
-                format!(", including {} of CPU time of the two programs", seconds(ns))
+                say!(", including {} of CPU time of the two programs", Time(ns))
             });
-            let of = if flows > 1.0 { format!(" on each of {} connections", count(flows)) } else { String::new() };
-            format!("one transaction at a time{of}, with a mean RTT of {}{cost}", seconds(rtt.mean_ns))
+            let of = if flows > 1.0 { say!(" on each of {} connections", count(flows)) } else { Text::default() };
+            say!("one transaction at a time{of}, with a mean RTT of {}{cost}", Time(rtt.mean_ns))
         })
     },
 };

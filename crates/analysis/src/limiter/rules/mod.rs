@@ -14,6 +14,7 @@ mod windows;
 use std::collections::BTreeMap;
 
 use model::{Evidence, LimiterKind};
+use text::{Text, Time, say};
 
 use super::clocks::Clocks;
 use super::observations::Observations;
@@ -39,17 +40,17 @@ pub(super) struct Signal {
     pub(super) weight: f64,
     /// The share of the time, if a clock measured one.
     pub(super) share: Option<f64>,
-    pub(super) statement: String,
+    pub(super) statement: Text,
 }
 
 impl Signal {
     /// One signal, or none if the weight is too small.
-    fn of(kind: LimiterKind, weight: f64, statement: impl FnOnce() -> String) -> Vec<Self> {
+    fn of(kind: LimiterKind, weight: f64, statement: impl FnOnce() -> Text) -> Vec<Self> {
         Self::shared(kind, weight, None, statement)
     }
 
     /// The same with a measured share of the time.
-    fn shared(kind: LimiterKind, weight: f64, share: Option<f64>, statement: impl FnOnce() -> String) -> Vec<Self> {
+    fn shared(kind: LimiterKind, weight: f64, share: Option<f64>, statement: impl FnOnce() -> Text) -> Vec<Self> {
         if weight > MIN_WEIGHT { vec![Self { of: kind, weight, share, statement: statement() }] } else { Vec::new() }
     }
 }
@@ -131,9 +132,9 @@ pub(super) fn weigh(observations: &Observations<'_>) -> Vec<Weighed> {
 
 /// The clocks as evidence.
 pub(super) fn of_clocks(clocks: &Clocks) -> Vec<Weighed> {
-    let seconds = model::units::seconds(clocks.total_ns);
+    let seconds = Time(clocks.total_ns);
     let evidence_of = |of, share: f64, what: &str| {
-        let statement = format!("TCP's clocks show {:.1} % of {seconds} of connection time {what}", 100.0 * share);
+        let statement = say!("TCP's clocks show {:.1} % of {seconds} of connection time {what}", 100.0 * share);
         let evidence = Evidence { of, rule: CLOCKS.into(), statement, grade: graded(share), share: Some(share) };
         (share > MIN_WEIGHT).then_some(Weighed { weight: share, evidence })
     };

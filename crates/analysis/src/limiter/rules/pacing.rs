@@ -1,7 +1,7 @@
 //! The kernel's pacing.
 
-use model::units::bits_per_second;
 use model::{LimiterKind, median};
+use text::{Rate, say};
 
 use super::super::bottleneck;
 use super::super::observations::{Observations, SenderFlow, each, ramp, sender_flows};
@@ -28,8 +28,8 @@ pub(super) const PACING: Rule = Rule {
         Signal::of(LimiterKind::Pacing, 0.95 * ramp(part, 0.75, 0.92), || {
             let paced = each(&flows, most).unwrap_or(f64::NAN);
             let by = if requested.is_some() { "SO_MAX_PACING_RATE" } else { "its pacing rate never changed" };
-            let (rate, paced) = (bits_per_second(part * paced), bits_per_second(paced));
-            format!("a connection was paced to {paced} including headers ({by}) and carried {rate}")
+            let (rate, paced) = (Rate(part * paced), Rate(paced));
+            say!("a connection was paced to {paced} including headers ({by}) and carried {rate}")
         })
     },
 };

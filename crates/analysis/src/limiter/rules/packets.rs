@@ -3,7 +3,8 @@
 use core::net::{IpAddr, SocketAddr};
 
 use model::LimiterKind;
-use model::units::{bits_per_second, count};
+use model::units::count;
+use text::{Rate, Text, say};
 
 use super::super::bottleneck;
 use super::super::observations::{Observations, SenderFlow, each, ramp, sender_flows};
@@ -43,14 +44,14 @@ fn datagram_size(direction: &DirectionView<'_>, path_mtu: Option<u32>) -> Option
     let of_receiver = peer.and_then(|peer| with_address(direction.receiver.host, peer)?.mtu);
     let least =
         of_receiver.into_iter().chain(flow.socket.pmtu).chain(path_mtu).min().filter(|mtu| u64::from(*mtu) < packet);
-    let arrivals = format!("{} of {} datagrams arrived", count(arrived as f64), count(sent as f64));
+    let arrivals = say!("{} of {} datagrams arrived", count(arrived as f64), count(sent as f64));
     Some(match least {
         Some(mtu) => Signal::of(LimiterKind::PathMtu, 0.95, || {
-            format!("{arrivals}: each is a packet of {packet} bytes, larger than the MTU of {mtu} bytes on the path")
+            say!("{arrivals}: each is a packet of {packet} bytes, larger than the MTU of {mtu} bytes on the path")
         }),
         // Without an MTU that is known to be smaller, something else may drop them all.
         None if arrived == 0 => Signal::of(LimiterKind::PathMtu, 0.2, || {
-            format!("{arrivals}, each a packet of {packet} bytes: a path MTU below that would drop all of them")
+            say!("{arrivals}, each a packet of {packet} bytes: a path MTU below that would drop all of them")
         }),
         None => Vec::new(),
     })
@@ -71,11 +72,11 @@ fn segment_size(direction: &DirectionView<'_>, path_mtu: Option<u32>) -> Option<
     let timeouts: u64 = all.iter().map(|(_, timeouts)| timeouts).sum();
     // The probe of the path found the hole, too, or it did not look.
     let (weight, found) = match path_mtu.filter(|mtu| u64::from(*mtu) < mss + TCP_HEADERS) {
-        Some(mtu) => (0.95, format!("the path carries packets of up to {mtu} bytes")),
-        None => (0.5, "the path carries no packets of that size".to_owned()),
+        Some(mtu) => (0.95, say!("the path carries packets of up to {mtu} bytes")),
+        None => (0.5, "the path carries no packets of that size".into()),
     };
     Some(Signal::of(LimiterKind::PathMtu, weight, || {
-        format!(
+        say!(
             "no segment of {mss} bytes was acknowledged in {timeouts} timeouts although the smaller packets of the handshake \
              passed: {found}, and nothing reports it (a black hole)"
         )
@@ -111,11 +112,11 @@ pub(super) const ORDER: Rule = Rule {
             let distance =
                 flows.iter().filter_map(SenderFlow::reordering).max().filter(|distance| *distance > IN_ORDER);
             let overtaken = distance
-                .map_or(String::new(), |distance| format!(", and segments were overtaken by up to {distance} others"));
-            format!(
+                .map_or(Text::default(), |distance| say!(", and segments were overtaken by up to {distance} others"));
+            say!(
                 "{spurious} of {all} retransmitted segments had arrived (D-SACK){overtaken}: the path reorders, and TCP took that \
                  for loss at {}",
-                bits_per_second(rate)
+                Rate(rate)
             )
         })
     },

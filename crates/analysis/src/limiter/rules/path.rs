@@ -1,8 +1,9 @@
 //! Links and queueing disciplines.
 
 use model::source::{self, column};
-use model::units::{bits_per_second, count};
+use model::units::count;
 use model::{BoundKind, Direction, LimiterKind};
+use text::{Rate, say};
 
 use super::super::observations::{Observations, goodput_bps, ramp};
 use super::super::queues::{packets_sent, qdisc, qdisc_limited, reduced_the_window};
@@ -66,12 +67,7 @@ pub(super) const LINE: Rule = Rule {
         let bps = if observations.spec.direction == Direction::Both { bps / 2.0 } else { bps };
         let part = did / bps;
         Signal::of(LimiterKind::Link, 0.97 * ramp(part, 0.93, 0.97), || {
-            format!(
-                "{} is {:.1} % of the {} that {reason} leaves for payload",
-                bits_per_second(did),
-                100.0 * part,
-                bits_per_second(bps)
-            )
+            say!("{} is {:.1} % of the {} that {reason} leaves for payload", Rate(did), 100.0 * part, Rate(bps))
         })
     },
 };
@@ -92,12 +88,12 @@ pub(super) const QDISC: Rule = Rule {
         let weight = (0.95 * qdisc_limited(direction)).max(0.5 * dropped).max(reduced);
         Signal::of(LimiterKind::Qdisc, weight, || {
             if reduced == weight {
-                return format!(
+                return say!(
                     "the sender's qdisc had no room for {drops} packets, and TCP reduced its congestion window for them: the queue \
                      is shorter than its bursts"
                 );
             }
-            format!(
+            say!(
                 "the sender's qdisc delayed packets {} times to keep its rate (overlimits) and dropped {}",
                 count(overlimits as f64),
                 count(drops as f64)
@@ -130,7 +126,7 @@ pub(super) const BACKLOG: Rule = Rule {
         });
         let part = waited.fold(0.0, f64::max);
         Signal::of(LimiterKind::Link, 0.6 * ramp(part, 0.5, 0.95), || {
-            format!("packets were queued at the sender's interface in {:.0} % of the samples", 100.0 * part)
+            say!("packets were queued at the sender's interface in {:.0} % of the samples", 100.0 * part)
         })
     },
 };

@@ -1,7 +1,7 @@
 //! Requested rates of the programs at the ends.
 
-use model::units::bits_per_second;
 use model::{LimiterKind, Ratio, median};
+use text::{Rate, say};
 
 use super::super::bottleneck;
 use super::super::observations::{Observations, goodput_bps, ramp, sent_bps};
@@ -22,7 +22,7 @@ pub(super) const RATE: Rule = Rule {
         let asleep = asleep(direction);
         if asleep > AWAKE {
             return Signal::shared(LimiterKind::SenderCpu, 0.97 * ramp(asleep, AWAKE, 0.05), Some(asleep), || {
-                format!(
+                say!(
                     "the sender's thread did not run when it was due to send, and gave up {} of its schedule",
                     Ratio(asleep)
                 )
@@ -82,10 +82,10 @@ fn reached(
     let part = rate / requested as f64;
     let weight = 0.97 * ramp(part, 0.8, 0.97);
     Signal::of(kind, weight, || {
-        format!(
+        say!(
             "{what} is {} and it {did} {} ({:.0} %){}",
-            bits_per_second(requested as f64),
-            bits_per_second(rate),
+            Rate(requested as f64),
+            Rate(rate),
             100.0 * part,
             if whole < SAME * rate { " for most of the time" } else { "" }
         )

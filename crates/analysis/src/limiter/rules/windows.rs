@@ -1,7 +1,7 @@
 //! Windows and buffers: a connection carries at most one window per RTT.
 
 use model::LimiterKind;
-use model::units::{bits_per_second, seconds};
+use text::{Rate, Text, Time, say};
 
 use super::super::bottleneck;
 use super::super::observations::{Observations, SenderFlow, each, ramp, sender_flows};
@@ -26,10 +26,10 @@ pub(super) const RECEIVE: Rule = Rule {
         Signal::of(LimiterKind::ReceiveWindow, weight, || {
             let window = total(&flows, SenderFlow::window_bytes);
             let more = match buffers::unscaled(direction) {
-                Some(end) => format!(" (not scaled: {end} has {}=0)", buffers::SCALING),
+                Some(end) => say!(" (not scaled: {end} has {}=0)", buffers::SCALING),
                 None => at_limit(&buffers::RECEIVE, &direction.receiver).unwrap_or_default(),
             };
-            format!("{} window{more} over {}", wording::rounded_size(window), at_most(&flows, window))
+            say!("{} window{more} over {}", wording::rounded_size(window), at_most(&flows, window))
         })
     },
 };
@@ -68,15 +68,15 @@ pub(super) const READER: Rule = Rule {
 };
 
 /// Shares of the time in which the window was full and the receiver's thread busy, and the rate that the window would carry.
-fn late_reader(limited: f64, carried_bps: f64, busy: Option<f64>) -> String {
-    let thread = busy.map_or_else(String::new, |busy| {
-        format!("; the receiver's thread was busy for {:.0} % of the time", 100.0 * busy)
+fn late_reader(limited: f64, carried_bps: f64, busy: Option<f64>) -> Text {
+    let thread = busy.map_or_else(Text::default, |busy| {
+        say!("; the receiver's thread was busy for {:.0} % of the time", 100.0 * busy)
     });
-    format!(
+    say!(
         "the receiver's program did not read in time: the window was full for {:.0} % of the time although it could carry \
          {}{thread}",
         100.0 * limited,
-        bits_per_second(carried_bps)
+        Rate(carried_bps)
     )
 }
 
@@ -107,22 +107,22 @@ pub(super) const SEND: Rule = Rule {
         Signal::of(LimiterKind::SendBuffer, weight, || {
             let (bytes, own) = (total(&flows, SenderFlow::send_buffer_bytes), total(&flows, SenderFlow::sndbuf));
             let over = if bytes > 1.05 * own {
-                format!(" (up to {} with the packet that exceeds it)", wording::rounded_size(bytes))
+                say!(" (up to {} with the packet that exceeds it)", wording::rounded_size(bytes))
             } else {
-                String::new()
+                Text::default()
             };
             let more = match direction.sender.options.sndbuf {
-                Some(requested) => format!(" (SO_SNDBUF of {}, which the kernel doubles)", model::ByteSize(requested)),
+                Some(requested) => say!(" (SO_SNDBUF of {}, which the kernel doubles)", model::ByteSize(requested)),
                 None => limit.unwrap_or_default(),
             };
             let own = wording::rounded_size(own);
             if segment_wise {
                 let mss = wording::rounded_size(mean(&flows, SenderFlow::mss));
-                return format!(
+                return say!(
                     "{own} send buffer{more} has no room for two segments of {mss}, so each waits for a delayed acknowledgement"
                 );
             }
-            format!("{own} send buffer{more}{over} over {}", at_most(&flows, bytes))
+            say!("{own} send buffer{more}{over} over {}", at_most(&flows, bytes))
         })
     },
 };
@@ -142,8 +142,8 @@ fn used<'a>(
 }
 
 /// ` (at the limit of net.ipv4.tcp_wmem)`, if a buffer that the kernel sizes has reached the last value of that sysctl.
-fn at_limit(buffer: &Buffer, side: &Side<'_>) -> Option<String> {
-    buffer.reached(side).map(|_| format!(" (at the limit of {})", buffer.autotuning))
+fn at_limit(buffer: &Buffer, side: &Side<'_>) -> Option<Text> {
+    buffer.reached(side).map(|_| say!(" (at the limit of {})", buffer.autotuning))
 }
 
 /// The rate of `bytes` per smoothed RTT, bit/s.
@@ -161,9 +161,9 @@ fn total<'a>(flows: &[SenderFlow<'a>], of: impl Fn(&SenderFlow<'a>) -> Option<f6
 
 /// The rate of `bytes` per RTT: the smoothed one, or the minimum one if the rate itself shows that most RTTs were shorter than the
 /// smoothed one, which includes acknowledgements that waited for CPU.
-fn at_most(flows: &[SenderFlow<'_>], bytes: f64) -> String {
+fn at_most(flows: &[SenderFlow<'_>], bytes: f64) -> Text {
     let rtt = bounding_rtt(flows, bytes);
-    format!("{} carries at most {}", seconds(rtt), bits_per_second(bytes * 8e9 / rtt))
+    say!("{} carries at most {}", Time(rtt), Rate(bytes * 8e9 / rtt))
 }
 
 /// The RTT of [`at_most`], ns.

@@ -30,7 +30,7 @@ fn raised(statement: &str) -> Option<(&str, &str)> {
 /// Asserts that no evidence contradicts itself or the goodput, bit/s.
 fn agrees(why: &Why, goodput: f64) {
     for one in &why.evidence {
-        let said = &one.statement;
+        let said = &one.statement.plain();
         assert!(raised(said).is_none_or(|(from, to)| from != to), "{said}");
         // Printed with three digits.
         assert!(rate(said, "bottleneck of about ").is_none_or(|bps| bps >= 0.99 * goodput), "{said} at {goodput}");
@@ -67,7 +67,11 @@ fn a_queue_in_some_samples_is_described_by_those() {
     let why = case.why();
     agrees(&why, 100e6);
     let found = why.evidence.iter().find(|one| one.rule == "bottleneck").expect("a queue");
-    assert!(found.statement.contains("from its minimum of 183 ms to 230 ms in a fifth"), "{}", found.statement);
+    assert!(
+        found.statement.plain().contains("from its minimum of 183 ms to 230 ms in a fifth"),
+        "{}",
+        found.statement.plain()
+    );
 }
 
 #[test]
@@ -116,28 +120,32 @@ fn limits_that_the_measurement_sets_are_those_of_the_host() {
     case.hosts[1].sysctl.insert("net.ipv4.tcp_rmem".into(), "4096 131072 6291456".into());
     case.trials(|trial| trial.far.flows[0].socket.rcvbuf = Some(262_144));
     case.samples(|_, one| one.peer_window_bytes = Some(196_608));
-    assert!(!case.why().statement.contains("tcp_rmem"), "{}", case.why().statement);
+    assert!(!case.why().statement.plain().contains("tcp_rmem"), "{}", case.why().statement.plain());
     case.outcome.spec.settings.far =
         vec![Setting { key: "sysctl.net.ipv4.tcp_rmem".into(), value: "4096 87380 262144".into() }];
     let why = case.why();
-    assert!(why.statement.contains("window (at the limit of net.ipv4.tcp_rmem) over"), "{}", why.statement);
+    assert!(
+        why.statement.plain().contains("window (at the limit of net.ipv4.tcp_rmem) over"),
+        "{}",
+        why.statement.plain()
+    );
     // Twice 18 Mbit/s × 80 ms, as memory.
     let [remedy] = &why.remedies[..] else { panic!("{:#?}", why.remedies) };
     assert_eq!((remedy.now.as_str(), remedy.value.as_str()), ("4096 87380 262144", "4096 87380 720896"));
-    assert!(remedy.statement.contains("36.0 Mbit/s (twice the measured rate)"), "{remedy:?}");
+    assert!(remedy.statement.plain().contains("36.0 Mbit/s (twice the measured rate)"), "{remedy:?}");
 }
 
 #[test]
 fn a_window_that_is_not_scaled_is_named_with_the_host_that_has_it_off() {
     let mut case = RecordedCase::tcp(6, 80 * MS);
     case.samples(|_, one| one.peer_window_bytes = Some(65_535));
-    assert!(!case.why().statement.contains("scal"), "{}", case.why().statement);
+    assert!(!case.why().statement.plain().contains("scal"), "{}", case.why().statement.plain());
     for (off, said) in [(0, "the sending host"), (1, "the receiving host")] {
         case.hosts[off].sysctl.insert("net.ipv4.tcp_window_scaling".into(), "0".into());
         let why = case.why();
         assert_eq!(why.limiter, LimiterKind::ReceiveWindow);
         let said = format!("64.0 KiB window (not scaled: {said} has net.ipv4.tcp_window_scaling=0) over 80.0 ms");
-        assert!(why.statement.contains(&said), "{}", why.statement);
+        assert!(why.statement.plain().contains(&said), "{}", why.statement.plain());
         let [remedy] = &why.remedies[..] else { panic!("{:#?}", why.remedies) };
         assert_eq!(remedy.command, "thru tune set sysctl.net.ipv4.tcp_window_scaling=1");
         assert_eq!(remedy.role, [model::Role::Active, model::Role::Passive][off]);
@@ -145,7 +153,7 @@ fn a_window_that_is_not_scaled_is_named_with_the_host_that_has_it_off() {
     }
     // A small buffer of a host that scales is the buffer's.
     case.hosts[1].sysctl.insert("net.ipv4.tcp_window_scaling".into(), "1".into());
-    assert!(!case.why().statement.contains("scal"), "{}", case.why().statement);
+    assert!(!case.why().statement.plain().contains("scal"), "{}", case.why().statement.plain());
 }
 
 proptest! {

@@ -14,15 +14,23 @@ fn datagrams_above_the_far_mtu_are_named() {
     // Without the receiver's MTU other causes are as good.
     let why = case.why();
     assert_eq!((why.limiter, why.grade), (LimiterKind::Unexplained, None), "{why:#?}");
-    assert!(why.statement.contains("possible path MTU: 0 of 1.00 k datagrams arrived"), "{}", why.statement);
+    assert!(
+        why.statement.plain().contains("possible path MTU: 0 of 1.00 k datagrams arrived"),
+        "{}",
+        why.statement.plain()
+    );
     case.path_mtu = [Some(1_400), Some(1_300)];
-    assert!(case.why().statement.contains("larger than the MTU of 1400 bytes on the path"), "{}", case.why().statement);
+    assert!(
+        case.why().statement.plain().contains("larger than the MTU of 1400 bytes on the path"),
+        "{}",
+        case.why().statement.plain()
+    );
     case.path_mtu = [None; 2];
     case.hosts[1].interfaces[0].mtu = Some(1_500);
     let why = case.why();
     assert_eq!((why.limiter, why.grade), (LimiterKind::PathMtu, Some(Grade::Strong)), "{why:#?}");
     let said = "each is a packet of 2828 bytes, larger than the MTU of 1500 bytes on the path";
-    assert!(why.statement.contains(said), "{}", why.statement);
+    assert!(why.statement.plain().contains(said), "{}", why.statement.plain());
     // If fragments arrive, the MTU is not at fault.
     case.trials(|trial| trial.far.datagrams.as_mut().unwrap().received = 700);
     assert!(case.why().evidence.iter().all(|one| one.of != LimiterKind::PathMtu), "{:#?}", case.why());
@@ -41,11 +49,19 @@ fn full_segments_that_never_arrive_are_a_black_hole() {
     });
     let why = case.why();
     assert_eq!(why.limiter, LimiterKind::PathMtu, "{why:#?}");
-    assert!(why.statement.contains("no segment of 1448 bytes was acknowledged in 3 timeouts"), "{}", why.statement);
+    assert!(
+        why.statement.plain().contains("no segment of 1448 bytes was acknowledged in 3 timeouts"),
+        "{}",
+        why.statement.plain()
+    );
     case.path_mtu = [Some(1_400), None];
     let why = case.why();
     assert_eq!(why.grade, Some(Grade::Strong), "{why:#?}");
-    assert!(why.statement.contains("the path carries packets of up to 1400 bytes"), "{}", why.statement);
+    assert!(
+        why.statement.plain().contains("the path carries packets of up to 1400 bytes"),
+        "{}",
+        why.statement.plain()
+    );
     // A path that carries full segments between its outages is not a black hole.
     case.samples(|i, one| one.bytes_acked = Some(300 + i * 1_448));
     assert_ne!(case.limiter(), LimiterKind::PathMtu);
@@ -61,7 +77,7 @@ fn retransmissions_of_overtaken_segments_are_reordering_and_no_loss() {
     let why = case.why();
     assert_eq!(why.limiter, LimiterKind::Reordering, "{why:#?}");
     let said = "90 of 100 retransmitted segments had arrived (D-SACK), and segments were overtaken by up to 30 others";
-    assert!(why.statement.contains(said) && !why.also.contains(&LimiterKind::Loss), "{why:#?}");
+    assert!(why.statement.plain().contains(said) && !why.also.contains(&LimiterKind::Loss), "{why:#?}");
     // Retransmissions of lost segments are not needless, and a late timer alone is not reordering.
     case.samples(|_, one| one.spurious = Some(0));
     assert_eq!(case.limiter(), LimiterKind::Loss);

@@ -12,13 +12,17 @@ fn buffers_at_the_hosts_limits_are_reported_with_the_window_that_is_needed() {
     case.samples(|_, one| (one.cwnd, one.peer_window_bytes) = (6_000, Some(16 << 20)));
     let why = case.why();
     assert_eq!((why.limiter, why.grade), (LimiterKind::SendBuffer, Some(Grade::Strong)), "{why:#?}");
-    assert!(why.statement.contains("4 MiB send buffer (at the limit of net.ipv4.tcp_wmem) over"), "{}", why.statement);
+    assert!(
+        why.statement.plain().contains("4 MiB send buffer (at the limit of net.ipv4.tcp_wmem) over"),
+        "{}",
+        why.statement.plain()
+    );
     let [remedy] = &why.remedies[..] else { panic!("{:#?}", why.remedies) };
     assert_eq!((remedy.now.as_str(), remedy.value.as_str()), ("4096 16384 4194304", "4096 16384 16777216"));
     let said = "`thru tune set 'sysctl.net.ipv4.tcp_wmem=4096 16384 16777216'` on the near host (now 4 MiB): 800 Mbit/s (twice the \
                 measured rate) × RTT of 80.0 ms is a window of 7.63 MiB; the third value of net.ipv4.tcp_wmem counts memory, twice \
                 that, rounded up";
-    assert_eq!(remedy.statement, said);
+    assert_eq!(remedy.statement.plain(), said);
     // The receiver's limit follows where it would be next, and the line's rate counts where it is known.
     case.hosts[1].sysctl.insert("net.ipv4.tcp_rmem".into(), "4096\t131072\t6291456".into());
     case.outcome.summary.ceiling = Some(model::Ceiling {
@@ -43,9 +47,13 @@ fn buffers_at_the_hosts_limits_are_reported_with_the_window_that_is_needed() {
     case.samples(|_, one| one.peer_window_bytes = Some(4 << 20));
     let why = case.why();
     assert_eq!(why.limiter, LimiterKind::ReceiveWindow);
-    assert!(why.statement.contains("window (at the limit of net.ipv4.tcp_rmem) over"), "{}", why.statement);
+    assert!(
+        why.statement.plain().contains("window (at the limit of net.ipv4.tcp_rmem) over"),
+        "{}",
+        why.statement.plain()
+    );
     assert_eq!(why.remedies[0].command, "thru tune set 'sysctl.net.ipv4.tcp_rmem=4096 131072 16777216'");
-    assert!(why.remedies[0].statement.contains(" on the far host (now 6 MiB): "), "{:?}", why.remedies);
+    assert!(why.remedies[0].statement.plain().contains(" on the far host (now 6 MiB): "), "{:?}", why.remedies);
 }
 
 #[test]

@@ -14,7 +14,11 @@ fn a_window_that_doubles_in_each_round_trip_is_slow_start() {
     });
     let why = case.why();
     assert_eq!(why.limiter, LimiterKind::CongestionWindow, "{why:#?}");
-    assert!(why.statement.contains("it grew exponentially for 90 % of the time (slow start)"), "{}", why.statement);
+    assert!(
+        why.statement.plain().contains("it grew exponentially for 90 % of the time (slow start)"),
+        "{}",
+        why.statement.plain()
+    );
     // The same window that has ended to grow says nothing.
     case.samples(|_, one| (one.cwnd, one.unacked) = (5_120, 2_560));
     assert_eq!(case.limiter(), LimiterKind::Unexplained);
@@ -33,7 +37,7 @@ fn a_pacing_rate_that_never_changes_is_a_cap_unless_it_is_bbrs_estimate() {
     let why = case.why();
     assert_eq!(why.limiter, LimiterKind::Pacing, "{why:#?}");
     assert!(
-        why.statement.contains("paced to 50.0 Mbit/s including headers (its pacing rate never changed)"),
+        why.statement.plain().contains("paced to 50.0 Mbit/s including headers (its pacing rate never changed)"),
         "{why:#?}"
     );
     stack(&mut case, "bbr");

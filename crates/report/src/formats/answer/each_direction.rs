@@ -1,47 +1,49 @@
 //! The figures of each direction of a stream in both, side by side.
 
 use model::{Outcome, Summary, units};
+use text::{Said, Text, Time, say};
 
 use super::{flows, lost, retransmits};
-use crate::labels;
 use crate::sections::limiter::hanging;
-use crate::sections::outcome_line;
+use crate::{Layout, labels};
 
 /// What a value that a direction does not have looks like.
 const NONE: &str = "-";
 
 /// A title and the values of both directions, outbound first.
-type Each = (&'static str, [String; 2]);
+type Each = (&'static str, [Text; 2]);
 
 /// The rows with a text each, for a page; none of one direction.
-pub(super) fn rows(outcome: &Outcome) -> Vec<(&'static str, String)> {
+pub(super) fn rows(outcome: &Outcome) -> Vec<(&'static str, Text)> {
     each(outcome).iter().map(|(title, values)| (*title, one_text(values))).collect()
 }
 
-/// The rows in lines of at most `columns`, with titles of `title` columns: side by side where both values fit, otherwise as text.
-pub(super) fn table(outcome: &Outcome, title: usize, columns: usize) -> String {
-    let half = columns.saturating_sub(title) / 2;
-    let fits = |values: &[String; 2]| values.iter().all(|value| value.chars().count() + 2 <= half);
+/// The rows in lines, with titles of `title` columns: side by side where both values fit, otherwise as text.
+pub(super) fn table(outcome: &Outcome, title: usize, layout: Layout) -> String {
+    let half = layout.width().saturating_sub(title) / 2;
     let each = each(outcome);
-    let beside = || each.iter().map(|(_, values)| values).filter(|values| fits(values));
+    let shown: Vec<[String; 2]> =
+        each.iter().map(|(_, values)| values.each_ref().map(|one| layout.shown(one))).collect();
+    let fits = |values: &[String; 2]| values.iter().all(|value| value.chars().count() + 2 <= half);
+    let beside = || shown.iter().filter(|values| fits(values));
     let second = beside().map(|[out, _]| out.chars().count()).max().unwrap_or(0).max("outbound".len()) + 2;
     let line = |name: &str, [out, back]: [&str; 2]| format!("{name:<title$}{out:<second$}{back}\n");
     let mut text = String::new();
     if beside().next().is_some() {
         text.push_str(&line("", ["outbound", "return"]));
     }
-    for (name, values) in &each {
-        if fits(values) {
-            text.push_str(&line(name, [&values[0], &values[1]]));
+    for ((name, values), shown) in each.iter().zip(&shown) {
+        if fits(shown) {
+            text.push_str(&line(name, [&shown[0], &shown[1]]));
         } else {
-            hanging(&format!("{name:<0$}", title - 1), &one_text(values), title, columns, &mut text);
+            hanging(&format!("{name:<0$}", title - 1), &one_text(values), title, layout, &mut text);
         }
     }
     text
 }
 
-fn one_text([out, back]: &[String; 2]) -> String {
-    format!("outbound {out}; return {back}")
+fn one_text([out, back]: &[Text; 2]) -> Text {
+    say!("outbound {out}; return {back}")
 }
 
 /// The rows in which a direction has a value.
@@ -49,21 +51,21 @@ fn each(outcome: &Outcome) -> Vec<Each> {
     let (Some(out), Some(back)) = (&outcome.summary.outbound, &outcome.summary.return_trip) else { return Vec::new() };
     let goodput = |direction| {
         let own = outcome.directions().find(|(of, _)| *of == direction);
-        own.map(|(_, estimate)| outcome_line::estimate_words(&estimate))
+        own.map(|(_, estimate)| labels::estimated(&estimate))
     };
     let goodputs = [model::Direction::Send, model::Direction::Reverse].map(goodput);
-    let of = |figure: &dyn Fn(&Summary) -> Option<String>| [figure(out), figure(back)];
+    let of = |figure: &dyn Fn(&Summary) -> Option<Text>| [figure(out), figure(back)];
     let rows = [
         ("Goodput", goodputs),
-        ("RTT", of(&|one| one.tcp_rtt_ns.map(units::seconds))),
-        ("cwnd", of(&|one| one.cwnd_bytes.map(units::amount))),
+        ("RTT", of(&|one| one.tcp_rtt_ns.map(|ns| Time(ns).say()))),
+        ("cwnd", of(&|one| one.cwnd_bytes.map(|bytes| units::amount(bytes).into()))),
         ("Retransmits", of(&retransmits)),
         ("Lost", of(&lost)),
         ("Flows", of(&|one| flows(outcome.spec.flows, one))),
-        ("Trust", of(&|one| one.trust.map(|trust| labels::trust(trust).to_owned()))),
+        ("Trust", of(&|one| one.trust.map(|trust| labels::trust(trust).into()))),
     ];
     let some = rows.into_iter().filter(|(_, values)| values.iter().any(Option::is_some));
-    some.map(|(title, values)| (title, values.map(|value| value.unwrap_or_else(|| NONE.to_owned())))).collect()
+    some.map(|(title, values)| (title, values.map(|value| value.unwrap_or_else(|| NONE.into())))).collect()
 }
 
 #[cfg(test)]
@@ -87,14 +89,19 @@ mod tests {
             why: Some(sample::why(statement).into()),
             ..Summary::default()
         };
-        outcome.summary.outbound = Some(Box::new(of(28.1e6, 1, "qdisc (strong): out")));
-        outcome.summary.return_trip = Some(Box::new(of(4.7e6, 3_700, "link rate (strong): back; likely also X: y")));
+        outcome.summary.outbound = Some(Box::new(of(28.1e6, 1, "out")));
+        outcome.summary.return_trip = Some(Box::new(of(4.7e6, 3_700, "back")));
         outcome.summary.why = None;
         run
     }
 
     fn shown(run: &Run, columns: u16) -> String {
-        super::super::screen(run, &run.outcomes[0], columns, &format!("`thru show {} -v`", run.header.id))
+        super::super::screen(
+            run,
+            &run.outcomes[0],
+            Layout { columns, ..Layout::default() },
+            &format!("`thru show {} -v`", run.header.id),
+        )
     }
 
     #[test]
@@ -107,7 +114,7 @@ mod tests {
                      Trust        fair                fair\n\
                      Together     ";
         assert!(text.starts_with(first), "{text}");
-        let limits = "Limited by   outbound: qdisc (strong): out\nLimited by   return: link rate (strong): back\n";
+        let limits = "Limited by   outbound: link rate (strong): out\nLimited by   return: link rate (strong): back\n";
         assert!(text.contains(limits) && text.contains("`thru why "), "{text}");
     }
 
@@ -122,7 +129,13 @@ mod tests {
     fn a_page_has_the_same_rows() {
         let run = both();
         let rows = super::super::whole_rows(&run, &run.outcomes[0]);
-        assert_eq!(rows[0], ("Goodput", "outbound 28.1 Mbit/s ±1.0 %; return 4.70 Mbit/s ±1.0 %".to_owned()));
-        assert!(rows.iter().any(|(title, text)| *title == "Limited by" && text.starts_with("return: link rate")));
+        let (title, values) = &rows[0];
+        assert_eq!(
+            (*title, values.plain().as_str()),
+            ("Goodput", "outbound 28.1 Mbit/s ±1.0 %; return 4.70 Mbit/s ±1.0 %")
+        );
+        assert!(
+            rows.iter().any(|(title, text)| *title == "Limited by" && text.plain().starts_with("return: link rate"))
+        );
     }
 }

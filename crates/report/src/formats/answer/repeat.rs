@@ -1,17 +1,18 @@
 //! The command that repeats a run so that its rate can be trusted.
 
 use model::{Outcome, Run, Verdict};
+use text::{Text, say};
 
 /// The command of the run with what its trials lacked, and what that is for; `None` if they lacked nothing.
-pub(super) fn command(run: &Run, outcome: &Outcome) -> Option<String> {
+pub(super) fn command(run: &Run, outcome: &Outcome) -> Option<Text> {
     let verdicts = &outcome.summary.verdicts;
     if super::is_growing(outcome) {
         let needed = outcome.summary.start_up.and_then(|start| start.needs_ns)?;
         let words = without(&run.header.command, &["-t", "--time", "--trials", "--budget", "--warmup"]);
-        return Some(format!("`thru {words} -t {}s --trials 1` (until it settles)", needed / 1_000_000_000));
+        return Some(say!("`thru {words} -t {}s --trials 1` (until it settles)", needed / 1_000_000_000));
     }
     let words = without(&run.header.command, &["--trials", "--budget"]);
-    verdicts.contains(&Verdict::SendBufferLimited).then(|| format!("`thru {words} --trials 3` (three connections)"))
+    verdicts.contains(&Verdict::SendBufferLimited).then(|| say!("`thru {words} --trials 3` (three connections)"))
 }
 
 /// The words of a command after the program's name, without some flags and their values.
@@ -57,7 +58,7 @@ mod tests {
             let settled = command(&run, &run.outcomes[0]);
             assert_eq!(settled, None, "nothing to do for a rate that has settled");
             run.outcomes[0].summary.verdicts.push(Verdict::NotSettled);
-            command(&run, &run.outcomes[0]).unwrap()
+            command(&run, &run.outcomes[0]).unwrap().plain()
         };
         assert_eq!(of(&["/usr/bin/thru", "stream", "b"]), "`thru stream b -t 60s --trials 1` (until it settles)");
         let given = ["thru", "stream", "b", "-t", "5", "--trials=3", "--cc", "reno", "--budget", "9s", "-t4s"];
@@ -71,7 +72,7 @@ mod tests {
         let mut run = sample::stream();
         run.header.command = ["thru", "stream", "b", "-t", "20s", "--trials", "1"].map(str::to_owned).to_vec();
         run.outcomes[0].summary.verdicts = vec![Verdict::SendBufferLimited];
-        let repeated = command(&run, &run.outcomes[0]).unwrap();
+        let repeated = command(&run, &run.outcomes[0]).unwrap().plain();
         assert_eq!(repeated, "`thru stream b -t 20s --trials 3` (three connections)");
     }
 }

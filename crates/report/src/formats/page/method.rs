@@ -2,14 +2,14 @@
 
 use model::{Order, Origin, Run, Stopping, units};
 
-use crate::labels;
 use crate::sections::ceiling_cost;
+use crate::{Layout, labels};
 
 /// Titles and texts.
 pub(super) type Facts = Vec<(String, String)>;
 
 /// The rule, the order, the versions; of an import its source.
-pub(super) fn facts(run: &Run) -> Facts {
+pub(super) fn facts(run: &Run, layout: Layout) -> Facts {
     let mut facts: Facts = Vec::new();
     let mut add = |title: &str, text: String| facts.push((title.to_owned(), text));
     if let Some(origin) = &run.header.origin {
@@ -23,7 +23,7 @@ pub(super) fn facts(run: &Run) -> Facts {
     if let Some(ending) = &run.ending {
         add("duration", units::seconds(ending.duration_ns as f64));
     }
-    ceiling_cost::selftests(run).into_iter().for_each(|cited| add("self-test", cited));
+    ceiling_cost::selftests(run).into_iter().for_each(|cited| add("self-test", layout.shown(&cited)));
     for (end, host) in
         [("near", &run.header.near), ("far", &run.header.far)].into_iter().filter(|(_, host)| host.selftest.is_none())
     {

@@ -8,10 +8,7 @@ mod pairs;
 mod run;
 mod tables;
 
-use std::borrow::Cow;
-
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::draw::matrix;
 use crate::draw::theme::{DARK, LIGHT, Theme};
@@ -76,7 +73,7 @@ impl Page {
             title,
             stem: crate::view::safe_name(stem(runs)),
             look: page_look(),
-            runs: runs.iter().map(RunPart::new).collect(),
+            runs: runs.iter().map(|run| RunPart::new(run, view.layout)).collect(),
             figures,
             differing: hosts::between(runs),
             columns,
@@ -88,28 +85,10 @@ impl Page {
         self.runs.iter().map(|run| (run.title.as_str(), run.result.as_str()))
     }
 
-    /// The length of the JSON (32 bits, little endian), the JSON, and the columns. What is said about runs is spelled by `words`.
-    pub(super) fn bytes(&self, words: fn(&str) -> Cow<'_, str>) -> Result<Vec<u8>, serde_json::Error> {
-        let mut page = serde_json::to_value(self)?;
-        spell(&mut page["runs"], words);
-        let json = serde_json::to_vec(&page)?;
+    /// The length of the JSON (32 bits, little endian), the JSON, and the columns.
+    pub(super) fn bytes(&self) -> Result<Vec<u8>, serde_json::Error> {
+        let json = serde_json::to_vec(self)?;
         let length = u32::try_from(json.len()).map_err(serde::ser::Error::custom)?;
         Ok([&length.to_le_bytes(), json.as_slice(), &self.columns.bytes].concat())
-    }
-}
-
-/// Spells every text but the command line.
-fn spell(value: &mut Value, words: fn(&str) -> Cow<'_, str>) {
-    match value {
-        Value::String(text) => {
-            if let Cow::Owned(spelled) = words(text) {
-                *text = spelled;
-            }
-        }
-        Value::Array(all) => all.iter_mut().for_each(|one| spell(one, words)),
-        Value::Object(all) => {
-            all.iter_mut().filter(|(key, _)| *key != "command").for_each(|(_, one)| spell(one, words));
-        }
-        _ => {}
     }
 }

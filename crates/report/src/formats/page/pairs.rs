@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use analysis::limiter::named;
 use analysis::plan::{PlanTable, tables, trial_measure};
 use model::{Outcome, Run, Trial};
 use serde::Serialize;
@@ -92,9 +93,9 @@ impl PairPart {
 
 /// What limited it, without the evidence.
 fn limit(outcome: &Outcome) -> String {
-    let first = |why: &model::Why| why.statement.split(": ").next().unwrap_or_default().to_owned();
-    let each: Vec<String> = outcome.summary.limits().map(|(_, why)| first(why)).collect();
-    labels::plain(&each.join("; "))
+    // Neither rates nor options are part of it.
+    let each: Vec<String> = outcome.summary.limits().map(|(_, why)| named(why).plain()).collect();
+    each.join("; ")
 }
 
 fn of_trial(table: &PlanTable, outcome: &Outcome, trial: &Trial, rounds: &BTreeMap<u32, u32>) -> TrialPart {
@@ -118,7 +119,7 @@ mod tests {
         let mut run = sample::between_hosts();
         let finding = |cells: &[u32]| model::Finding {
             kind: model::FindingKind::Outlier,
-            statement: "a → b is slow".to_owned(),
+            statement: "a → b is slow".to_owned().into(),
             estimate: None,
             block: None,
             cells: cells.to_vec(),

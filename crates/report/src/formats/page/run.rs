@@ -1,18 +1,20 @@
 //! All that the page says about one run.
 
+use analysis::outcome::explain;
 use model::{FindingKind, Run, RunKind};
 use serde::Serialize;
+use text::{Text, say};
 
 use super::hosts::{self, Fact};
 use super::method::{self, Facts};
 use super::pairs::{self, PairPart};
 use super::tables::{self, Table};
 use crate::formats::{answer, curve_screen, mesh_screen, traffic_screen};
-use crate::labels;
 use crate::screens::run_list;
 use crate::sections::{
     advice, anatomy, captures, ceiling_cost, each_direction, host_activity, limiter, one_way, sides,
 };
+use crate::{Layout, labels};
 
 /// The most lines of the answer of a plan.
 const MOST_BEST: usize = 4;
@@ -61,10 +63,10 @@ struct FindingPart {
 }
 
 impl RunPart {
-    pub(super) fn new(run: &Run) -> Self {
+    pub(super) fn new(run: &Run, layout: Layout) -> Self {
         let plan = run.header.plan.as_ref();
         let lines = plan.iter().flat_map(|plan| [&plan.title, &plan.question]).flatten();
-        let words = |list: Vec<(&'static str, String)>| list.into_iter().map(|(title, text)| (title.to_owned(), text));
+        let shown = |list: Vec<Text>| list.iter().map(|text| layout.shown(text)).collect();
         let verdicts = labels::verdicts_of(sides::shown(run)).into_iter();
         Self {
             id: labels::plain(&run.header.id),
@@ -78,41 +80,45 @@ impl RunPart {
                 labels::distinct(run, |spec| spec.pattern.to_string())
             )),
             ending: ending(run),
-            result: labels::plain(&result(run)),
+            result: layout.shown(&result(run)),
             plan: lines.map(|line| labels::plain(line)).collect(),
-            answer: words(answer_rows(run)).map(|(title, text)| (title, labels::plain(&text))).collect(),
+            answer: answer_rows(run).iter().map(|(title, text)| ((*title).to_owned(), layout.shown(text))).collect(),
             findings: run
                 .findings
                 .iter()
-                .map(|finding| FindingPart { kind: kind(finding.kind), statement: labels::plain(&finding.statement) })
+                .map(|finding| FindingPart { kind: kind(finding.kind), statement: layout.shown(&finding.statement) })
                 .collect(),
             keep: advice::persistent(run),
-            tables: tables::of_plan(run),
-            outcomes: tables::outcomes(run),
-            notes: notes(run),
-            verdicts: verdicts.map(|one| (labels::verdict(one), analysis::outcome::explain(one).to_owned())).collect(),
-            activity: host_activity::notable(run),
+            tables: tables::of_plan(run, layout),
+            outcomes: tables::outcomes(run, layout),
+            notes: shown(notes(run)),
+            verdicts: verdicts.map(|one| (labels::verdict(one), layout.shown(&explain(one)))).collect(),
+            activity: shown(host_activity::notable(run)),
             counters: tables::counters(run),
             facts: hosts::side_by_side(&run.header),
             command: labels::plain(&method::command_line(&run.header.command)),
-            method: method::facts(run),
-            trials: tables::trials(run),
+            method: method::facts(run, layout),
+            trials: tables::trials(run, layout),
             pairs: pairs::all(run),
         }
     }
 }
 
 /// The result in a few words, with the intervals of a curve's two figures.
-fn result(run: &Run) -> String {
+fn result(run: &Run) -> Text {
     let found = |kind, unit: &str, title: &str| {
         let finding = run.findings.iter().find(|finding| finding.kind == kind)?;
         let estimate =
             finding.estimate.as_ref().filter(|estimate| estimate.unit == unit && estimate.value.is_finite())?;
-        Some(format!("{title} {}", labels::estimated(estimate)))
+        Some(say!("{title} {}", labels::estimated(estimate)))
     };
     let figures = [found(FindingKind::Peak, "bit/s", "peak"), found(FindingKind::Latency, "ns", "RTT")];
-    let figures: Vec<String> = figures.into_iter().flatten().collect();
-    if run.header.kind == RunKind::Curve && !figures.is_empty() { figures.join(", ") } else { run_list::result(run) }
+    let figures: Vec<Text> = figures.into_iter().flatten().collect();
+    if run.header.kind == RunKind::Curve && !figures.is_empty() {
+        Text::join(figures, ", ")
+    } else {
+        run_list::result(run)
+    }
 }
 
 /// How a run ended that did not finish.
@@ -123,7 +129,7 @@ fn ending(run: &Run) -> Option<String> {
 }
 
 /// The answer of a curve, a stream, a transfer or a round-trip test, as `thru` prints it; of a plan what was best. Empty for other runs.
-fn answer_rows(run: &Run) -> Vec<(&'static str, String)> {
+fn answer_rows(run: &Run) -> Vec<(&'static str, Text)> {
     match answer::of(run) {
         Some(outcome) => answer::whole_rows(run, outcome),
         None if run.header.kind == RunKind::Curve => curve_screen::whole_rows(run),
@@ -146,18 +152,17 @@ fn answer_rows(run: &Run) -> Vec<(&'static str, String)> {
 
 /// One-way delays, the anatomy of round trips, captures, limiters, and of a single measurement ceiling, cost, and the bounds above the
 /// ceiling: of a plan, whose cells differ in them, they are columns of its documents.
-fn notes(run: &Run) -> Vec<String> {
+fn notes(run: &Run) -> Vec<Text> {
     let mut lines = each_direction::of_run(run);
     lines.extend(one_way::of_run(run));
     lines.extend(anatomy::of_run(run));
     let of_one = run.header.plan.is_none();
     lines.extend(if of_one { ceiling_cost::of_run(run) } else { Vec::new() });
-    lines.extend(captures::of_run(run).into_iter().map(|line| format!("capture, {line}")));
-    let others: Vec<String> =
-        run.outcomes.first().filter(|_| of_one).map(ceiling_cost::other_bounds).unwrap_or_default();
-    lines.extend((!others.is_empty()).then(|| format!("higher bounds: {}", others.join("; "))));
-    lines.extend(limiter::limiters(run));
-    lines.iter().map(|line| labels::plain(line)).collect()
+    lines.extend(captures::of_run(run).into_iter().map(|line| say!("capture, {line}")));
+    let others: Vec<Text> = run.outcomes.first().filter(|_| of_one).map(ceiling_cost::other_bounds).unwrap_or_default();
+    lines.extend((!others.is_empty()).then(|| say!("higher bounds: {}", Text::join(others, "; "))));
+    lines.extend(limiter::limiters(run, true));
+    lines
 }
 
 fn kind(kind: FindingKind) -> &'static str {

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use model::{Outcome, Run, Trial, units};
 use serde::Serialize;
+use text::Text;
 
 use crate::formats::table::OutcomeTable;
-use crate::labels;
 use crate::screens::plan;
 use crate::sections::host_activity::{self, Host};
 use crate::sections::{limiter, outcome_line, sides};
+use crate::{Layout, labels};
 
 /// More trials are not listed.
 const MOST_TRIALS: usize = 5_000;
@@ -40,37 +41,37 @@ impl Table {
 }
 
 /// The tables of a plan; none of other runs.
-pub(super) fn of_plan(run: &Run) -> Vec<Table> {
+pub(super) fn of_plan(run: &Run, layout: Layout) -> Vec<Table> {
     let tables = if run.header.plan.is_some() { plan::text_tables(run) } else { Vec::new() };
     let table = |table: plan::TextTable| Table {
         numeric: (0..table.head.len()).map(|column| column > 0).collect(),
         title: table.title,
         head: table.head,
-        rows: table.rows,
+        rows: layout.rows(&table.rows),
         note: String::new(),
     };
     tables.into_iter().map(table).collect()
 }
 
 /// The outcomes.
-pub(super) fn outcomes(run: &Run) -> Table {
+pub(super) fn outcomes(run: &Run, layout: Layout) -> Table {
     let OutcomeTable { head, numeric, rows, shared, .. } = OutcomeTable::new(run);
     let note = if shared.is_empty() { String::new() } else { format!("All outcomes: {}", labels::verdicts(&shared)) };
-    Table { title: "Outcomes".to_owned(), head, numeric, rows, note }
+    Table { title: "Outcomes".to_owned(), head, numeric, rows: layout.rows(&rows), note }
 }
 
 /// Every trial with its value and its bytes.
-pub(super) fn trials(run: &Run) -> Table {
+pub(super) fn trials(run: &Run, layout: Layout) -> Table {
     let shown = sides::shown(run);
     let several = shown.len() > 1;
     let all: usize = shown.iter().map(|outcome| outcome.trials.len()).sum();
     let row = |outcome: &Outcome, trial: &Trial| {
         let unit = outcome.estimate.as_ref().map_or("", |estimate| estimate.unit.as_str());
-        let value = trial.value.map_or("-".to_owned(), |value| labels::quantity(value, unit));
+        let value = trial.value.map_or("-".to_owned(), |value| layout.shown(&labels::quantity(value, unit)));
         let bytes = |count: u64| if trial.ledger.is_unknown() { "-".to_owned() } else { count.to_string() };
         let place = [trial.pass.to_string(), trial.position.to_string(), value];
         let ledger = [bytes(trial.ledger.sent), bytes(trial.ledger.received), labels::verdicts(&trial.verdicts)];
-        let name = several.then(|| labels::plain(&name(run, outcome)));
+        let name = several.then(|| layout.shown(&name(run, outcome)));
         name.into_iter().chain(place).chain(ledger).collect()
     };
     let rows = shown.iter().flat_map(|outcome| outcome.trials.iter().map(move |trial| (*outcome, trial)));
@@ -94,7 +95,7 @@ pub(super) fn trials(run: &Run) -> Table {
 }
 
 /// What an outcome is called among those of its run.
-fn name(run: &Run, outcome: &Outcome) -> String {
+fn name(run: &Run, outcome: &Outcome) -> Text {
     limiter::name_of(run, outcome).unwrap_or_else(|| outcome_line::label(&outcome.spec))
 }
 

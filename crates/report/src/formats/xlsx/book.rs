@@ -1,12 +1,12 @@
 //! Sheets with tables: types, widths, frozen heads, and names that are allowed.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rust_xlsxwriter::{
     Chart, ConditionalFormat3ColorScale, DocProperties, ExcelDateTime, Format, FormatAlign, Url, Workbook, Worksheet,
     XlsxError,
 };
+use text::{Spelling, Text};
 
 use crate::formats::value::Value;
 use crate::labels;
@@ -31,18 +31,18 @@ const HIGH: u32 = 0x0092_C5DE;
 /// The sheets of a workbook.
 pub(super) struct Book {
     sheets: Vec<Sheet>,
-    words: fn(&str) -> Cow<'_, str>,
+    spelling: Spelling,
 }
 
 impl Book {
-    /// A book without sheets; `words` spells options and rates in sentences.
-    pub(super) fn new(words: fn(&str) -> Cow<'_, str>) -> Self {
-        Self { sheets: Vec::new(), words }
+    /// A book without sheets, whose sentences have this spelling.
+    pub(super) fn new(spelling: Spelling) -> Self {
+        Self { sheets: Vec::new(), spelling }
     }
 
-    /// A sentence as the program spells it.
-    pub(super) fn said(&self, sentence: &str) -> Option<Value> {
-        Some(Value::Text((self.words)(sentence).into_owned()))
+    /// A sentence.
+    pub(super) fn said(&self, sentence: &Text) -> Option<Value> {
+        Some(Value::Text(sentence.shown(self.spelling)))
     }
 
     /// A new sheet, whose name begins with `name`; `about` says what it has.

@@ -23,7 +23,7 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
 }
 
 fn workbook(view: &View<'_>) -> Result<Vec<u8>, XlsxError> {
-    let mut book = Book::new(view.words);
+    let mut book = Book::new(view.layout.spelling);
     let places = rows::outcomes(&mut book, view.runs)?;
     figures::add(&mut book, crate::figures(view.runs))?;
     plans::add(&mut book, view.runs, &places)?;
@@ -41,6 +41,7 @@ mod tests {
 
     use super::*;
     use crate::sample;
+    use text::Spelling;
 
     fn bytes(runs: &[model::Run]) -> Vec<u8> {
         render(&View::new(runs)).unwrap().remove(0).bytes
@@ -59,7 +60,7 @@ mod tests {
             for series in [vec![], vec![series]] {
                 let x = Axis { scale, ..Axis::default() };
                 let figure = Figure { id: "empty".into(), title: "Empty".into(), x, series, ..Figure::default() };
-                let mut book = Book::new(|text| text.into());
+                let mut book = Book::new(Spelling::default());
                 figures::add(&mut book, vec![figure]).unwrap();
                 assert!(book.into_bytes(0).unwrap().starts_with(b"PK"));
             }

@@ -108,11 +108,10 @@ fn effects(book: &mut Book, run: &Run) -> Result<(), XlsxError> {
     let first = sheet.row;
     for (finding, values) in &found {
         let [value, low, high] = values.map(shown);
-        // The statement goes on with the interval and the significance in brackets.
-        let short = finding.statement.split(" (").next().unwrap_or_default();
+        let short = finding.statement.brief();
         let numbers = [value, low, high, value - low, high - value].map(|number| Some(Value::Number(number)));
         let words = book.said(&finding.statement);
-        sheet.line(std::iter::once(book.said(short)).chain(numbers).chain([words]))?;
+        sheet.line(std::iter::once(book.said(&short)).chain(numbers).chain([words]))?;
     }
     let rows = (first, sheet.row - 1);
     let mut chart = chart(ChartType::Bar, "Effects of the factors, with their intervals", 1);

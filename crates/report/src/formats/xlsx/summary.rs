@@ -12,10 +12,10 @@ use crate::sections::{limiter, sides};
 /// Adds it before all others.
 pub(super) fn add(book: &mut Book, runs: &[Run]) -> Result<(), XlsxError> {
     let mut sheet = book.sheet("summary", "")?;
-    results(&mut sheet, runs)?;
+    results(book, &mut sheet, runs)?;
     sheet.row += 1;
     findings(book, &mut sheet, runs)?;
-    verdicts(&mut sheet, runs)?;
+    verdicts(book, &mut sheet, runs)?;
     sheet.row += 1;
     sheet.head(0, ["sheet", "what it has"])?;
     for (name, about) in book.contents() {
@@ -26,7 +26,7 @@ pub(super) fn add(book: &mut Book, runs: &[Run]) -> Result<(), XlsxError> {
 }
 
 /// One line for each run, the answer first.
-fn results(sheet: &mut Sheet, runs: &[Run]) -> Result<(), XlsxError> {
+fn results(book: &Book, sheet: &mut Sheet, runs: &[Run]) -> Result<(), XlsxError> {
     sheet.head(
         1,
         [
@@ -57,7 +57,7 @@ fn results(sheet: &mut Sheet, runs: &[Run]) -> Result<(), XlsxError> {
         let ended = run.ending.as_ref().map_or("not finished", |ending| ending.how.as_str());
         sheet.line([
             text(labels::title(run)),
-            text(result(run)),
+            book.said(&result(run)),
             of(|estimate| Some(estimate.value)),
             of(|estimate| estimate.low),
             of(|estimate| estimate.high),
@@ -106,7 +106,7 @@ fn limited_by(run: &Run) -> Option<Value> {
 fn findings(book: &Book, sheet: &mut Sheet, runs: &[Run]) -> Result<(), XlsxError> {
     sheet.head(0, ["run", "finding", "value", "low", "high", "unit", "confidence", "kind", "block (B)"])?;
     for run in runs {
-        for limiter in limiter::limiters(run) {
+        for limiter in limiter::limiters(run, true) {
             sheet.line([text(labels::title(run)), book.said(&limiter)])?;
         }
         for finding in &run.findings {
@@ -129,7 +129,7 @@ fn findings(book: &Book, sheet: &mut Sheet, runs: &[Run]) -> Result<(), XlsxErro
 }
 
 /// What the verdicts mean.
-fn verdicts(sheet: &mut Sheet, runs: &[Run]) -> Result<(), XlsxError> {
+fn verdicts(book: &Book, sheet: &mut Sheet, runs: &[Run]) -> Result<(), XlsxError> {
     let all = labels::verdicts_of(runs.iter().flat_map(sides::shown));
     if all.is_empty() {
         return Ok(());
@@ -137,7 +137,7 @@ fn verdicts(sheet: &mut Sheet, runs: &[Run]) -> Result<(), XlsxError> {
     sheet.row += 1;
     sheet.head(0, ["verdict", "what it means"])?;
     for verdict in all {
-        sheet.line([text(labels::verdict(verdict)), text(analysis::outcome::explain(verdict))])?;
+        sheet.line([text(labels::verdict(verdict)), book.said(&analysis::outcome::explain(verdict))])?;
     }
     Ok(())
 }

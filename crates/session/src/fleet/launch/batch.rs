@@ -4,6 +4,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use text::Text;
 
 use super::program;
 use super::request::{HostResult, UpRequest};
@@ -101,7 +102,7 @@ pub(super) async fn down(process: u32, state: &State) -> Vec<HostResult> {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }
-    let one = |host: &Started| HostResult { name: host.name.clone(), error: error.clone() };
+    let one = |host: &Started| HostResult { name: host.name.clone(), error: error.as_deref().map(Text::from) };
     state.hosts().iter().map(one).collect()
 }
 

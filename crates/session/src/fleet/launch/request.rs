@@ -1,6 +1,7 @@
 //! What is asked of a launcher, and what became of it.
 
 use std::path::PathBuf;
+use text::Text;
 
 /// Agents to start.
 #[derive(Debug, Clone, Default)]
@@ -15,10 +16,10 @@ pub struct UpRequest {
 }
 
 /// What became of one host.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct HostResult {
     /// The host.
     pub name: String,
     /// Why its agent does not run, or is not gone; `None` if all is well.
-    pub error: Option<String>,
+    pub error: Option<Text>,
 }

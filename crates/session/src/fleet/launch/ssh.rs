@@ -167,7 +167,7 @@ pub(super) async fn up(
     let mut works = iter(hosts.iter().copied().map(one)).buffer_unordered(AT_ONCE);
     let mut results = Vec::with_capacity(hosts.len());
     while let Some((name, started)) = works.next().await {
-        let error = started.err().map(|error| error.to_string());
+        let error = started.err().map(|error| error.to_string().into());
         let what = if error.is_some() { "failed" } else { "runs" };
         tell(&format!("{name} {what}, {} of {}", results.len() + 1, hosts.len()));
         results.push(HostResult { name, error });
@@ -356,7 +356,7 @@ pub(super) async fn down(state: &State, hosts: &[&Started], tell: &impl Fn(&str)
             stopped.map(drop).map_err(SshError::from)
         };
         let stopped = tokio::time::timeout(HOST_LIMIT, stopped).await.unwrap_or(Err(SshError::Silent));
-        HostResult { name: host.name.clone(), error: stopped.err().map(|error| error.to_string()) }
+        HostResult { name: host.name.clone(), error: stopped.err().map(|error| error.to_string().into()) }
     };
     let mut works = iter(hosts.iter().copied().map(one)).buffer_unordered(AT_ONCE);
     let mut results = Vec::new();

@@ -173,6 +173,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use text::Text;
 
     fn state(folder: &Path) -> State {
         let hosts = ["a", "b", "c"].map(|name| Started { name: name.into(), ..Started::default() }).into();
@@ -194,8 +195,7 @@ mod tests {
     fn only_agents_that_are_gone_are_forgotten() {
         let folder = tempfile::tempdir().unwrap();
         let mut state = state(folder.path());
-        let result =
-            |name: &str, error: Option<&str>| HostResult { name: name.into(), error: error.map(str::to_owned) };
+        let result = |name: &str, error: Option<&str>| HostResult { name: name.into(), error: error.map(Text::from) };
         state.forget(&[result("a", None), result("b", Some("not reached"))]).unwrap();
         let left: Vec<&str> = state.hosts().iter().map(|host| host.name.as_str()).collect();
         assert_eq!(left, ["b", "c"]);

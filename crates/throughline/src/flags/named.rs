@@ -1,50 +1,10 @@
-//! Tests of the spelling, and that every flag that a text names exists.
+//! Every flag that a text names exists.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Command;
-
-use super::*;
-
-#[test]
-fn flags_lose_their_backticks() {
-    for (text, wanted) in [
-        ("`--flows` 0", "--flows 0"),
-        ("use `--wait epoll`, or leave `--wait` out", "use --wait epoll, or leave --wait out"),
-        ("`--allow-tuning='sysctl.vm.*'`", "--allow-tuning='sysctl.vm.*'"),
-        ("start it with `--token-file\n    FILE`", "start it with --token-file\n    FILE"),
-        ("€ `--reverse` `--both`", "€ --reverse --both"),
-    ] {
-        assert_eq!(flags(text), wanted);
-    }
-}
-
-#[test]
-fn markup_of_markdown_is_no_flag() {
-    let text = "Run `--time`: use \\`--wait epoll\\`";
-    assert_eq!(flags_of_markdown(text), "Run `--time`: use --wait epoll");
-}
-
-#[test]
-fn other_text_stays() {
-    for text in [
-        "",
-        "`thru serve`",
-        "raise `ulimit -n`",
-        "`sysctl net.mptcp.enabled=1`",
-        "say `flows 4`",
-        "`--flows",
-        "flows` of",
-        "--flows 4",
-        "``",
-        "```c\nint x;\n```",
-    ] {
-        assert!(matches!(flags(text), Cow::Borrowed(same) if same == text), "{text}");
-    }
-    assert_eq!(flags("one ` alone\n\nand `--flows`"), "one ` alone\n\nand --flows");
-}
 
 /// Flags in our texts that `thru` does not have, each with its program.
 const OTHERS: &[(&str, &str)] = &[
