@@ -191,13 +191,13 @@ fn connect(assignment: &Assignment, plan: &TrialPlan, transport: &dyn Transport)
 fn check_machine(transport: &dyn Transport, target: &WireRendezvous) -> Result<(), EngineError> {
     let here = boot_id();
     if transport.facts().one_host && target.boot_id.is_some() && target.boot_id != here {
-        return Err(EngineError::Unsupported {
-            what: format!("{} between two machines", transport.name()),
-            remedy: format!(
+        return Err(EngineError::unsupported(
+            format!("{} between two machines", transport.name()),
+            format!(
                 "it works within one machine only; use {}",
                 engine::transport::names(|other| other.facts().ip.is_some())
             ),
-        });
+        ));
     }
     Ok(())
 }

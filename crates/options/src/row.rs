@@ -1,5 +1,7 @@
 //! A row of the table of options: all that is known of an option.
 
+use text::{Text, say};
+
 use crate::{EndOptions, Program, Spec, TestKind, TestOptions, TransportFacts, ValueError};
 
 /// An option of a measurement. Flags, the keys of plans and groups, the form of the page, columns, the tables of the manual and what is
@@ -240,15 +242,15 @@ impl OptionRow {
     }
 
     /// What a spec asks the far end for that the server of `program` does not carry out, in words.
-    pub(crate) fn uncarried(&self, spec: &Spec, program: Program) -> Option<String> {
+    pub(crate) fn uncarried(&self, spec: &Spec, program: Program) -> Option<Text> {
         match (self.with_programs, self.place) {
             (WithPrograms::FarEnd { asks, carried_by }, _) if !carried_by.contains(&program) && asks(spec) => {
-                Some(format!("`--{}`", self.key))
+                Some(say!("`--{}`", self.key))
             }
             (WithPrograms::AtFarEnd(carried_by), ValuePlace::End { is_set, .. })
                 if !carried_by.contains(&program) && is_set(&spec.far) =>
             {
-                Some(format!("`--{}` at the far end", self.key))
+                Some(say!("`--{}` at the far end", self.key))
             }
             _ => None,
         }

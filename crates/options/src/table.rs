@@ -1,6 +1,7 @@
 //! The table of options: its rows, and what they make of keys and values.
 
 use serde_json::{Map, Value};
+use text::Text;
 
 use crate::end_options::END_ROWS;
 use crate::given::TEST_ROWS;
@@ -37,7 +38,7 @@ pub fn is_key(key: &str) -> bool {
 
 /// The first option of a spec that the server of `program` would have a part in and does not carry out, in words.
 #[must_use]
-pub fn uncarried(spec: &Spec, program: Program) -> Option<String> {
+pub fn uncarried(spec: &Spec, program: Program) -> Option<Text> {
     rows().find_map(|row| row.uncarried(spec, program))
 }
 

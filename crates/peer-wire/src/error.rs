@@ -1,5 +1,6 @@
 //! Errors in a peer's messages.
 
+use text::Said;
 use thiserror::Error;
 
 use crate::iperf2::Iperf2Error;
@@ -11,7 +12,7 @@ use crate::nuttcp::NuttcpError;
 use crate::stamp::StampError;
 
 /// A session that cannot continue: the program, the step and the error.
-#[derive(Debug, Error)]
+#[derive(Debug, Error, Said)]
 #[error("{peer}, {step}: {what}")]
 pub struct WireError {
     /// The peer's program, by the name of its [`crate::Peer`].
@@ -23,7 +24,7 @@ pub struct WireError {
 }
 
 /// Why a session cannot continue.
-#[derive(Debug, Error)]
+#[derive(Debug, Error, Said)]
 #[non_exhaustive]
 pub enum WireProblem {
     /// Bytes that arrived out of turn.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use engine::transport::{at_port, programs};
 use model::EndOptions;
 use peer_wire::WireError;
+use text::{Text, say};
 
 use crate::line::{Input, Line, Wait};
 use crate::session_deadline::{SessionDeadline, SessionDeadlines};
@@ -70,7 +71,7 @@ impl ClientSession<'_> {
                 address: peer.to_string(),
                 peer: program,
                 seconds: limit.as_secs(),
-                during: "while its data was expected",
+                during: "while its data was expected".into(),
             },
             false => ProgramError::socket("wait for the data of", peer, ErrorKind::ConnectionAborted),
         }
@@ -109,12 +110,12 @@ pub(crate) fn serve_one(
     let session_deadline = SessionDeadline::unlimited(&socket);
     let line = Line::over(socket, peer)?;
     let said = conduct(&mut ClientSession { service, line, here, session_deadline, unauthenticated: None })?;
-    (service.log)(&format!("{peer}: {program} {said}"));
+    (service.log)(peer, &say!("{peer}: {program} {said}"));
     Ok(())
 }
 
 /// Serves a client until it ends; returns the line for the log.
-pub(crate) type Conduct<'a> = dyn Fn(&mut ClientSession<'_>) -> Result<String, ProgramError> + Sync + 'a;
+pub(crate) type Conduct<'a> = dyn Fn(&mut ClientSession<'_>) -> Result<Text, ProgramError> + Sync + 'a;
 
 /// A listener for each of the service's addresses.
 pub(crate) fn open(service: &Service) -> Result<Vec<(TcpListener, SocketAddr)>, ProgramError> {
@@ -158,7 +159,7 @@ pub(crate) fn accept_clients(
                             Ok(line) => line,
                             Err(error) => {
                                 unauthenticated.fetch_sub(1, Ordering::SeqCst);
-                                return (service.log)(&error.line_of(peer));
+                                return (service.log)(peer, &error.line_of(peer));
                             }
                         };
                         let mut client_session = ClientSession {
@@ -174,7 +175,7 @@ pub(crate) fn accept_clients(
                             program,
                             peer,
                             &client_session.session_deadline,
-                            said.map(|said| format!("{program} {said}")),
+                            said.map(|said| say!("{program} {said}")),
                         );
                     });
                     if greeted.is_err() {
@@ -192,17 +193,17 @@ pub(crate) fn report(
     program: &str,
     peer: SocketAddr,
     session_deadline: &SessionDeadline,
-    said: Result<String, ProgramError>,
+    said: Result<Text, ProgramError>,
 ) {
     let said = match said {
         Ok(said) => said,
         Err(_) if session_deadline.was_cut() && service.stopping() => {
-            format!("{program} was disconnected because the server stops")
+            say!("{program} was disconnected because the server stops")
         }
         Err(_) if session_deadline.was_cut() => {
-            format!("{program} was disconnected at its time limit (`--max-time`; 30 s before a test)")
+            say!("{program} was disconnected at its time limit (`--max-time`; 30 s before a test)")
         }
-        Err(error) => return (service.log)(&error.line_of(peer)),
+        Err(error) => return (service.log)(peer, &error.line_of(peer)),
     };
-    (service.log)(&format!("{peer}: {said}"));
+    (service.log)(peer, &say!("{peer}: {said}"));
 }

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use model::{Pattern, Program, Spec, TransportName};
+use text::{Said, Text, say};
 
 use crate::ProgramError;
 
@@ -10,16 +11,18 @@ use crate::ProgramError;
 pub(crate) const REMEDY: &str = "not supported by its protocol; leave it out, or set it for this end only (VALUE,)";
 
 /// Remedy for both directions.
-pub(crate) const ONE_DIRECTION: &str = "it supports one direction only; leave it out, or use `--reverse`";
+pub(crate) fn one_direction() -> Text {
+    say!("it supports one direction only; leave it out, or use `--reverse`")
+}
 
 /// The first option of a spec that the server of a program would have a part in and does not carry out, in words.
-pub(crate) fn uncarried(spec: &Spec, program: Program) -> Option<String> {
+pub(crate) fn uncarried(spec: &Spec, program: Program) -> Option<Text> {
     let beside_options = [
-        (spec.engine.auto, "`--engine auto`"),
-        (!spec.mix.is_empty(), "`--block imix`"),
-        (spec.start_ns.is_some(), "`start`"),
+        (spec.engine.auto, say!("`--engine auto`")),
+        (!spec.mix.is_empty(), say!("`--block imix`")),
+        (spec.start_ns.is_some(), say!("`start`")),
     ];
-    let other = beside_options.into_iter().find(|(there, _)| *there).map(|(_, name)| name.to_owned());
+    let other = beside_options.into_iter().find(|(there, _)| *there).map(|(_, name)| name);
     other.or_else(|| options::uncarried(spec, program))
 }
 
@@ -28,7 +31,7 @@ pub(crate) struct Capabilities {
     /// The program.
     pub(crate) program: Program,
     /// Its patterns, and the remedy for others.
-    pub(crate) patterns: (&'static [Pattern], &'static str),
+    pub(crate) patterns: (&'static [Pattern], fn() -> Text),
     /// Most flows over TCP and over UDP.
     pub(crate) flows: [u32; 2],
     /// Bytes of a block over TCP and over UDP.
@@ -39,40 +42,40 @@ impl Capabilities {
     /// Refuses what the program cannot express. Directions, stops and the far end's buffers are checked by each
     /// program.
     pub(crate) fn check(&self, spec: &Spec) -> Result<(), ProgramError> {
-        spec.check().map_err(|error| ProgramError::unsupported("this measurement", error.to_string()))?;
+        spec.check().map_err(|error| ProgramError::unsupported("this measurement", error.say()))?;
         let carrier = match &spec.transport {
             TransportName::Tcp => 0,
             TransportName::Udp => 1,
             other => {
-                return Err(self.unsupported(&format!("`--transport {other}`"), "use TCP, or UDP with `--udp`"));
+                return Err(self.unsupported(say!("`--transport {other}`"), say!("use TCP, or UDP with `--udp`")));
             }
         };
         let (patterns, remedy) = self.patterns;
         if !patterns.contains(&spec.pattern) {
-            return Err(self.unsupported(spec.pattern.name(), remedy));
+            return Err(self.unsupported(spec.pattern.name(), remedy()));
         }
         let flows = self.flows[carrier];
         if !(1..=flows).contains(&spec.flows) {
             let takes = match flows {
-                1 => format!("use one over {}", spec.transport),
-                most => format!("use 1 to {most} over {}", spec.transport),
+                1 => say!("use one over {}", spec.transport),
+                most => say!("use 1 to {most} over {}", spec.transport),
             };
-            return Err(self.unsupported(&format!("`--flows {}`", spec.flows), &takes));
+            return Err(self.unsupported(say!("`--flows {}`", spec.flows), takes));
         }
         let blocks = &self.blocks[carrier];
         if !blocks.contains(&spec.block) {
-            let takes = format!("use {} to {} bytes", blocks.start(), blocks.end());
-            return Err(self.unsupported(&format!("`--block {}`", spec.block), &takes));
+            let takes = say!("use {} to {} bytes", blocks.start(), blocks.end());
+            return Err(self.unsupported(say!("`--block {}`", spec.block), takes));
         }
         if spec.far.sndbuf != spec.far.rcvbuf {
-            return Err(self.unsupported("`--sndbuf` and `--rcvbuf` of different values at the far end", REMEDY));
+            return Err(self.unsupported(say!("`--sndbuf` and `--rcvbuf` of different values at the far end"), REMEDY));
         }
-        uncarried(spec, self.program).map_or(Ok(()), |what| Err(self.unsupported(&what, REMEDY)))
+        uncarried(spec, self.program).map_or(Ok(()), |what| Err(self.unsupported(what, REMEDY)))
     }
 
     /// An error with what is unsupported and the remedy.
-    pub(crate) fn unsupported(&self, what: &str, remedy: &str) -> ProgramError {
-        ProgramError::unsupported(format!("{what} with {}", self.program), remedy)
+    pub(crate) fn unsupported(&self, what: impl Into<Text>, remedy: impl Into<Text>) -> ProgramError {
+        ProgramError::unsupported(say!("{} with {}", what.into(), self.program), remedy)
     }
 }
 
@@ -86,7 +89,7 @@ mod tests {
         let said = |change: fn(&mut Spec)| {
             let mut spec = Spec::new("tcp", Pattern::Stream);
             change(&mut spec);
-            uncarried(&spec, Program::Netperf)
+            uncarried(&spec, Program::Netperf).map(|what| what.plain())
         };
         assert_eq!(said(|_| {}), None);
         assert_eq!(said(|spec| (spec.far.cc, spec.warmup_ns) = (Some("reno".into()), 1)), None);

@@ -3,21 +3,22 @@
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use text::Said;
 
+use engine::EngineError;
 use peer_wire::WireError;
+use text::{Said, Text, say};
 
 /// A failure, with the address and the remedy.
 #[derive(Debug, thiserror::Error, Said)]
 #[non_exhaustive]
 pub enum ProgramError {
     /// The protocol cannot express it.
-    #[error("{what}: {remedy}")]
+    #[error("{}: {}", what.plain(), remedy.plain())]
     Unsupported {
         /// What was requested.
-        what: String,
+        what: Text,
         /// What would work.
-        remedy: String,
+        remedy: Text,
     },
     /// A file of keys or users is invalid.
     #[error("{} {what}", path.display())]
@@ -54,7 +55,7 @@ pub enum ProgramError {
         error: WireError,
     },
     /// The other program said nothing for too long.
-    #[error("{address}: {peer} sent nothing for {seconds} s {during}")]
+    #[error("{address}: {peer} sent nothing for {seconds} s {}", during.plain())]
     Silent {
         /// Host and port.
         address: String,
@@ -63,7 +64,7 @@ pub enum ProgramError {
         /// How long it was waited for.
         seconds: u64,
         /// What was expected.
-        during: &'static str,
+        during: Text,
     },
     /// A call on a socket failed.
     #[error("{operation} {address}: {source}")]
@@ -77,7 +78,7 @@ pub enum ProgramError {
     },
     /// The measuring path failed.
     #[error(transparent)]
-    Engine(#[from] engine::EngineError),
+    Engine(#[from] EngineError),
     /// The user stopped it before there was a result.
     #[error("interrupted; finished trials are kept")]
     Interrupted,
@@ -85,12 +86,26 @@ pub enum ProgramError {
 
 impl ProgramError {
     /// The log line of a client's session that ended with this error: most errors name the address themselves.
-    pub(crate) fn line_of(&self, peer: SocketAddr) -> String {
-        let (peer, said) = (peer.to_string(), self.to_string());
-        if said.contains(&peer) { said } else { format!("{peer}: {said}") }
+    pub(crate) fn line_of(&self, peer: SocketAddr) -> Text {
+        let named = self.address().is_some_and(|address| *address == peer.to_string());
+        if named { self.say() } else { say!("{peer}: {}", self) }
     }
 
-    pub(crate) fn unsupported(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+    /// The address that it names, if it names one.
+    fn address(&self) -> Option<&String> {
+        match self {
+            Self::Unreachable { address, .. }
+            | Self::Peer { address, .. }
+            | Self::Silent { address, .. }
+            | Self::Socket { address, .. }
+            | Self::Engine(EngineError::Socket { address, .. } | EngineError::Peer { peer: address, .. }) => {
+                Some(address)
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn unsupported(what: impl Into<Text>, remedy: impl Into<Text>) -> Self {
         Self::Unsupported { what: what.into(), remedy: remedy.into() }
     }
 
@@ -110,7 +125,7 @@ mod tests {
         let peer: SocketAddr = "192.0.2.1:7".parse().unwrap();
         let error = peer_wire::iperf3::PEER.error("at the end", peer_wire::WireProblem::NothingToCount);
         let named = ProgramError::Peer { address: peer.to_string(), error };
-        assert_eq!(named.line_of(peer), "192.0.2.1:7: iperf3, at the end: there is nothing to count");
-        assert!(ProgramError::Interrupted.line_of(peer).starts_with("192.0.2.1:7: interrupted"));
+        assert_eq!(named.line_of(peer).plain(), "192.0.2.1:7: iperf3, at the end: there is nothing to count");
+        assert!(ProgramError::Interrupted.line_of(peer).plain().starts_with("192.0.2.1:7: interrupted"));
     }
 }

@@ -27,10 +27,11 @@ use std::net::TcpStream;
 use std::sync::atomic::AtomicBool;
 
 use model::{EndTally, Live, Program, Spec, Stop, TransportName};
+use text::say;
 
 pub use error::ProgramError;
 pub use iperf3::{Login, Padding, SKEW_S, Users};
-pub use service::{MachineUse, Service, ServiceLimits};
+pub use service::{Log, MachineUse, Service, ServiceLimits};
 
 /// Length of the pilot trial, ns.
 const PILOT_NS: u64 = 50_000_000;
@@ -81,8 +82,8 @@ pub trait ProgramProtocol: Sync {
         let _ = spec;
         let name = self.name();
         Err(ProgramError::unsupported(
-            format!("`--speak {name}` with this command"),
-            format!("only its clients are supported: `thru serve --speak {name}`"),
+            say!("`--speak {name}` with this command"),
+            say!("only its clients are supported: `thru serve --speak {name}`"),
         ))
     }
 
@@ -125,8 +126,8 @@ pub trait ProgramProtocol: Sync {
     fn check_login(&self) -> Result<(), ProgramError> {
         let name = self.name();
         Err(ProgramError::unsupported(
-            format!("a login with `--speak {name}`"),
-            format!("{name} has no logins; leave it out"),
+            say!("a login with `--speak {name}`"),
+            say!("{name} has no logins; leave it out"),
         ))
     }
 
@@ -148,7 +149,7 @@ pub trait ProgramProtocol: Sync {
         let _ = points;
         let name = self.name();
         Err(ProgramError::unsupported(
-            format!("a curve with `--speak {name}`"),
+            say!("a curve with `--speak {name}`"),
             "only netpipe has curves; use thru stream or thru rr",
         ))
     }
@@ -178,8 +179,8 @@ pub trait ProgramProtocol: Sync {
         }
         let name = self.name();
         Err(ProgramError::unsupported(
-            format!("`--speak {name}:{options}`"),
-            format!("{name}'s server needs no options; leave them out"),
+            say!("`--speak {name}:{options}`"),
+            say!("{name}'s server needs no options; leave them out"),
         ))
     }
 
@@ -206,8 +207,8 @@ pub fn serve_one(program: &dyn ProgramProtocol, service: &Service, socket: TcpSt
     match program.of_inetd() {
         Some(serve) => serve(service, socket),
         None => Err(ProgramError::unsupported(
-            format!("`--inetd` with `--speak {}`", program.name()),
-            format!("its server needs its own port; leave `--inetd` out (it works with {})", started_by_inetd()),
+            say!("`--inetd` with `--speak {}`", program.name()),
+            say!("its server needs its own port; leave `--inetd` out (it works with {})", started_by_inetd()),
         )),
     }
 }

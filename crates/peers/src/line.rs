@@ -149,7 +149,7 @@ impl Line {
                         address: self.peer.to_string(),
                         peer: wait.program,
                         seconds: wait.limit.as_secs(),
-                        during: wait.during,
+                        during: wait.during.into(),
                     });
                 }
                 Input::Nothing => {}

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use text::{Text, say};
+
 use crate::Users;
 
 /// How long a client waits while another one has the machine: it may have left, which is noticed a moment later.
@@ -31,14 +33,17 @@ pub struct ServiceLimits {
 impl ServiceLimits {
     /// Why these streams would exceed the memory limit, if they would: each has one buffer to send and one to
     /// receive.
-    pub(crate) fn beyond_memory(&self, streams: u64, block: u64) -> Option<String> {
+    pub(crate) fn beyond_memory(&self, streams: u64, block: u64) -> Option<Text> {
         let bytes = streams.saturating_mul(2).saturating_mul(block);
-        (bytes > self.memory_bytes).then(|| format!("{bytes} bytes of buffers; up to {} are given", self.memory_bytes))
+        (bytes > self.memory_bytes).then(|| say!("{bytes} bytes of buffers; up to {} are given", self.memory_bytes))
     }
 }
 
 /// Reserves the machine for a measurement until it is dropped.
 pub type MachineUse = Box<dyn Any + Send>;
+
+/// Gets the lines of a log, each with the address of the client that caused it.
+pub type Log = Box<dyn Fn(SocketAddr, &Text) + Send + Sync>;
 
 /// Settings of a server.
 pub struct Service {
@@ -53,8 +58,8 @@ pub struct Service {
     pub limits: ServiceLimits,
     /// Called for each client: `None` if no further measurement can run.
     pub admit: Box<dyn Fn() -> Option<MachineUse> + Send + Sync>,
-    /// Called with each log line.
-    pub log: Box<dyn Fn(&str) + Send + Sync>,
+    /// Called with each log line, which begins with the client's address.
+    pub log: Log,
     /// Called with each address once it listens.
     pub listening: Box<dyn Fn(SocketAddr) + Send + Sync>,
     /// Set to end it.

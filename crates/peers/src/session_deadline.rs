@@ -145,7 +145,7 @@ mod tests {
                 memory_bytes: 8 << 30,
             },
             admit: Box::new(|| None),
-            log: Box::new(|_| {}),
+            log: Box::new(|_, _| {}),
             listening: Box::new(|_| {}),
             stop: false.into(),
         }

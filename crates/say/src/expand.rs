@@ -59,8 +59,18 @@ impl Call {
         }})
     }
 
-    /// The same where `{0}` is the first field of a tuple, which the derived code calls `_0`.
-    pub(crate) fn of_fields(self) -> Self {
+    /// The same where `{0}` is the first field of a tuple, which the derived code calls `_0`, and where `x.plain()` is the text `x`, whose
+    /// characters `thiserror` needs.
+    pub(crate) fn of_fields(mut self) -> Self {
+        let named = self.named.iter_mut().map(|(_, expr)| expr);
+        self.positional.iter_mut().chain(named).for_each(|expr| {
+            if let Expr::MethodCall(call) = expr
+                && call.method == "plain"
+                && call.args.is_empty()
+            {
+                *expr = (*call.receiver).clone();
+            }
+        });
         Self { of_fields: true, ..self }
     }
 

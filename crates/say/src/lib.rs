@@ -21,7 +21,8 @@ pub fn say(input: TokenStream) -> TokenStream {
     call.expand().unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
-/// Implements `Said` by the templates of `#[error("…")]`, which `thiserror` reads too.
+/// Implements `Said` by the templates of `#[error("…")]`, which `thiserror` reads too. A field that is a text is inserted as
+/// `{}` with `field.plain()`: `thiserror` displays its characters, and `Said` keeps its spans.
 #[proc_macro_derive(Said, attributes(error))]
 pub fn said(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as syn::DeriveInput);

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::Instant;
-use text::{Said, say};
+use text::{Said, Spelling, say};
 use thiserror::Error;
 
 use control::agent::{LogLines, Machine};
@@ -185,15 +185,12 @@ fn service(
     }
 }
 
-/// A log in which other programs' clients, who have no token, cause few lines: theirs begin with their address.
-fn bounded(log: fn(&str)) -> Box<dyn Fn(&str) + Send + Sync> {
+/// A log in which other programs' clients, who have no token, cause few lines.
+fn bounded(log: fn(&str)) -> peers::Log {
     let lines = LogLines::default();
-    Box::new(move |text| {
-        let peer = text.split_once(": ").and_then(|(peer, _)| peer.parse::<SocketAddr>().ok());
-        match peer {
-            None => log(text),
-            Some(peer) => lines.line(peer.ip(), text, Instant::now()).iter().for_each(|line| log(line)),
-        }
+    Box::new(move |peer, text| {
+        let text = text.shown(Spelling::default());
+        lines.line(peer.ip(), &text, Instant::now()).iter().for_each(|line| log(line));
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
-use text::Said;
+use text::{Said, Text};
 
 /// A failure, with its remedy.
 #[derive(Debug, thiserror::Error, Said)]
@@ -17,14 +17,14 @@ pub enum StackError {
         known: String,
     },
     /// A parameter that the stack does not have, or an invalid value.
-    #[error("{stack}: {what}; {remedy}")]
+    #[error("{stack}: {what}; {}", remedy.plain())]
     Parameter {
         /// The stack's short name.
         stack: String,
         /// What is wrong.
         what: String,
         /// What is valid.
-        remedy: String,
+        remedy: Text,
     },
     /// An invalid file of rules for destinations.
     #[error("{}: {what}", path.display())]

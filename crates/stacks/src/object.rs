@@ -36,7 +36,7 @@ impl Parameter {
             _ => Err(StackError::Parameter {
                 stack: stack.into(),
                 what: format!("{}={text} is not valid", self.name),
-                remedy: format!("use {least} to {most}"),
+                remedy: format!("use {least} to {most}").into(),
             }),
         }
     }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use model::StackRule;
+use text::say;
 
 use crate::object::Object;
 use crate::{StackError, stack, unknown};
@@ -84,7 +85,7 @@ impl StackRequest {
                     [] => "it has none".into(),
                     some => {
                         let names: Vec<&str> = some.iter().map(|parameter| parameter.name.as_str()).collect();
-                        format!("it has {}", names.join(", "))
+                        say!("it has {}", names.join(", "))
                     }
                 },
             })?;
@@ -109,7 +110,7 @@ impl StackRequest {
             return Err(StackError::Parameter {
                 stack: self.name_or_path,
                 what: "it has no rules for destinations".into(),
-                remedy: "use `--cc-rules` with `--cc highspeed`".into(),
+                remedy: say!("use `--cc-rules` with `--cc highspeed`"),
             });
         }
         self.rules = rules.to_vec();

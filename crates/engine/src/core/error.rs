@@ -1,7 +1,9 @@
 //! Errors of the measuring path.
 
 use std::io;
-use text::Said;
+
+use model::Engine;
+use text::{Said, Text};
 
 /// A failure of the measuring path: the operation, the object and the remedy.
 #[derive(Debug, thiserror::Error, Said)]
@@ -18,22 +20,30 @@ pub enum EngineError {
         known: String,
     },
     /// The transport or pattern does not support what the spec requests.
-    #[error("{what}: {remedy}")]
+    #[error("{}: {}", what.plain(), remedy.plain())]
     Unsupported {
         /// What was requested.
-        what: String,
+        what: Text,
         /// What would work.
-        remedy: String,
+        remedy: Text,
     },
     /// A socket option was refused.
-    #[error("cannot set {option}: {source}{hint}")]
+    #[error("cannot set {option}: {source}{}", hint.plain())]
     Option {
         /// The option with its value.
         option: String,
         /// The kernel's answer.
         source: io::Error,
         /// What to do about it, or nothing.
-        hint: &'static str,
+        hint: Text,
+    },
+    /// The data connections cannot use the method that was requested.
+    #[error("make ready `--engine {engine}`: {source}")]
+    Method {
+        /// The method.
+        engine: Engine,
+        /// The kernel's answer.
+        source: io::Error,
     },
     /// A call on a socket failed.
     #[error("{operation} {address}: {source}")]
@@ -76,7 +86,20 @@ impl EngineError {
     }
 
     /// What is not supported, and the remedy.
-    pub fn unsupported(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+    pub fn unsupported(what: impl Into<Text>, remedy: impl Into<Text>) -> Self {
         Self::Unsupported { what: what.into(), remedy: remedy.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use text::{Spelling, say};
+
+    #[test]
+    fn what_is_not_supported_keeps_its_options() {
+        let error = EngineError::unsupported(say!("`--wait uring` on pvm"), say!("use `--spin`"));
+        assert_eq!(error.to_string(), "`--wait uring` on pvm: use `--spin`");
+        assert_eq!(error.say().shown(Spelling::default()), "--wait uring on pvm: use --spin");
     }
 }

@@ -1,6 +1,7 @@
 //! Whether this build can run a spec.
 
 use model::{Direction, Engine, Framing, Io, Pattern, ReceiveBy, SendBy, Spec, Strategy};
+use text::{Said, Text, say};
 
 use super::refusals::refuse_direction;
 use super::strategy::strategy;
@@ -10,25 +11,25 @@ use crate::transport::{Capabilities, Transport, names, transport};
 
 /// Refuses a spec that this build's registries cannot run.
 pub fn check(spec: &Spec) -> Result<(), EngineError> {
-    spec.check()
-        .map_err(|error| EngineError::Unsupported { what: "this measurement".into(), remedy: error.to_string() })?;
+    spec.check().map_err(|error| EngineError::unsupported("this measurement", error.say()))?;
     if let Some(program) = &spec.speak {
-        let remedy = "other programs are measured by `thru stream`, `rr`, `transfer` and `curve` only: leave \
-            `--speak` out and run `thru serve` on HOST";
-        return Err(EngineError::unsupported(format!("`--speak {program}` here"), remedy));
+        let remedy = say!(
+            "other programs are measured by `thru stream`, `rr`, `transfer` and `curve` only: leave `--speak` out and run `thru serve` on HOST"
+        );
+        return Err(EngineError::unsupported(say!("`--speak {program}` here"), remedy));
     }
     let transport = transport(spec.transport.as_str())?;
     if spec.transport_facts() != Some(*transport.facts()) {
         return Err(EngineError::unsupported(
-            format!("transport {} as the spec describes it", transport.name()),
+            say!("transport {} as the spec describes it", transport.name()),
             "use the same version of the program at both ends",
         ));
     }
     let capabilities = transport.capabilities();
     if spec.block.max(spec.reply_bytes()) > capabilities.max_block {
         return Err(EngineError::unsupported(
-            format!("a block of {} bytes on {}", spec.block.max(spec.reply_bytes()), spec.transport),
-            format!("its largest message is {} bytes", capabilities.max_block),
+            say!("a block of {} bytes on {}", spec.block.max(spec.reply_bytes()), spec.transport),
+            say!("its largest message is {} bytes", capabilities.max_block),
         ));
     }
     transport.check(spec)?;
@@ -44,15 +45,15 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
     if spec.responsiveness && !capabilities.reconnects {
         let able = names(|other| other.capabilities().reconnects);
         return Err(EngineError::unsupported(
-            format!("`--responsiveness` on {}", spec.transport),
-            format!("its probes open connections under TCP's load: use {able}"),
+            say!("`--responsiveness` on {}", spec.transport),
+            say!("its probes open connections under TCP's load: use {able}"),
         ));
     }
     let drains = [&spec.near, &spec.far].iter().any(|end| end.drain_bps.is_some());
     if drains && (!spec.is_stream() || capabilities.datagram || capabilities.single_ended) {
         return Err(EngineError::unsupported(
-            format!("`--drain` for {} on {}", spec.pattern, spec.transport),
-            format!(
+            say!("`--drain` for {} on {}", spec.pattern, spec.transport),
+            say!(
                 "it limits how fast the receiver reads, so the sender must be able to wait: use it with streams over {}",
                 names(|other| other.capabilities().is_stream_between_two())
             ),
@@ -60,14 +61,15 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
     }
     if spec.paced_to_receiver && !(transport.overruns() && spec.is_stream()) {
         return Err(EngineError::unsupported(
-            format!("pacing to the receiver for {} on {}", spec.pattern, spec.transport),
-            format!("it is for streams and transfers over {}: use `--unpaced`", names(|other| other.overruns())),
+            say!("pacing to the receiver for {} on {}", spec.pattern, spec.transport),
+            say!("it is for streams and transfers over {}: use `--unpaced`", names(|other| other.overruns())),
         ));
     }
     if spec.overlap_close && spec.pattern != Pattern::Crr {
-        let remedy =
-            "it applies to `thru rr` with `--connect` only, which opens a connection per transaction: leave it out";
-        return Err(EngineError::unsupported(format!("`--overlap-close` with {}", spec.pattern), remedy));
+        let remedy = say!(
+            "it applies to `thru rr` with `--connect` only, which opens a connection per transaction: leave it out"
+        );
+        return Err(EngineError::unsupported(say!("`--overlap-close` with {}", spec.pattern), remedy));
     }
     let directions = if spec.is_stream() && spec.direction == Direction::Both { 2 } else { 1 };
     let strategy = strategy(spec, transport, spec.flows as usize * directions)?;
@@ -82,19 +84,19 @@ fn check_mix(spec: &Spec) -> Result<(), EngineError> {
     if spec.mix.is_empty() {
         return Ok(());
     }
-    let what = |beside: String| format!("`--block {}` {beside}", spec.block_words());
+    let what = |beside: Text| say!("`--block {}` {beside}", spec.block_words());
     if !spec.is_stream() {
         let remedy = "a mix of sizes is for streams and transfers: use one size";
-        return Err(EngineError::unsupported(what(format!("with {}", spec.pattern)), remedy));
+        return Err(EngineError::unsupported(what(say!("with {}", spec.pattern)), remedy));
     }
     if spec.transport_facts().and_then(|facts| facts.framing) != Some(Framing::Udp) {
         let able = names(|other| other.facts().framing == Some(Framing::Udp));
         let remedy = format!("a block is a packet over {able} only: use it, or one size");
-        return Err(EngineError::unsupported(what(format!("on {}", spec.transport)), remedy));
+        return Err(EngineError::unsupported(what(say!("on {}", spec.transport)), remedy));
     }
     if spec.engine.auto || spec.engine.send != SendBy::Copy {
-        let remedy = "a call of it sends datagrams of one size: leave `--engine` out";
-        return Err(EngineError::unsupported(what(format!("with `--engine {}`", spec.engine)), remedy));
+        let remedy = say!("a call of it sends datagrams of one size: leave `--engine` out");
+        return Err(EngineError::unsupported(what(say!("with `--engine {}`", spec.engine)), remedy));
     }
     Ok(())
 }
@@ -102,47 +104,48 @@ fn check_mix(spec: &Spec) -> Result<(), EngineError> {
 /// Refuses the anatomy of round trips other than those of one connection, one at a time, by plain calls that the kernel stamps.
 fn check_anatomy(spec: &Spec, capabilities: &Capabilities, strategy: Strategy) -> Result<(), EngineError> {
     let others = [
-        (spec.pattern != Pattern::Rr, format!("with {}", spec.pattern)),
-        (!capabilities.stamps, format!("on {}", spec.transport)),
-        (spec.flows > 1 || spec.processes > 1, format!("with `--flows {}`", spec.flows)),
-        (spec.direction != Direction::Send, "with `--reverse`".to_owned()),
-        (spec.outstanding.is_some(), "with several requests at a time".to_owned()),
-        (strategy == Strategy::Epoll, "with `--wait epoll`".to_owned()),
-        (strategy == Strategy::Uring, "with `--wait uring`".to_owned()),
-        (spec.io != Io::SendRecv, "with `--io read-write`".to_owned()),
+        (spec.pattern != Pattern::Rr, say!("with {}", spec.pattern)),
+        (!capabilities.stamps, say!("on {}", spec.transport)),
+        (spec.flows > 1 || spec.processes > 1, say!("with `--flows {}`", spec.flows)),
+        (spec.direction != Direction::Send, say!("with `--reverse`")),
+        (spec.outstanding.is_some(), "with several requests at a time".into()),
+        (strategy == Strategy::Epoll, say!("with `--wait epoll`")),
+        (strategy == Strategy::Uring, say!("with `--wait uring`")),
+        (spec.io != Io::SendRecv, say!("with `--io read-write`")),
     ];
     let Some((_, beside)) = others.into_iter().find(|(other, _)| *other) else { return Ok(()) };
     let able = names(|other| other.capabilities().stamps);
     Err(EngineError::unsupported(
-        format!("`--anatomy` {beside}"),
-        format!("it is for `thru rr` over {able} with one flow that blocks or spins, from this end: leave it out"),
+        say!("`--anatomy` {beside}"),
+        say!("it is for `thru rr` over {able} with one flow that blocks or spins, from this end: leave it out"),
     ))
 }
 
 /// Refuses delayed reads where no receiver would use them or where they would distort the measurement: at a given rate
 /// they gain nothing, and datagrams could be lost.
 fn check_delayed_reads(spec: &Spec, capabilities: &Capabilities, strategy: Strategy) -> Result<(), EngineError> {
-    let refuse =
-        |beside: String, remedy: &str| Err(EngineError::unsupported(format!("`--delayed-reads` {beside}"), remedy));
+    fn refuse(beside: impl Into<Text>, remedy: impl Into<Text>) -> Result<(), EngineError> {
+        Err(EngineError::unsupported(say!("`--delayed-reads` {}", beside.into()), remedy))
+    }
     if !spec.is_stream() {
-        return refuse(format!("with {}", spec.pattern), "it is for streams and transfers: leave it out");
+        return refuse(say!("with {}", spec.pattern), "it is for streams and transfers: leave it out");
     }
     if !capabilities.delays_reads {
         let works = names(|other| other.capabilities().delays_reads);
-        return refuse(format!("on {}", spec.transport), &format!("it works with {works}"));
+        return refuse(say!("on {}", spec.transport), say!("it works with {works}"));
     }
     if capabilities.datagram && spec.engine.receive == ReceiveBy::Copy {
         return refuse(
-            format!("on {}", spec.transport),
-            "it needs many datagrams per call: add `--engine mmsg` or gso",
+            say!("on {}", spec.transport),
+            say!("it needs many datagrams per call: add `--engine mmsg` or gso"),
         );
     }
     let at_a_rate = [spec.rate_bps, spec.near.drain_bps, spec.far.drain_bps].iter().any(Option::is_some);
     if at_a_rate || spec.no_loss {
-        return refuse("at a rate".into(), "leave out `--rate`, `--drain` and `--find-no-loss`, or `--delayed-reads`");
+        return refuse("at a rate", say!("leave out `--rate`, `--drain` and `--find-no-loss`, or `--delayed-reads`"));
     }
     if strategy != Strategy::Blocking {
-        return refuse("without blocking reads".into(), "leave out `--spin` and `--wait`, and give each flow a thread");
+        return refuse("without blocking reads", say!("leave out `--spin` and `--wait`, and give each flow a thread"));
     }
     Ok(())
 }
@@ -152,7 +155,7 @@ fn check_engine(spec: &Spec, transport: &dyn Transport) -> Result<(), EngineErro
     let known = |names: Vec<&str>| format!("it has {}", names.join(", "));
     if !spec.engine.is_plain() && !spec.is_stream() {
         return Err(EngineError::unsupported(
-            format!("`--engine` with {}", spec.pattern),
+            say!("`--engine` with {}", spec.pattern),
             "it is for streams and transfers: leave it out",
         ));
     }
@@ -160,7 +163,7 @@ fn check_engine(spec: &Spec, transport: &dyn Transport) -> Result<(), EngineErro
         let names =
             Engine::SENDS.iter().filter(|(_, method)| transport.sends().contains(method)).map(|(name, _)| *name);
         return Err(EngineError::unsupported(
-            format!("`--engine {}` on {}", spec.engine, spec.transport),
+            say!("`--engine {}` on {}", spec.engine, spec.transport),
             known(names.collect()),
         ));
     }
@@ -168,7 +171,7 @@ fn check_engine(spec: &Spec, transport: &dyn Transport) -> Result<(), EngineErro
         let names =
             Engine::RECEIVES.iter().filter(|(_, method)| transport.receives().contains(method)).map(|(name, _)| *name);
         return Err(EngineError::unsupported(
-            format!("receiving by `--engine {}` on {}", spec.engine, spec.transport),
+            say!("receiving by `--engine {}` on {}", spec.engine, spec.transport),
             known(names.collect()),
         ));
     }

@@ -3,6 +3,7 @@
 use std::io;
 
 use model::{Direction, ProbeSample, Spec, Strategy};
+use text::say;
 
 use super::machine::{Env, Machine, Part, QUANTUM};
 use super::pacer::Pacer;
@@ -16,21 +17,21 @@ pub(super) fn check(spec: &Spec, capabilities: &Capabilities) -> Result<(), Engi
     }
     if !capabilities.reconnects {
         let others = names(|other| other.capabilities().reconnects);
-        return Err(EngineError::unsupported(format!("`--connect` on {}", spec.transport), format!("use {others}")));
+        return Err(EngineError::unsupported(say!("`--connect` on {}", spec.transport), say!("use {others}")));
     }
     if spec.direction != Direction::Send {
-        return Err(EngineError::unsupported("`--connect` in another direction", "run it from the other host"));
+        return Err(EngineError::unsupported(say!("`--connect` in another direction"), "run it from the other host"));
     }
     if matches!(spec.strategy, Strategy::Epoll | Strategy::Uring) {
         return Err(EngineError::unsupported(
-            "`--connect` with `--wait`",
-            "its sockets live for one transaction each: leave `--wait` out, or use `--spin`",
+            say!("`--connect` with `--wait`"),
+            say!("its sockets live for one transaction each: leave `--wait` out, or use `--spin`"),
         ));
     }
     if spec.strategy != Strategy::Spin && spec.threads.is_some_and(|threads| threads < spec.flows) {
         return Err(EngineError::unsupported(
-            "`--connect` with several flows per thread",
-            "give each flow a thread (leave `--threads` out), or use `--spin`",
+            say!("`--connect` with several flows per thread"),
+            say!("give each flow a thread (leave `--threads` out), or use `--spin`"),
         ));
     }
     Ok(())

@@ -3,6 +3,7 @@
 use std::io;
 
 use model::{Direction, Spec};
+use text::say;
 
 use super::machine::{Env, Machine, Part, QUANTUM, await_close};
 use super::refusals::{needs_streams, refuse_direction, refuse_rate};
@@ -13,7 +14,11 @@ use crate::transport::{Capabilities, Channel, Kind};
 pub(super) fn check(spec: &Spec, capabilities: &Capabilities) -> Result<(), EngineError> {
     refuse_rate(spec)?;
     refuse_direction(spec, capabilities)?;
-    if spec.direction == Direction::Both { needs_streams(spec, capabilities, "`--both` round trips") } else { Ok(()) }
+    if spec.direction == Direction::Both {
+        needs_streams(spec, capabilities, &say!("`--both` round trips"))
+    } else {
+        Ok(())
+    }
 }
 
 pub(crate) fn machine<C: Channel>(spec: &Spec, part: &Part) -> Box<dyn Machine<C>> {

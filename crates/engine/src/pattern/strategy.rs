@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use model::{Pattern, Spec, Strategy};
+use text::say;
 
 use crate::core::EngineError;
 use crate::transport::{Transport, uring};
@@ -23,26 +24,26 @@ pub(crate) fn strategy(spec: &Spec, transport: &dyn Transport, links: usize) -> 
         // So does an open loop of datagrams; time stamps are for one exchange at a time.
         Strategy::Auto if is_open_loop(spec, transport) && pollable => Ok(Strategy::Epoll),
         Strategy::Epoll if !pollable => Err(EngineError::unsupported(
-            format!("epoll on {}", spec.transport),
-            "it has no file descriptor to wait on: use `--spin`",
+            say!("epoll on {}", spec.transport),
+            say!("it has no file descriptor to wait on: use `--spin`"),
         )),
         Strategy::Epoll => Ok(Strategy::Epoll),
         Strategy::Uring if !transport.completes() => Err(EngineError::unsupported(
-            format!("`--wait uring` on {}", spec.transport),
-            format!("it is for {}: use `--wait epoll`", crate::transport::names(|other| other.completes())),
+            say!("`--wait uring` on {}", spec.transport),
+            say!("it is for {}: use `--wait epoll`", crate::transport::names(|other| other.completes())),
         )),
         Strategy::Uring if crossing => Err(EngineError::unsupported(
-            "`--wait uring` with `--both` round trips",
-            "use `--wait epoll`, or leave `--wait` out",
+            say!("`--wait uring` with `--both` round trips"),
+            say!("use `--wait epoll`, or leave `--wait` out"),
         )),
         Strategy::Uring if !spec.engine.is_plain() || spec.io != model::Io::SendRecv => Err(EngineError::unsupported(
-            "`--wait uring` with `--engine` or `--io`",
-            "io_uring makes the calls itself: leave `--engine` and `--io` out",
+            say!("`--wait uring` with `--engine` or `--io`"),
+            say!("io_uring makes the calls itself: leave `--engine` and `--io` out"),
         )),
         Strategy::Uring => Ok(Strategy::Uring),
         Strategy::Blocking if shared => Err(EngineError::unsupported(
             "blocking calls with several flows per thread",
-            "set `--threads` to the number of `--flows`",
+            say!("set `--threads` to the number of `--flows`"),
         )),
         Strategy::Auto if shared && pollable && rings(spec, transport, links) => Ok(Strategy::Uring),
         Strategy::Auto if shared && pollable => Ok(Strategy::Epoll),

@@ -3,6 +3,7 @@
 use std::io;
 
 use model::{Role, Spec};
+use text::say;
 
 use super::datagrams::{DatagramReceiver, DatagramSender};
 use super::machine::{DRAIN_READ, Env, Machine, Part, QUANTUM, SHARE_BYTES, STOP_CHECK_NS, UNCLOCKED_READS};
@@ -14,14 +15,14 @@ use crate::transport::{Capabilities, Channel, Kind};
 pub(super) fn check(spec: &Spec, capabilities: &Capabilities) -> Result<(), EngineError> {
     if spec.no_loss && !capabilities.datagram {
         return Err(EngineError::unsupported(
-            format!("a search for loss on {}", spec.transport),
-            "it loses nothing: use `--udp`",
+            say!("a search for loss on {}", spec.transport),
+            say!("it loses nothing: use `--udp`"),
         ));
     }
     if spec.block < capabilities.min_stream_block {
         return Err(EngineError::unsupported(
-            format!("a stream of {}-byte blocks on {}", spec.block, spec.transport),
-            format!("its datagrams carry a number of 8 bytes: use `--block {}` or more", capabilities.min_stream_block),
+            say!("a stream of {}-byte blocks on {}", spec.block, spec.transport),
+            say!("its datagrams carry a number of 8 bytes: use `--block {}` or more", capabilities.min_stream_block),
         ));
     }
     refuse_direction(spec, capabilities)

@@ -1,6 +1,7 @@
 //! Exactly so many blocks of so many bytes, in so many flows or processes: what nttcp and rapid do.
 
 use model::{Spec, Stop};
+use text::say;
 
 use super::machine::{Machine, Part};
 use super::stream;
@@ -11,7 +12,7 @@ pub(super) fn check(spec: &Spec, capabilities: &Capabilities) -> Result<(), Engi
     if matches!(spec.stop, Stop::TimeNs(_)) {
         return Err(EngineError::unsupported(
             "a transfer without an amount",
-            "give `--count` or `--bytes` (a stream runs for a time)",
+            say!("give `--count` or `--bytes` (a stream runs for a time)"),
         ));
     }
     stream::check(spec, capabilities)

@@ -55,7 +55,7 @@ impl<C: Channel> FlowOf<C> {
         if setup.plan.spec.is_stream() && !engine.is_plain() {
             channel
                 .equip(&setup.plan.spec, sends, usize::try_from(block).unwrap_or(usize::MAX))
-                .map_err(|source| EngineError::socket("make ready `--engine`", engine, source))?;
+                .map_err(|source| EngineError::Method { engine, source })?;
         }
         Ok(Self {
             channel,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use model::Strategy;
 use rustix::thread::{CpuSet, sched_setaffinity};
+use text::say;
 
 use super::completions::Completions;
 use super::gate::Gate;
@@ -86,7 +87,7 @@ impl Job<'_> {
         if let Some(core) = self.core {
             let mut set = CpuSet::new();
             if core as usize >= CpuSet::MAX_CPU {
-                return Err(EngineError::unsupported(format!("core {core}"), "this host does not have it"));
+                return Err(EngineError::unsupported(say!("core {core}"), "this host does not have it"));
             }
             set.set(core as usize);
             sched_setaffinity(None, &set).map_err(|error| {

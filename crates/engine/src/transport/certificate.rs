@@ -8,6 +8,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{CipherSuite, ClientConfig, DigitallySignedStruct, Error, ServerConfig, SignatureScheme, version};
+use text::say;
 
 use crate::core::EngineError;
 
@@ -74,7 +75,7 @@ fn provider(suites: Option<&[CipherSuite]>) -> Arc<CryptoProvider> {
 }
 
 fn failed(operation: &str, error: &dyn std::error::Error) -> EngineError {
-    EngineError::unsupported(format!("cannot {operation}"), error.to_string())
+    EngineError::unsupported(say!("cannot {operation}"), error.to_string())
 }
 
 /// Accepts one certificate by its SHA-256, with any name and dates.

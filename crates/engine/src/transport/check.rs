@@ -4,6 +4,7 @@ use std::os::fd::AsFd;
 
 use model::{Pattern, Role, Spec, Strategy};
 use rustix::thread::CpuSet;
+use text::say;
 
 use super::registry::transport;
 use super::sys::uring;
@@ -57,9 +58,11 @@ fn check_files(spec: &Spec) -> Result<(), EngineError> {
     match limit.filter(|limit| flows * each + BESIDES > *limit) {
         None => Ok(()),
         Some(limit) => Err(EngineError::unsupported(
-            format!("{flows} flows in one process, where it may open {limit} files"),
-            "raise the limit of open files (ulimit -Hn, or LimitNOFILE= of a service), use `--processes`, or use \
-                fewer `--flows`",
+            say!("{flows} flows in one process, where it may open {limit} files"),
+            say!(
+                "raise the limit of open files (ulimit -Hn, or LimitNOFILE= of a service), use `--processes`, or use \
+                fewer `--flows`"
+            ),
         )),
     }
 }
@@ -74,8 +77,8 @@ fn check_cores(cores: &[u32]) -> Result<(), EngineError> {
             let given: Vec<String> =
                 (0..CpuSet::MAX_CPU as u32).filter(|core| runs(*core)).map(|core| core.to_string()).collect();
             Err(EngineError::unsupported(
-                format!("`--pin` to core {core}"),
-                format!("this process may use the cores {}", given.join(", ")),
+                say!("`--pin` to core {core}"),
+                say!("this process may use the cores {}", given.join(", ")),
             ))
         }
     }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use model::{NamedTransport, ReceiveBy, Role, SendBy, Spec, TransportFacts};
+use text::say;
 
 use super::capabilities::Capabilities;
 use super::handshake::{Cookie, FlowHello};
@@ -108,7 +109,7 @@ pub trait Transport: Sync {
     fn adopt(&self, spec: &Spec, socket: OwnedFd, hello: &FlowHello) -> Result<Link, EngineError> {
         let _ = (spec, socket, hello);
         Err(EngineError::unsupported(
-            format!("{} connections through the shared port", self.name()),
+            say!("{} connections through the shared port", self.name()),
             "give it a listener of its own",
         ))
     }

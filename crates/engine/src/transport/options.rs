@@ -232,5 +232,5 @@ fn int(bytes: u64) -> usize {
 }
 
 fn set(option: String, hint: &'static str, result: io::Result<()>) -> Result<(), EngineError> {
-    result.map_err(|source| EngineError::Option { option, source, hint })
+    result.map_err(|source| EngineError::Option { option, source, hint: hint.into() })
 }

@@ -3,6 +3,7 @@
 use std::sync::{PoisonError, RwLock};
 
 use model::TransportName;
+use text::say;
 
 use super::interface::Transport;
 use super::{datagram, launched, local, tcp};
@@ -37,7 +38,7 @@ pub fn add(transport: &'static dyn Transport) -> Result<(), EngineError> {
     let mut added = ADDED.write().unwrap_or_else(PoisonError::into_inner);
     let taken = TRANSPORTS.iter().chain(added.iter()).any(|other| other.name() == name);
     if taken || TransportName::from(name).named().is_some() {
-        return Err(EngineError::unsupported(format!("a second transport called '{name}'"), "give it another name"));
+        return Err(EngineError::unsupported(say!("a second transport called '{name}'"), "give it another name"));
     }
     added.push(transport);
     Ok(())

@@ -1,9 +1,10 @@
 //! Problems of iperf 2's protocol.
 
+use text::Said;
 use thiserror::Error;
 
 /// An invalid or unsupported value of iperf 2.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Error, Said)]
 #[non_exhaustive]
 pub enum Iperf2Error {
     /// The client requests the tests of version 1 in both directions.

@@ -2,12 +2,13 @@
 
 use std::fmt;
 
+use text::Said;
 use thiserror::Error;
 
 use super::fault::ServerFault;
 
 /// An invalid message of iperf3, or why the other end refused.
-#[derive(Debug, Error)]
+#[derive(Debug, Error, Said)]
 #[non_exhaustive]
 pub enum Iperf3Error {
     /// A byte that was not due.

@@ -1,9 +1,10 @@
 //! iperf3's own error numbers.
 
+use text::Said;
 use thiserror::Error;
 
 /// A reason that iperf3's server gives with SERVER_ERROR. The discriminants are those of `iperf_api.h`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error, Said)]
 #[non_exhaustive]
 pub enum ServerFault {
     /// A duration that is not allowed.

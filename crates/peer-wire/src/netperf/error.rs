@@ -1,12 +1,13 @@
 //! Problems of netperf's protocol.
 
+use text::Said;
 use thiserror::Error;
 
 /// netserver's error number for a request that it does not know.
 pub const NOT_SUPPORTED: u32 = 998;
 
 /// An invalid or unsupported value of netperf, or the server's refusal.
-#[derive(Debug, Clone, PartialEq, Error)]
+#[derive(Debug, Clone, PartialEq, Error, Said)]
 #[non_exhaustive]
 pub enum NetperfError {
     /// A size that cannot be.

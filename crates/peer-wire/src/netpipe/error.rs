@@ -1,9 +1,10 @@
 //! Problems of NetPIPE's protocol.
 
+use text::Said;
 use thiserror::Error;
 
 /// A wrong mark or message of NetPIPE, or a driver's call out of turn.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Error, Said)]
 #[non_exhaustive]
 pub enum NetpipeError {
     /// Something else than the mark that was due.

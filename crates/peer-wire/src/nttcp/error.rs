@@ -1,5 +1,6 @@
 //! Problems of nttcp's protocol.
 
+use text::Said;
 use thiserror::Error;
 
 use crate::excerpt::excerpt;
@@ -8,7 +9,7 @@ use crate::excerpt::excerpt;
 const SHOWN: usize = 60;
 
 /// An invalid or unsupported value of nttcp, or the other side's failure.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Error, Said)]
 #[non_exhaustive]
 pub enum NttcpError {
     /// A line of options without a field.

@@ -1,5 +1,6 @@
 //! Problems of nuttcp's protocol.
 
+use text::Said;
 use thiserror::Error;
 
 use crate::excerpt::excerpt;
@@ -8,7 +9,7 @@ use crate::excerpt::excerpt;
 const SHOWN: usize = 80;
 
 /// An invalid or unsupported value of nuttcp, or the server's refusal.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Error, Said)]
 #[non_exhaustive]
 pub enum NuttcpError {
     /// Something else than a greeting.

@@ -1,9 +1,10 @@
 //! Problems of STAMP's datagrams.
 
+use text::Said;
 use thiserror::Error;
 
 /// A datagram of STAMP or TWAMP Light that cannot be read or written.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Error, Said)]
 #[non_exhaustive]
 pub enum StampError {
     /// A received datagram that is too short.

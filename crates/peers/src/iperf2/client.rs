@@ -12,6 +12,7 @@ use peer_wire::WireError;
 use peer_wire::iperf2::{Counts, Iperf2Error, LAST_WAIT_MS, PEER, Report};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
+use text::say;
 
 use super::datagrams::{Front, Numbered};
 use super::{request, results};
@@ -226,8 +227,8 @@ impl Test<'_> {
                 if let Some(size) = results::cut_to(self.spec, &report) {
                     let block = self.spec.block;
                     return Err(ProgramError::unsupported(
-                        format!("`--block {block}` with this server"),
-                        format!(
+                        say!("`--block {block}` with this server"),
+                        say!(
                             "it reads {size} bytes of each datagram: start it with -l {block}, or use `--block {size}`"
                         ),
                     ));
@@ -250,6 +251,11 @@ impl Test<'_> {
     }
 
     fn silent(&self, limit: Duration, during: &'static str) -> ProgramError {
-        ProgramError::Silent { address: self.address.clone(), peer: PEER.name, seconds: limit.as_secs(), during }
+        ProgramError::Silent {
+            address: self.address.clone(),
+            peer: PEER.name,
+            seconds: limit.as_secs(),
+            during: during.into(),
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use model::{Direction, Observe, Pattern, Program, Spec, Stop, TransportName};
 use peer_wire::iperf2::{Amount, HEADER_BYTES, Header, NUMBER_BYTES};
+use text::{Text, say};
 
 use crate::capabilities::{Capabilities, REMEDY};
 use crate::{ProgramError, ServiceLimits, plain};
@@ -22,32 +23,33 @@ const DATAGRAM_STALL_NS: u64 = 5_000_000_000;
 
 const CAPABILITIES: Capabilities = Capabilities {
     program: Program::Iperf2,
-    patterns: (
-        &[Pattern::Stream, Pattern::Transfer],
-        "only streams and transfers are supported: `thru stream HOST --speak iperf2`",
-    ),
+    patterns: (&[Pattern::Stream, Pattern::Transfer], || {
+        say!("only streams and transfers are supported: `thru stream HOST --speak iperf2`")
+    }),
     flows: [MOST_FLOWS, 1],
     blocks: [1..=MOST_BYTES, LEAST_DATAGRAM..=MOST_DATAGRAM],
 };
 
 /// The header that is sent over each connection to the server at `port`.
 pub(super) fn header(spec: &Spec, port: u16) -> Result<Header, ProgramError> {
-    let refuse = |what: &str, remedy: &str| Err(CAPABILITIES.unsupported(what, remedy));
+    fn refuse(what: impl Into<Text>, remedy: impl Into<Text>) -> Result<Header, ProgramError> {
+        Err(CAPABILITIES.unsupported(what, remedy))
+    }
     CAPABILITIES.check(spec)?;
     let (udp, reverse) = (spec.transport == TransportName::Udp, spec.direction == Direction::Reverse);
     let both = spec.direction == Direction::Both;
     if udp && (reverse || both) {
-        return refuse("this direction", "leave it out; `--reverse` and `--both` work over TCP");
+        return refuse("this direction", say!("leave it out; `--reverse` and `--both` work over TCP"));
     }
     if both && !matches!(spec.stop, Stop::TimeNs(_)) {
-        return refuse("an amount in both directions", "use `--time`");
+        return refuse("an amount in both directions", say!("use `--time`"));
     }
     if spec.far.sndbuf.is_some() || spec.far.nodelay == Some(true) {
-        return refuse("`--sndbuf`, `--rcvbuf` or `--nodelay` at the far end", REMEDY);
+        return refuse(say!("`--sndbuf`, `--rcvbuf` or `--nodelay` at the far end"), REMEDY);
     }
     if (reverse || both) && spec.rate_bps.is_some() {
         return refuse(
-            "`--rate` with `--reverse` or `--both`",
+            say!("`--rate` with `--reverse` or `--both`"),
             "its protocol has no rate over TCP; leave one of them out",
         );
     }
@@ -66,7 +68,7 @@ pub(super) fn header(spec: &Spec, port: u16) -> Result<Header, ProgramError> {
         (Some(bytes), _) => bytes / u64::from(spec.flows),
     };
     if amount > MOST_AMOUNT && reverse {
-        return refuse("this amount with `--reverse`", "use up to 2147483647 bytes for each flow");
+        return refuse(say!("this amount with `--reverse`"), "use up to 2147483647 bytes for each flow");
     }
     // A sending client ends the test itself.
     let amount = amount.min(MOST_AMOUNT) as u32;
@@ -114,7 +116,7 @@ pub(super) fn datagrams() -> Spec {
 }
 
 /// Why a sender of datagrams is refused for what it requests, if it is.
-pub(super) fn refusal_of_datagrams(requested: Option<&Header>) -> Option<String> {
+pub(super) fn refusal_of_datagrams(requested: Option<&Header>) -> Option<Text> {
     let back = requested.is_some_and(|header| header.reverse || header.full_duplex);
     // One datagram with a forged source would direct a stream at any host.
     back.then(|| {
@@ -123,21 +125,19 @@ pub(super) fn refusal_of_datagrams(requested: Option<&Header>) -> Option<String>
 }
 
 /// Why a client is refused that has so many streams with this one, if it is.
-pub(super) fn refusal(spec: &Spec, streams: u64, limits: &ServiceLimits) -> Option<String> {
+pub(super) fn refusal(spec: &Spec, streams: u64, limits: &ServiceLimits) -> Option<Text> {
     if limits.rate_bps.is_some() {
-        return Some("its protocol has no rate, which `--max-rate` requires".into());
+        return Some(say!("its protocol has no rate, which `--max-rate` requires"));
     }
     if spec.block > MOST_BYTES {
-        return Some(format!("writes of {} bytes; the limit is {MOST_BYTES}", spec.block));
+        return Some(say!("writes of {} bytes; the limit is {MOST_BYTES}", spec.block));
     }
     if let Some(why) = limits.beyond_memory(streams, spec.block) {
         return Some(why);
     }
     let sends = plain::sends(spec, model::Role::Passive);
     match spec.stop {
-        Stop::TimeNs(ns) if sends && ns > limits.hold_ns => {
-            Some(format!("{} s; raise `--max-time`", ns / 1_000_000_000))
-        }
+        Stop::TimeNs(ns) if sends && ns > limits.hold_ns => Some(say!("{} s; raise `--max-time`", ns / 1_000_000_000)),
         _ => None,
     }
 }
@@ -206,10 +206,13 @@ mod tests {
             memory_bytes: 8 << 30,
         };
         let long = Spec { direction: Direction::Reverse, stop: Stop::TimeNs(2_000_000_000), ..spec(None) };
-        assert!(refusal(&long, 1, &limits).unwrap().contains("`--max-time`"));
+        assert!(refusal(&long, 1, &limits).unwrap().plain().contains("`--max-time`"));
         assert_eq!(refusal(&spec(None), 1, &limits), None, "a client that sends ends by itself");
         assert!(
-            refusal(&spec(None), 1, &ServiceLimits { rate_bps: Some(1), ..limits }).unwrap().contains("`--max-rate`")
+            refusal(&spec(None), 1, &ServiceLimits { rate_bps: Some(1), ..limits })
+                .unwrap()
+                .plain()
+                .contains("`--max-rate`")
         );
     }
 }

@@ -13,6 +13,7 @@ use model::{Direction, Role, Spec};
 use peer_wire::Turn;
 use peer_wire::iperf2::{Counts, Datagram, HEADER_BYTES, Header, LAST_WAIT_MS, PEER, Report, Server, ServerAction};
 use socket2::{Domain, Socket, Type};
+use text::{Text, say};
 
 use super::datagrams::{Front, Numbered, take};
 use super::request;
@@ -102,7 +103,7 @@ fn watch<'a>(service: &'a Service, admission: &'a HostAdmission) -> impl FnMut(&
 }
 
 /// One connection.
-fn stream(client_session: &mut ClientSession<'_>, admissions: &HostAdmissions) -> Result<String, ProgramError> {
+fn stream(client_session: &mut ClientSession<'_>, admissions: &HostAdmissions) -> Result<Text, ProgramError> {
     let (mut machine, mut turn) = (Server::default(), Turn::default());
     let (mut requested, mut early, mut bounces) = (None, 0, None);
     let service = client_session.service;
@@ -134,7 +135,7 @@ fn stream(client_session: &mut ClientSession<'_>, admissions: &HostAdmissions) -
     client_session.session_deadline.extend(service.hold());
     let spec = request::spec(requested.as_ref());
     if let Some(why) = request::refusal(&spec, Arc::strong_count(&admission) as u64, &service.limits) {
-        return Ok(format!("refused: {why}"));
+        return Ok(say!("refused: {why}"));
     }
     if let Some(heard) = bounces {
         return bounce(client_session, &admission, &heard);
@@ -163,7 +164,7 @@ fn both_directions(
     service: &Service,
     admission: &HostAdmission,
     early: u64,
-) -> Result<String, ProgramError> {
+) -> Result<Text, ProgramError> {
     let twin = plain::duplicate(&socket)?;
     let part = |direction, socket| {
         let spec = Spec { direction, ..spec.clone() };
@@ -177,7 +178,7 @@ fn both_directions(
     let sent = sent.map_err(|_| EngineError::Thread("the sending thread panicked".into()))??.tally();
     let received = received?.tally();
     let sent = summary("sent", sent.bytes_sent, sent.sends());
-    Ok(format!("{sent} and {}", summary("received", received.bytes_received + early, received.arrivals())))
+    Ok(say!("{sent} and {}", summary("received", received.bytes_received + early, received.arrivals())))
 }
 
 /// Sends back what has been heard, and all that follows: the client times it.
@@ -185,7 +186,7 @@ fn bounce(
     client_session: &mut ClientSession<'_>,
     admission: &HostAdmission,
     heard: &[u8],
-) -> Result<String, ProgramError> {
+) -> Result<Text, ProgramError> {
     let service = client_session.service;
     let cancelled = || service.stopping() || admission.is_over();
     let wait = Wait { program: PEER.name, limit: MESSAGE_LIMIT, during: "between round trips", cancelled: &cancelled };
@@ -195,12 +196,12 @@ fn bounce(
         client_session.line.send(&buffer[..count])?;
         bytes += count;
     }
-    Ok(format!("returned {bytes} bytes of round trips"))
+    Ok(say!("returned {bytes} bytes of round trips"))
 }
 
 /// What was moved, and the rate of the window.
-fn summary(what: &str, bytes: u64, window: Window) -> String {
-    format!("{what} {bytes} bytes ({})", plain::rate(window.bytes as f64 * 8e9 / window.ns.max(1) as f64))
+fn summary(what: &str, bytes: u64, window: Window) -> Text {
+    say!("{what} {bytes} bytes ({})", plain::rate(window.bytes as f64 * 8e9 / window.ns.max(1) as f64))
 }
 
 /// The socket that receives the first datagram of each sender.
@@ -246,7 +247,7 @@ fn accept_clients(service: &Service, socket: &UdpSocket, address: SocketAddr, ad
                 Ok(admission) => admission,
                 Err(why) => {
                     if first.number <= 1 {
-                        (service.log)(&format!("{peer}: {} refused: {why}", PEER.name));
+                        (service.log)(peer, &say!("{peer}: {} refused: {why}", PEER.name));
                     }
                     continue;
                 }
@@ -273,7 +274,7 @@ fn accept_clients(service: &Service, socket: &UdpSocket, address: SocketAddr, ad
                 let until = Instant::now() + SECOND_LIMIT;
                 while alone && !plain::readable(&twin) {
                     if Instant::now() > until || service.stopping() {
-                        return (service.log)(&format!("{peer}: {} sent a single datagram", PEER.name));
+                        return (service.log)(peer, &say!("{peer}: {} sent a single datagram", PEER.name));
                     }
                 }
                 match datagrams(service, admission, twin.into(), counts, &report) {
@@ -284,10 +285,10 @@ fn accept_clients(service: &Service, socket: &UdpSocket, address: SocketAddr, ad
                             Window { bytes: report.bytes, ns: report.elapsed_us.saturating_mul(1_000) },
                         );
                         let (lost, all) = (report.lost, report.datagrams);
-                        (service.log)(&format!("{peer}: {} {summary}, {lost} of {all} datagrams lost", PEER.name));
+                        (service.log)(peer, &say!("{peer}: {} {summary}, {lost} of {all} datagrams lost", PEER.name));
                     }
-                    Ok(None) => (service.log)(&format!("{peer}: {} stopped without a last datagram", PEER.name)),
-                    Err(error) => (service.log)(&error.line_of(peer)),
+                    Ok(None) => (service.log)(peer, &say!("{peer}: {} stopped without a last datagram", PEER.name)),
+                    Err(error) => (service.log)(peer, &error.line_of(peer)),
                 }
             });
         }

@@ -10,6 +10,7 @@ use model::{Direction, Role, Spec, Stop, TransportName};
 use peer_wire::Turn;
 use peer_wire::iperf3::{COOKIE_BYTES, Client, ClientAction, PEER, Results, TestCookie, datagram};
 use rustix::net::{RecvFlags, SendFlags};
+use text::say;
 
 use super::streams::{Ran, Streams};
 use super::{Login, request, results};
@@ -110,7 +111,7 @@ fn greeted(spec: &Spec, host: &str, cookie: &[u8], cancel: &AtomicBool) -> Resul
                     address: line.peer().to_string(),
                     peer: PEER.name,
                     seconds: ANSWER_LIMIT.as_secs(),
-                    during: "on its control connection",
+                    during: "on its control connection".into(),
                 });
             }
             _ => return Ok(line),
@@ -121,8 +122,8 @@ fn greeted(spec: &Spec, host: &str, cookie: &[u8], cancel: &AtomicBool) -> Resul
 /// A server that opens one direction's streams alone.
 fn one_direction() -> ProgramError {
     ProgramError::unsupported(
-        "`--both` with this server",
-        "it is iperf3 before 3.7, which measures one direction at a time; use `--reverse`, or leave it out",
+        say!("`--both` with this server"),
+        say!("it is iperf3 before 3.7, which measures one direction at a time; use `--reverse`, or leave it out"),
     )
 }
 
@@ -136,9 +137,11 @@ fn nothing_came_back(spec: &Spec, ran: &Ran) -> bool {
 fn explained(error: ProgramError, one_way: bool) -> ProgramError {
     match error {
         ProgramError::Peer { .. } if one_way => ProgramError::unsupported(
-            "`--both` with this server",
-            "it sent nothing and closed the connection, as iperf3 before 3.7 does, which measures one direction at a \
-             time; use `--reverse`, or leave it out",
+            say!("`--both` with this server"),
+            say!(
+                "it sent nothing and closed the connection, as iperf3 before 3.7 does, which measures one direction at a \
+             time; use `--reverse`, or leave it out"
+            ),
         ),
         error => error,
     }
@@ -301,7 +304,7 @@ impl Test<'_> {
             address: target.to_string(),
             peer: PEER.name,
             seconds: UDP_OPEN_LIMIT.as_secs(),
-            during: "over UDP: a firewall may block UDP",
+            during: "over UDP: a firewall may block UDP".into(),
         })
     }
 

@@ -2,6 +2,7 @@
 
 use model::{Direction, EndOptions, Engine, Observe, Pattern, Program, SendBy, Spec, Stop, TransportName};
 use peer_wire::iperf3::{Parameters, Protocol, ServerFault};
+use text::{Said, Text, say};
 
 use crate::capabilities::uncarried;
 use crate::{ProgramError, ServiceLimits};
@@ -14,56 +15,58 @@ const MOST_BURST: u64 = 1_000;
 
 /// Refuses what iperf3's protocol cannot express.
 pub(super) fn check(spec: &Spec) -> Result<(), ProgramError> {
-    let refuse = |what: &str, remedy: &str| Err(ProgramError::unsupported(format!("{what} with iperf3"), remedy));
-    spec.check().map_err(|error| ProgramError::unsupported("this measurement", error.to_string()))?;
+    fn refuse(what: impl Into<Text>, remedy: impl Into<Text>) -> Result<(), ProgramError> {
+        Err(ProgramError::unsupported(say!("{} with iperf3", what.into()), remedy))
+    }
+    spec.check().map_err(|error| ProgramError::unsupported("this measurement", error.say()))?;
     let udp = spec.transport == TransportName::Udp;
     if spec.transport != TransportName::Tcp && !udp {
-        return refuse(&format!("`--transport {}`", spec.transport), "use TCP, or UDP with `--udp`");
+        return refuse(say!("`--transport {}`", spec.transport), say!("use TCP, or UDP with `--udp`"));
     }
     if spec.pattern != Pattern::Stream {
-        return refuse(&spec.pattern.to_string(), "only streams are supported: `thru stream HOST --speak iperf3`");
+        return refuse(spec.pattern.name(), say!("only streams are supported: `thru stream HOST --speak iperf3`"));
     }
     let blocks = if udp { 16..=65_507 } else { 1..=1 << 20 };
     if !blocks.contains(&spec.block) {
         let (least, most) = blocks.into_inner();
-        return refuse(&format!("`--block {}`", spec.block), &format!("use {least} to {most} bytes"));
+        return refuse(say!("`--block {}`", spec.block), say!("use {least} to {most} bytes"));
     }
     if !(1..=128).contains(&spec.flows) {
-        return refuse(&format!("`--flows {}`", spec.flows), "use 1 to 128");
+        return refuse(say!("`--flows {}`", spec.flows), "use 1 to 128");
     }
     let warmup = spec.warmup_ns;
     if !warmup.is_multiple_of(SECOND_NS) || warmup > 600 * SECOND_NS {
-        return refuse("`--warmup` of a fraction of a second, or of more than 600 s", "use whole seconds");
+        return refuse(say!("`--warmup` of a fraction of a second, or of more than 600 s"), "use whole seconds");
     }
     if let Stop::TimeNs(ns) = spec.stop
         && ns > 86_400 * SECOND_NS
     {
-        return refuse("a trial of more than a day", "use `--time 86400s` or less");
+        return refuse("a trial of more than a day", say!("use `--time 86400s` or less"));
     }
     if warmup > 0 && !matches!(spec.stop, Stop::TimeNs(_)) {
-        return refuse("`--warmup` with a count", "use `--time`");
+        return refuse(say!("`--warmup` with a count"), say!("use `--time`"));
     }
     if spec.far.pin.len() > 1 {
-        return refuse("`--pin` to several cores at the far end", "it takes one core; give one");
+        return refuse(say!("`--pin` to several cores at the far end"), "it takes one core; give one");
     }
     if let Some(what) = uncarried(spec, Program::Iperf3) {
-        return refuse(&what, "not supported by its protocol; leave it out");
+        return refuse(what, "not supported by its protocol; leave it out");
     }
     let (near, far) = (&spec.near, &spec.far);
     let alike = [
-        (near.nodelay == far.nodelay, "`--nodelay`"),
-        (near.mss == far.mss, "`--mss`"),
-        (near.cc == far.cc, "`--cc`"),
-        (near.dscp == far.dscp, "`--dscp`"),
-        (near.max_pacing_bps == far.max_pacing_bps, "`--pacing`"),
+        (near.nodelay == far.nodelay, say!("`--nodelay`")),
+        (near.mss == far.mss, say!("`--mss`")),
+        (near.cc == far.cc, say!("`--cc`")),
+        (near.dscp == far.dscp, say!("`--dscp`")),
+        (near.max_pacing_bps == far.max_pacing_bps, say!("`--pacing`")),
         (
             near.sndbuf == far.sndbuf && near.rcvbuf == far.rcvbuf && near.sndbuf == near.rcvbuf,
-            "`--sndbuf` and `--rcvbuf`",
+            say!("`--sndbuf` and `--rcvbuf`"),
         ),
     ];
     match alike.into_iter().find(|(same, _)| !same) {
         Some((_, what)) => refuse(
-            &format!("{what} of different values"),
+            say!("{what} of different values"),
             "it sets both ends and both buffers to the same value; give one value",
         ),
         None => Ok(()),
@@ -153,25 +156,25 @@ pub(super) fn spec(requested: &Parameters) -> Spec {
 }
 
 /// Why a client is refused, if it is.
-pub(super) fn refusal(requested: &Parameters, spec: &Spec, limits: &ServiceLimits) -> Option<(ServerFault, String)> {
+pub(super) fn refusal(requested: &Parameters, spec: &Spec, limits: &ServiceLimits) -> Option<(ServerFault, Text)> {
     let span_ns = u64::from(requested.time_s).saturating_add(u64::from(requested.omit_s)) * SECOND_NS;
     let directions = if requested.bidirectional { 2 } else { 1 };
     let whole = spec.rate_bps.map(|bps| bps.saturating_mul(directions));
     if requested.streams() > limits.flows {
         return Some((
             ServerFault::Streams,
-            format!("{} streams; raise `--max-flows` above {}", requested.streams(), limits.flows),
+            say!("{} streams; raise `--max-flows` above {}", requested.streams(), limits.flows),
         ));
     }
     if span_ns > limits.hold_ns {
-        return Some((ServerFault::TooLong, format!("{} s; raise `--max-time`", span_ns / SECOND_NS)));
+        return Some((ServerFault::TooLong, say!("{} s; raise `--max-time`", span_ns / SECOND_NS)));
     }
     if limits.rate_bps.is_some_and(|most| whole.is_none_or(|whole| whole > most)) {
-        return Some((ServerFault::Rate, "a rate above `--max-rate`, or none".into()));
+        return Some((ServerFault::Rate, say!("a rate above `--max-rate`, or none")));
     }
     engine::transport::check_options(model::Role::Passive, spec).err().map(|error| {
         let fault = if requested.congestion.is_some() { ServerFault::Congestion } else { ServerFault::Buffer };
-        (fault, error.to_string())
+        (fault, error.say())
     })
 }
 

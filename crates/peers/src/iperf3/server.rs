@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use engine::transport::at_port;
 use peer_wire::iperf3::{PEER, REFUSAL, StreamHello, TestCookie};
+use text::say;
 
 use super::acceptor::{Acceptor, Arrival, lock};
 use super::session;
@@ -87,7 +88,7 @@ impl Acceptor {
                 drop(admission);
             }
             None => {
-                (service.log)(&format!("{peer}: {} refused: another measurement is running", PEER.name));
+                (service.log)(peer, &say!("{peer}: {} refused: another measurement is running", PEER.name));
                 let _ = socket.write_all(&REFUSAL);
             }
         }

@@ -11,6 +11,7 @@ use model::{EndOptions, Role, Spec, TransportName};
 use peer_wire::Turn;
 use peer_wire::iperf3::{PEER, Parameters, REFUSAL, Results, Server, ServerAction, ServerFault, TestCookie};
 use rustix::net::SendFlags;
+use text::{Said, Text, say};
 
 use super::acceptor::{Acceptor, StreamLock, StreamSource, TestRegistration};
 use super::streams::{Ran, Streams};
@@ -72,7 +73,7 @@ pub(super) fn serve(acceptor: &Acceptor, service: &Service, socket: TcpStream, p
         let _ = session.line.send(&session.turn.send);
         result
     });
-    acceptor::report(service, PEER.name, peer, &session_deadline, said.map(|()| format!("{} ended", PEER.name)));
+    acceptor::report(service, PEER.name, peer, &session_deadline, said.map(|()| say!("{} ended", PEER.name)));
 }
 
 impl<'a> Session<'a> {
@@ -138,7 +139,7 @@ impl<'a> Session<'a> {
         }
         let spec = request::spec(&requested);
         if let Some((fault, why)) = request::refusal(&requested, &spec, &self.service.limits) {
-            return Ok(self.refuse(fault, &why));
+            return Ok(self.refuse(fault, why));
         }
         // From here on it is an admitted client.
         self.session_deadline.extend(self.service.hold().saturating_add(OPENING));
@@ -155,14 +156,14 @@ impl<'a> Session<'a> {
         let (own_listener, unauthenticated) = (want == StreamSource::OwnListener, self.service.limits.unauthenticated);
         if own_listener && let Err(error) = self.acceptor.reopen(&early, unauthenticated) {
             let fault = if early.mss.is_some() { ServerFault::Mss } else { ServerFault::Buffer };
-            return Ok(self.refuse(fault, &error.to_string()));
+            return Ok(self.refuse(fault, error.say()));
         }
         let streams = match requested.streams() {
             1 => "1 stream".to_owned(),
             count => format!("{count} streams"),
         };
         let (peer, transport) = (self.line.peer(), &spec.transport);
-        (self.service.log)(&format!("{peer}: {} {version} measures {transport} with {streams}", PEER.name));
+        (self.service.log)(peer, &say!("{peer}: {} {version} measures {transport} with {streams}", PEER.name));
         let accepted = self.accept_streams(&stream_lock, &spec, requested.wide_counters);
         if own_listener {
             // The options were for this test's streams only.
@@ -193,10 +194,10 @@ impl<'a> Session<'a> {
             }
             if Instant::now() > deadline {
                 let peer = self.line.peer();
-                (self.service.log)(&format!(
-                    "{peer}: {} refused: another test is still opening its streams",
-                    PEER.name
-                ));
+                (self.service.log)(
+                    peer,
+                    &say!("{peer}: {} refused: another test is still opening its streams", PEER.name),
+                );
                 self.line.send(&REFUSAL)?;
                 return Ok(None);
             }
@@ -232,8 +233,9 @@ impl<'a> Session<'a> {
         Ok(Some(streams))
     }
 
-    fn refuse(&mut self, fault: ServerFault, why: &str) -> Next {
-        (self.service.log)(&format!("{}: {} refused: {why}", self.line.peer(), PEER.name));
+    fn refuse(&mut self, fault: ServerFault, why: impl Into<Text>) -> Next {
+        let peer = self.line.peer();
+        (self.service.log)(peer, &say!("{peer}: {} refused: {}", PEER.name, why.into()));
         self.machine.refuse(fault, &mut self.turn);
         Next::Over
     }
@@ -271,7 +273,7 @@ impl<'a> Session<'a> {
                 address: self.line.peer().to_string(),
                 peer: PEER.name,
                 seconds: STREAMS_LIMIT.as_secs(),
-                during: "while its streams were expected",
+                during: "while its streams were expected".into(),
             }),
             (stream, _) => Ok(stream),
         }
@@ -440,7 +442,7 @@ mod tests {
                 memory_bytes: 8 << 30,
             },
             admit: Box::new(|| None),
-            log: Box::new(|_| {}),
+            log: Box::new(|_, _| {}),
             listening: Box::new(|_| {}),
             stop: AtomicBool::new(false),
         };

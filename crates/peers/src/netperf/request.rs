@@ -2,6 +2,7 @@
 
 use model::{Direction, EndOptions, Engine, Observe, Pattern, Program, SendBy, Spec, Stop, TransportName};
 use peer_wire::netperf::{Flags, OmniRequest, SendingEnd as Transfer, Served};
+use text::{Said, Text, say};
 
 use crate::capabilities::uncarried;
 use crate::{ProgramError, ServiceLimits};
@@ -72,15 +73,17 @@ fn length(spec: &Spec) -> Result<i32, ProgramError> {
         Stop::Transactions(count) => count,
     };
     let counted = i32::try_from(count).map(|count| -count);
-    counted.map_err(|_| ProgramError::unsupported(format!("a count of {count} with netperf"), "use 2147483647 or less"))
+    counted.map_err(|_| ProgramError::unsupported(say!("a count of {count} with netperf"), "use 2147483647 or less"))
 }
 
 fn check(spec: &Spec) -> Result<(), ProgramError> {
-    let refuse = |what: &str, remedy: &str| Err(ProgramError::unsupported(format!("{what} with netperf"), remedy));
-    spec.check().map_err(|error| ProgramError::unsupported("this measurement", error.to_string()))?;
+    fn refuse(what: impl Into<Text>, remedy: impl Into<Text>) -> Result<(), ProgramError> {
+        Err(ProgramError::unsupported(say!("{} with netperf", what.into()), remedy))
+    }
+    spec.check().map_err(|error| ProgramError::unsupported("this measurement", error.say()))?;
     let udp = spec.transport == TransportName::Udp;
     if spec.transport != TransportName::Tcp && !udp {
-        return refuse(&format!("`--transport {}`", spec.transport), "use TCP, or UDP with `--udp`");
+        return refuse(say!("`--transport {}`", spec.transport), say!("use TCP, or UDP with `--udp`"));
     }
     let pattern = spec.pattern;
     if ![Pattern::Stream, Pattern::Rr, Pattern::Crr].contains(&pattern)
@@ -89,40 +92,40 @@ fn check(spec: &Spec) -> Result<(), ProgramError> {
     {
         return refuse(
             pattern.name(),
-            "only streams and round trips are supported: `thru stream` or `thru rr HOST --speak netperf`",
+            say!("only streams and round trips are supported: `thru stream` or `thru rr HOST --speak netperf`"),
         );
     }
     if udp && spec.block.max(spec.reply_bytes()) > MOST_DATAGRAM {
-        return refuse(&format!("datagrams of {} bytes", spec.block), "use `--block 65507` or less");
+        return refuse(say!("datagrams of {} bytes", spec.block), say!("use `--block 65507` or less"));
     }
     let reverse = spec.direction == Direction::Reverse;
     if let (true, Stop::TimeNs(ns)) = (spec.direction != Direction::Send, spec.stop)
         && !ns.is_multiple_of(SECOND_NS)
     {
         return refuse(
-            "`--reverse` or `--both` for parts of a second",
-            "netserver ends such a test itself; use `--time` in whole seconds",
+            say!("`--reverse` or `--both` for parts of a second"),
+            say!("netserver ends such a test itself; use `--time` in whole seconds"),
         );
     }
     let several = spec.flows > 1 || spec.direction == Direction::Both;
     if several && !matches!(spec.stop, Stop::TimeNs(_)) {
-        return refuse("a count of several flows", "each flow is a separate test; use `--time`");
+        return refuse("a count of several flows", say!("each flow is a separate test; use `--time`"));
     }
     let both = spec.direction == Direction::Both;
     let others = [
-        (both && (udp || pattern != Pattern::Stream), "`--both` other than with TCP streams"),
-        (reverse && (udp || pattern != Pattern::Stream), "`--reverse` other than with TCP streams"),
-        ((reverse || both) && spec.rate_bps.is_some(), "`--rate` for its server"),
-        (several && spec.far.port.is_some(), "`--data-port` at the far end of several flows"),
+        (both && (udp || pattern != Pattern::Stream), say!("`--both` other than with TCP streams")),
+        (reverse && (udp || pattern != Pattern::Stream), say!("`--reverse` other than with TCP streams")),
+        ((reverse || both) && spec.rate_bps.is_some(), say!("`--rate` for its server")),
+        (several && spec.far.port.is_some(), say!("`--data-port` at the far end of several flows")),
         (
             spec.warmup_ns > 0 && pattern == Pattern::Stream && !reverse,
-            "`--warmup` other than with `--reverse` or thru rr",
+            say!("`--warmup` other than with `--reverse` or thru rr"),
         ),
-        (pattern == Pattern::Crr && spec.strategy == model::Strategy::Spin, "`--spin` and `--connect`"),
+        (pattern == Pattern::Crr && spec.strategy == model::Strategy::Spin, say!("`--spin` and `--connect`")),
     ];
-    let other = others.into_iter().find(|(there, _)| *there).map(|(_, what)| what.to_owned());
+    let other = others.into_iter().find(|(there, _)| *there).map(|(_, what)| what);
     match other.or_else(|| uncarried(spec, Program::Netperf)) {
-        Some(what) => refuse(&what, "not supported by its protocol; leave it out"),
+        Some(what) => refuse(what, "not supported by its protocol; leave it out"),
         None => Ok(()),
     }
 }
@@ -190,20 +193,20 @@ fn stop(requested: &OmniRequest, pattern: Pattern) -> Stop {
 const ENDLESS_NS: u64 = 7 * 86_400 * SECOND_NS;
 
 /// Why a client is refused, if it is: the error number on the wire and the reason for the log.
-pub(super) fn refusal(requested: &OmniRequest, spec: &Spec, limits: &ServiceLimits) -> Option<(u32, String)> {
-    let unsupported = |what: &str| Some((peer_wire::netperf::NOT_SUPPORTED, format!("{what} is not supported")));
+pub(super) fn refusal(requested: &OmniRequest, spec: &Spec, limits: &ServiceLimits) -> Option<(u32, Text)> {
+    let unsupported = |what: &str| Some((peer_wire::netperf::NOT_SUPPORTED, say!("{what} is not supported")));
     match requested.direction {
         Transfer::Neither => return unsupported("TCP_CC (connections only)"),
         Transfer::ServerSends if requested.udp => return unsupported("UDP from the server"),
         _ => {}
     }
     if u64::try_from(requested.length).is_ok_and(|seconds| seconds.saturating_mul(SECOND_NS) > limits.hold_ns) {
-        return Some((EINVAL, format!("{} s; raise `--max-time`", requested.length)));
+        return Some((EINVAL, say!("{} s; raise `--max-time`", requested.length)));
     }
     if let Some(why) = limits.beyond_memory(1, spec.block.max(spec.reply_bytes())) {
         return Some((EINVAL, why));
     }
-    engine::transport::check_options(model::Role::Passive, spec).err().map(|error| (EINVAL, error.to_string()))
+    engine::transport::check_options(model::Role::Passive, spec).err().map(|error| (EINVAL, error.say()))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use engine::{Leg, TrialPlan};
 use model::{EndOptions, Pattern, Role, Spec, Stop, TransportName};
 use peer_wire::Turn;
 use peer_wire::netperf::{Flags, OmniRequest, PEER, Ready, SendingEnd, Server, ServerAction};
+use text::{Said, Text, say};
 
 use super::host_cpu::HostCpu;
 use super::unnumbered::{Unnumbered, send_end_marks};
@@ -64,14 +65,14 @@ fn check(service: &Service) -> Result<(), ProgramError> {
     match service.limits.rate_bps {
         None => Ok(()),
         Some(_) => Err(ProgramError::unsupported(
-            "`--speak netperf` with `--max-rate`",
+            say!("`--speak netperf` with `--max-rate`"),
             "netperf's protocol has no rate; leave one of them out",
         )),
     }
 }
 
 /// Serves a client to its end.
-fn client(client_session: &mut ClientSession<'_>) -> Result<String, ProgramError> {
+fn client(client_session: &mut ClientSession<'_>) -> Result<Text, ProgramError> {
     let service = client_session.service;
     // Each test is admitted separately.
     client_session.session_deadline.extend(service.hold());
@@ -121,7 +122,7 @@ impl Session<'_, '_> {
     fn test(&mut self, requested: &OmniRequest) -> Result<Next, ProgramError> {
         let spec = request::spec(requested);
         if let Some((number, why)) = request::refusal(requested, &spec, &self.service.limits) {
-            return Ok(self.refuse(number, &why));
+            return Ok(self.refuse(number, why));
         }
         let Some(_admission) = self.service.admit_soon() else {
             return Ok(self.refuse(BUSY, "another measurement is running"));
@@ -130,16 +131,11 @@ impl Session<'_, '_> {
         let (data_listener, mut ready) = match self.open(requested, &spec) {
             Ok(opened) => opened,
             Err(error) => {
-                return Ok(self.refuse(request::EINVAL, &error.to_string()));
+                return Ok(self.refuse(request::EINVAL, error.say()));
             }
         };
-        (self.service.log)(&format!(
-            "{}: {} measures {} {}",
-            self.line.peer(),
-            PEER.name,
-            spec.transport,
-            spec.pattern
-        ));
+        let peer = self.line.peer();
+        (self.service.log)(peer, &say!("{peer}: {} measures {} {}", PEER.name, spec.transport, spec.pattern));
         if before.is_none() {
             // Without CPU time its flag must be off, or netperf would print 0.
             ready.flags = ready.flags.and(Flags::NODELAY);
@@ -160,8 +156,9 @@ impl Session<'_, '_> {
         Ok(Next::Listen)
     }
 
-    fn refuse(&mut self, number: u32, why: &str) -> Next {
-        (self.service.log)(&format!("{}: {} refused: {why}", self.line.peer(), PEER.name));
+    fn refuse(&mut self, number: u32, why: impl Into<Text>) -> Next {
+        let peer = self.line.peer();
+        (self.service.log)(peer, &say!("{peer}: {} refused: {}", PEER.name, why.into()));
         self.machine.refuse(number, &mut self.turn);
         Next::Over
     }
@@ -328,7 +325,7 @@ impl Session<'_, '_> {
             address: self.line.peer().to_string(),
             peer: PEER.name,
             seconds: limit.as_secs(),
-            during,
+            during: during.into(),
         }
     }
 }

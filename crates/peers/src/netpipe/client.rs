@@ -10,6 +10,7 @@ use model::tally::Count;
 use model::{Direction, EndTally, Pattern, Program, Role, Spec, Stop, TransportName};
 use peer_wire::Turn;
 use peer_wire::netpipe::{Action, EndRole as End, Exchange, Mode, Netpipe, PEER, SizePlan};
+use text::{Said, Text, say};
 
 use super::options::schedule;
 use crate::capabilities::uncarried;
@@ -26,27 +27,31 @@ const CLOSE_LIMIT: Duration = Duration::from_secs(1);
 
 /// Refuses what NPtcp's receiver cannot do or has no option for.
 pub(super) fn check(spec: &Spec) -> Result<(), ProgramError> {
-    let refuse = |what: &str, remedy: &str| Err(ProgramError::unsupported(format!("{what} with netpipe"), remedy));
-    spec.check().map_err(|error| ProgramError::unsupported("this measurement", error.to_string()))?;
+    fn refuse(what: impl Into<Text>, remedy: impl Into<Text>) -> Result<(), ProgramError> {
+        Err(ProgramError::unsupported(say!("{} with netpipe", what.into()), remedy))
+    }
+    spec.check().map_err(|error| ProgramError::unsupported("this measurement", error.say()))?;
     if spec.transport != TransportName::Tcp {
-        return refuse(&format!("`--transport {}`", spec.transport), "use TCP");
+        return refuse(say!("`--transport {}`", spec.transport), "use TCP");
     }
     if !matches!(spec.pattern, Pattern::Pingpong | Pattern::Stream) || !spec.is_point() {
         return refuse(
-            &format!("{} of a single size", spec.pattern),
-            "only curves are supported: `thru curve HOST --speak netpipe`, with `--both` to send from both ends at once or `--stream` for one direction",
+            say!("{} of a single size", spec.pattern),
+            say!(
+                "only curves are supported: `thru curve HOST --speak netpipe`, with `--both` to send from both ends at once or `--stream` for one direction"
+            ),
         );
     }
     let others = [
-        (spec.direction == Direction::Reverse, "`--reverse`"),
-        (spec.flows > 1, "`--flows`"),
-        (spec.rate_bps.is_some(), "`--rate`"),
-        (!spec.engine.is_plain(), "`--engine`"),
-        (spec.near.nodelay == Some(false) || spec.far.nodelay == Some(false), "`--nodelay off`"),
+        (spec.direction == Direction::Reverse, say!("`--reverse`")),
+        (spec.flows > 1, say!("`--flows`")),
+        (spec.rate_bps.is_some(), say!("`--rate`")),
+        (!spec.engine.is_plain(), say!("`--engine`")),
+        (spec.near.nodelay == Some(false) || spec.far.nodelay == Some(false), say!("`--nodelay off`")),
     ];
-    let other = others.into_iter().find(|(there, _)| *there).map(|(_, what)| what.to_owned());
+    let other = others.into_iter().find(|(there, _)| *there).map(|(_, what)| what);
     match other.or_else(|| uncarried(spec, Program::Netpipe)) {
-        Some(what) => refuse(&what, "not supported by its protocol; leave it out, or use NPtcp's own option"),
+        Some(what) => refuse(what, "not supported by its protocol; leave it out, or use NPtcp's own option"),
         None => Ok(()),
     }
 }
@@ -58,7 +63,7 @@ pub(super) fn plan(points: &[Spec]) -> Result<SizePlan, ProgramError> {
     let Some(found) = schedule(&sizes) else {
         return Err(ProgramError::unsupported(
             "sizes that are not NetPIPE's own with netpipe",
-            "use `--first`, `--to` and `--perturbation`, and start NPtcp with the same values for -l, -u and -p",
+            say!("use `--first`, `--to` and `--perturbation`, and start NPtcp with the same values for -l, -u and -p"),
         ));
     };
     let mode = match points.first() {
@@ -168,10 +173,19 @@ impl Run {
     fn listen(&mut self, cancel: &AtomicBool) -> Result<(), ProgramError> {
         let mut byte = [0];
         let cancelled = || cancel.load(Ordering::SeqCst);
-        let during =
-            "while SyncMe was expected: start NPtcp with the same sizes, and with -2 for `--both` or -s for `--stream`";
+        let during = "while SyncMe was expected";
         let wait = Wait { program: PEER.name, limit: SILENCE, during, cancelled: &cancelled };
-        let heard = self.line.wait(&mut byte, &wait)?;
+        let heard = self.line.wait(&mut byte, &wait).map_err(|error| match error {
+            ProgramError::Silent { address, peer, seconds, during } => ProgramError::Silent {
+                address,
+                peer,
+                seconds,
+                during: say!(
+                    "{during}: start NPtcp with the same sizes, and with -2 for `--both` or -s for `--stream`"
+                ),
+            },
+            other => other,
+        })?;
         let wrong = |error| self.line.peer_error(error);
         match heard {
             Some(_) => self.machine.receive(&mut &byte[..], &mut self.turn).map_err(wrong),
@@ -211,7 +225,7 @@ impl Run {
 
     fn silent(&self, during: &'static str) -> ProgramError {
         let address = self.line.peer().to_string();
-        ProgramError::Silent { address, peer: PEER.name, seconds: SILENCE.as_secs(), during }
+        ProgramError::Silent { address, peer: PEER.name, seconds: SILENCE.as_secs(), during: during.into() }
     }
 
     /// Lets the engine move a trial's messages.
@@ -261,7 +275,7 @@ impl Run {
                 address: self.line.peer().to_string(),
                 peer: PEER.name,
                 seconds: self.spec.stall_ns / 1_000_000_000,
-                during: "during an exchange",
+                during: "during an exchange".into(),
             });
         }
         let seconds = match &tally.rtt {

@@ -2,6 +2,7 @@
 
 use model::NetpipeSizes;
 use peer_wire::netpipe::{Mode, SizePlan};
+use text::{Text, say};
 
 use crate::ProgramError;
 
@@ -22,7 +23,7 @@ pub(super) struct Options {
 impl Options {
     /// Parses NPtcp's options, such as `-s -u 1000`; an empty text means the defaults.
     pub(super) fn parse(text: &str) -> Result<Self, ProgramError> {
-        let refuse = |what: String, remedy: &str| Err(ProgramError::unsupported(what, remedy));
+        let refuse = |what: Text, remedy: &str| Err(ProgramError::unsupported(what, remedy));
         let mut options = Self { mode: Mode::PingPong, reset: false, integrity: false, sizes: NetpipeSizes::DEFAULT };
         let mut arguments = text.split_whitespace();
         while let Some(argument) = arguments.next() {
@@ -30,8 +31,8 @@ impl Options {
                 let value = arguments.next().and_then(|value| value.parse().ok());
                 value.filter(|value| (least..=MOST).contains(value)).ok_or_else(|| {
                     ProgramError::unsupported(
-                        format!("NPtcp's {argument} without a number"),
-                        format!("give a number from {least} to {MOST} after it"),
+                        say!("NPtcp's {argument} without a number"),
+                        say!("give a number from {least} to {MOST} after it"),
                     )
                 })
             };
@@ -48,7 +49,7 @@ impl Options {
                 "-p" => options.sizes.perturbation = number(0)?,
                 _ => {
                     return refuse(
-                        format!("NPtcp's option {argument}"),
+                        say!("NPtcp's option {argument}"),
                         "supported are -s, -2, -r, -i, -l N, -u N and -p N",
                     );
                 }

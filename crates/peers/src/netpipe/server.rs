@@ -10,6 +10,7 @@ use peer_wire::{Turn, WireError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
+use text::say;
 
 use super::options::Options;
 use crate::session_deadline::{SessionDeadline, SessionDeadlines};
@@ -29,7 +30,7 @@ const SILENCE: Duration = Duration::from_secs(30);
 pub(super) fn serve(service: &Service) -> Result<(), ProgramError> {
     if service.limits.rate_bps.is_some() {
         return Err(ProgramError::unsupported(
-            "`--speak netpipe` with `--max-rate`",
+            say!("`--speak netpipe` with `--max-rate`"),
             "NetPIPE has no rate limit; leave one of them out",
         ));
     }
@@ -54,15 +55,15 @@ fn attend(listener: &TcpListener, service: &Service, session_deadlines: &Session
         let Some((socket, peer)) = arrivals.next(listener, service) else { continue };
         // NetPIPE's protocol has no refusal.
         let Some(admission) = (service.admit)() else {
-            (service.log)(&format!("{peer}: {} refused: another measurement is running", PEER.name));
+            (service.log)(peer, &say!("{peer}: {} refused: another measurement is running", PEER.name));
             continue;
         };
-        (service.log)(&format!("{peer}: {} measures", PEER.name));
+        (service.log)(peer, &say!("{peer}: {} measures", PEER.name));
         let session_deadline = session_deadlines.take(&socket);
         session_deadline.extend(service.hold());
         let session = Session::new(service, listener, &session_deadline, socket, peer);
         let points = session.and_then(|session| session.conduct(options.plan()));
-        let said = points.map(|points| format!("{} ended after {points} sizes", PEER.name));
+        let said = points.map(|points| say!("{} ended after {points} sizes", PEER.name));
         acceptor::report(service, PEER.name, peer, &session_deadline, said);
         drop(admission);
     }
@@ -94,10 +95,8 @@ impl Arrivals {
                 false
             }
             FirstBytes::Other => {
-                (service.log)(&format!(
-                    "{}: no {} transmitter: its first bytes are not its mark",
-                    arrival.peer, PEER.name
-                ));
+                let peer = arrival.peer;
+                (service.log)(peer, &say!("{peer}: no {} transmitter: its first bytes are not its mark", PEER.name));
                 false
             }
             _ => arrival.since.elapsed() < MARK_LIMIT,
@@ -283,7 +282,9 @@ impl<'a> Session<'a> {
                 address: self.peer.to_string(),
                 peer: PEER.name,
                 seconds: SILENCE.as_secs(),
-                during: "during its schedule: both ends need the same -s, -2, -r, -i, -l, -u and -p (here, for example, `--speak 'netpipe:-s'`)",
+                during: say!(
+                    "during its schedule: both ends need the same -s, -2, -r, -i, -l, -u and -p (here, for example, `--speak 'netpipe:-s'`)"
+                ),
             });
         }
         Ok(())

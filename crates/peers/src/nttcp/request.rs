@@ -2,8 +2,9 @@
 
 use model::{Direction, EndOptions, Observe, Pattern, Program, Spec, Stop, TransportName};
 use peer_wire::nttcp::{Options, SEPARATED_FORMAT};
+use text::{Said, Text, say};
 
-use crate::capabilities::{Capabilities, ONE_DIRECTION};
+use crate::capabilities::{Capabilities, one_direction};
 use crate::{ProgramError, ServiceLimits};
 
 /// nttcp's own bounds, exclusive: bytes of a buffer, buffers, microseconds between writes.
@@ -20,39 +21,43 @@ const STALL_NS: u64 = 30_000_000_000;
 
 const CAPABILITIES: Capabilities = Capabilities {
     program: Program::Nttcp,
-    patterns: (
-        &[Pattern::Transfer],
-        "only transfers of a fixed amount are supported: `thru transfer HOST --speak nttcp`",
-    ),
+    patterns: (&[Pattern::Transfer], || {
+        say!("only transfers of a fixed amount are supported: `thru transfer HOST --speak nttcp`")
+    }),
     flows: [1, 1],
     blocks: [1..=BYTES_LIMIT - 1, LEAST_DATAGRAM..=MOST_DATAGRAM],
 };
 
 /// The options for the remote side.
 pub(super) fn options(spec: &Spec) -> Result<Options, ProgramError> {
-    let refuse = |what: &str, remedy: &str| Err(CAPABILITIES.unsupported(what, remedy));
+    fn refuse(what: impl Into<Text>, remedy: impl Into<Text>) -> Result<Options, ProgramError> {
+        Err(CAPABILITIES.unsupported(what, remedy))
+    }
     CAPABILITIES.check(spec)?;
     if spec.direction == Direction::Both {
-        return refuse("`--both`", ONE_DIRECTION);
+        return refuse(say!("`--both`"), one_direction());
     }
     let udp = spec.transport == TransportName::Udp;
     let count = match spec.stop {
         Stop::Blocks(count) => count,
         Stop::Bytes(bytes) if bytes.is_multiple_of(spec.block) => bytes / spec.block,
         Stop::Bytes(_) => {
-            return refuse("`--bytes` that are not a multiple of `--block`", "it sends whole buffers; use `--count`");
+            return refuse(
+                say!("`--bytes` that are not a multiple of `--block`"),
+                say!("it sends whole buffers; use `--count`"),
+            );
         }
-        _ => return refuse("a trial without a count", "use `--count`"),
+        _ => return refuse("a trial without a count", say!("use `--count`")),
     };
     if !(1..COUNT_LIMIT).contains(&count) {
-        return refuse(&format!("`--count {count}`"), "use 1 to 999999999");
+        return refuse(say!("`--count {count}`"), "use 1 to 999999999");
     }
     let window_kib = match spec.far.sndbuf {
         None => None,
         Some(bytes) if !udp && bytes >= 1024 && bytes.is_multiple_of(1024) => Some((bytes / 1024) as u32),
         Some(_) => {
             return refuse(
-                "`--sndbuf` and `--rcvbuf` at the far end",
+                say!("`--sndbuf` and `--rcvbuf` at the far end"),
                 "use whole KiB over TCP; not supported over UDP",
             );
         }
@@ -64,7 +69,7 @@ pub(super) fn options(spec: &Spec) -> Result<Options, ProgramError> {
     };
     if gap_us >= GAP_LIMIT_US || (gap_us == 0 && transmits && spec.rate_bps.is_some()) {
         return refuse(
-            "`--rate` with `--reverse` and this `--block`",
+            say!("`--rate` with `--reverse` and this `--block`"),
             "the time between two writes must be 1 µs to 10 s",
         );
     }
@@ -111,20 +116,20 @@ pub(super) fn spec(requested: &Options) -> Spec {
 }
 
 /// Why a client is refused, if it is.
-pub(super) fn refusal(requested: &Options, spec: &Spec, limits: &ServiceLimits) -> Option<String> {
+pub(super) fn refusal(requested: &Options, spec: &Spec, limits: &ServiceLimits) -> Option<Text> {
     let least = if requested.udp { LEAST_DATAGRAM } else { 1 };
     let most = if requested.udp { MOST_DATAGRAM } else { MOST_BYTES };
     if !(least..=most).contains(&requested.bytes) {
-        return Some(format!("buffers of {} bytes; {least} to {most} are served", requested.bytes));
+        return Some(say!("buffers of {} bytes; {least} to {most} are served", requested.bytes));
     }
     if let Some(why) = limits.beyond_memory(1, requested.bytes) {
         return Some(why);
     }
     // Only the client controls the rate at which it sends.
     if limits.rate_bps.is_some_and(|most| !requested.transmits || spec.rate_bps.is_none_or(|bps| bps > most)) {
-        return Some("more than `--max-rate`, or no rate (-g) at all".into());
+        return Some(say!("more than `--max-rate`, or no rate (-g) at all"));
     }
-    engine::transport::check_options(model::Role::Passive, spec).err().map(|error| error.to_string())
+    engine::transport::check_options(model::Role::Passive, spec).err().map(|error| error.say())
 }
 
 #[cfg(test)]
@@ -176,8 +181,8 @@ mod tests {
             memory_bytes: 8 << 30,
         };
         let why = |requested: Options| refusal(&requested, &spec(&requested), &limits);
-        assert!(why(Options { transmits: false, ..Options::default() }).unwrap().contains("`--max-rate`"));
-        assert!(why(Options { bytes: MOST_BYTES + 1, ..Options::default() }).unwrap().contains("buffers of"));
+        assert!(why(Options { transmits: false, ..Options::default() }).unwrap().plain().contains("`--max-rate`"));
+        assert!(why(Options { bytes: MOST_BYTES + 1, ..Options::default() }).unwrap().plain().contains("buffers of"));
         // 4096 bytes each 40 ms are 819 kbit/s.
         assert_eq!(why(Options { gap_us: 40_000, ..Options::default() }), None);
     }

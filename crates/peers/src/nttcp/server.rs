@@ -10,6 +10,7 @@ use model::{Role, Spec};
 use peer_wire::nttcp::{FIRST_DATA_PORT, Options, PEER, Remote, RemoteAction, Statistics};
 use peer_wire::{Turn, WireError};
 use socket2::SockRef;
+use text::{Text, say};
 
 use super::{MARK, checked, request, results, sort};
 use crate::acceptor::{self, ClientSession};
@@ -38,7 +39,7 @@ pub(super) fn serve_one(service: &Service, socket: TcpStream) -> Result<(), Prog
     acceptor::serve_one(service, PEER.name, socket, &client)
 }
 
-fn client(client_session: &mut ClientSession<'_>) -> Result<String, ProgramError> {
+fn client(client_session: &mut ClientSession<'_>) -> Result<Text, ProgramError> {
     Session { client_session, machine: Remote::default(), turn: Turn::default() }.conduct()
 }
 
@@ -49,7 +50,7 @@ struct Session<'a, 'g> {
 }
 
 impl Session<'_, '_> {
-    fn conduct(mut self) -> Result<String, ProgramError> {
+    fn conduct(mut self) -> Result<Text, ProgramError> {
         let served = self.serve();
         // Send what the state machine queued, also after an error.
         let _ = self.flush();
@@ -82,7 +83,7 @@ impl Session<'_, '_> {
         self.client_session.line.peer_error(error)
     }
 
-    fn serve(&mut self) -> Result<String, ProgramError> {
+    fn serve(&mut self) -> Result<Text, ProgramError> {
         let requested = loop {
             if let RemoteAction::Requested(requested) = self.next()? {
                 break requested;
@@ -93,7 +94,7 @@ impl Session<'_, '_> {
             return Ok(self.refuse("another measurement is running"));
         };
         if let Some(why) = request::refusal(&requested, &spec, &self.client_session.service.limits) {
-            return Ok(self.refuse(&why));
+            return Ok(self.refuse(why));
         }
         self.verbose_line(&requested, &format!("thru {}, serving as nttcp", env!("CARGO_PKG_VERSION")));
         self.verbose_line(
@@ -121,12 +122,13 @@ impl Session<'_, '_> {
         self.flush()?;
         self.finish(&sockets, &requested);
         let rate = plain::rate(counted.bytes as f64 * 8.0 / counted.real_s.max(1e-9));
-        Ok(format!("{moved} {} bytes over {} ({rate})", counted.bytes, spec.transport))
+        Ok(say!("{moved} {} bytes over {} ({rate})", counted.bytes, spec.transport))
     }
 
-    fn refuse(&mut self, why: &str) -> String {
-        self.machine.refuse(why, &mut self.turn);
-        format!("refused: {why}")
+    fn refuse(&mut self, why: impl Into<Text>) -> Text {
+        let why = why.into();
+        self.machine.refuse(&why.plain(), &mut self.turn);
+        say!("refused: {why}")
     }
 
     /// Listens for the client's data and waits until it comes.
@@ -236,7 +238,7 @@ impl Session<'_, '_> {
         let (counted, wrong) = compared.map_err(|source| ProgramError::socket("compare data with", peer, source))?;
         if wrong > 0 {
             self.verbose_line(requested, &format!("{wrong} bytes differ"));
-            (service.log)(&format!("{peer}: {} sent {wrong} bytes that differ from the pattern", PEER.name));
+            (service.log)(peer, &say!("{peer}: {} sent {wrong} bytes that differ from the pattern", PEER.name));
         }
         Ok(counted)
     }

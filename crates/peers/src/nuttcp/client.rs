@@ -174,7 +174,7 @@ impl Session<'_> {
                     address: self.line.peer().to_string(),
                     peer: PEER.name,
                     seconds: ANSWER_LIMIT.as_secs(),
-                    during: "while its data was expected: a firewall may block it",
+                    during: "while its data was expected: a firewall may block it".into(),
                 })
             }
         }

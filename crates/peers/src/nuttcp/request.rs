@@ -2,8 +2,9 @@
 
 use model::{Direction, EndOptions, Observe, Pattern, Program, Spec, Stop, TransportName};
 use peer_wire::nuttcp::{MOST_WINDOW, NO_RATE, Options};
+use text::{Said, Text, say};
 
-use crate::capabilities::{Capabilities, ONE_DIRECTION};
+use crate::capabilities::{Capabilities, one_direction};
 use crate::{ProgramError, ServiceLimits};
 
 const SECOND_NS: f64 = 1e9;
@@ -22,34 +23,38 @@ const STALL_NS: u64 = 30_000_000_000;
 
 const CAPABILITIES: Capabilities = Capabilities {
     program: Program::Nuttcp,
-    patterns: (
-        &[Pattern::Stream, Pattern::Transfer],
-        "only streams and transfers are supported: `thru stream HOST --speak nuttcp`",
-    ),
+    patterns: (&[Pattern::Stream, Pattern::Transfer], || {
+        say!("only streams and transfers are supported: `thru stream HOST --speak nuttcp`")
+    }),
     flows: [MOST_FLOWS, 1],
     blocks: [1..=MOST_BYTES, LEAST_DATAGRAM..=MOST_DATAGRAM],
 };
 
 /// The options for the server; data ports start at `port`.
 pub(super) fn options(spec: &Spec, port: u16) -> Result<Options, ProgramError> {
-    let refuse = |what: &str, remedy: &str| Err(CAPABILITIES.unsupported(what, remedy));
+    fn refuse(what: impl Into<Text>, remedy: impl Into<Text>) -> Result<Options, ProgramError> {
+        Err(CAPABILITIES.unsupported(what, remedy))
+    }
     CAPABILITIES.check(spec)?;
     if spec.direction == Direction::Both {
-        return refuse("`--both`", ONE_DIRECTION);
+        return refuse(say!("`--both`"), one_direction());
     }
     let (count, seconds) = match spec.stop {
         Stop::TimeNs(ns) => (ENDLESS, ns as f64 / SECOND_NS),
         Stop::Blocks(count) => (count, 0.0),
         Stop::Bytes(bytes) if bytes.is_multiple_of(spec.block) => (bytes / spec.block, 0.0),
         Stop::Bytes(_) => {
-            return refuse("`--bytes` that are not a multiple of `--block`", "it sends whole buffers; use `--count`");
+            return refuse(
+                say!("`--bytes` that are not a multiple of `--block`"),
+                say!("it sends whole buffers; use `--count`"),
+            );
         }
         _ => return refuse("a point of a curve", "use thru stream for a single size"),
     };
     let window_bytes = match spec.far.sndbuf {
         None => 0,
         Some(bytes) if (1..=MOST_WINDOW).contains(&bytes) => bytes,
-        Some(_) => return refuse("`--sndbuf` and `--rcvbuf` at the far end", "use 1 to 2147483647 bytes"),
+        Some(_) => return refuse(say!("`--sndbuf` and `--rcvbuf` at the far end"), "use 1 to 2147483647 bytes"),
     };
     Ok(Options {
         bytes: spec.block,
@@ -95,30 +100,30 @@ pub(super) fn spec(requested: &Options) -> Spec {
 }
 
 /// Why a client is refused, if it is.
-pub(super) fn refusal(requested: &Options, spec: &Spec, limits: &ServiceLimits) -> Option<String> {
+pub(super) fn refusal(requested: &Options, spec: &Spec, limits: &ServiceLimits) -> Option<Text> {
     let (least, most) = if requested.udp { (LEAST_DATAGRAM, MOST_DATAGRAM) } else { (1, MOST_BYTES) };
     if !(least..=most).contains(&requested.bytes) {
-        return Some(format!("buffers of {} bytes; the limits are {least} to {most}", requested.bytes));
+        return Some(say!("buffers of {} bytes; the limits are {least} to {most}", requested.bytes));
     }
     if requested.streams > limits.flows || (requested.udp && requested.streams > 1) {
-        return Some(format!("{} streams; the limit is {}, over UDP 1", requested.streams, limits.flows));
+        return Some(say!("{} streams; the limit is {}, over UDP 1", requested.streams, limits.flows));
     }
     if let Some(why) = limits.beyond_memory(requested.streams.into(), requested.bytes) {
         return Some(why);
     }
     if requested.port.checked_add(requested.streams as u16).is_none() {
-        return Some(format!("{} data ports from {} exceed 65535", requested.streams, requested.port));
+        return Some(say!("{} data ports from {} exceed 65535", requested.streams, requested.port));
     }
     if requested.reports_interim() && requested.interval_s < LEAST_INTERVAL_S {
-        return Some(format!("interim reports (-i) every {} s; the least is {LEAST_INTERVAL_S}", requested.interval_s));
+        return Some(say!("interim reports (-i) every {} s; the least is {LEAST_INTERVAL_S}", requested.interval_s));
     }
     if requested.seconds * SECOND_NS > limits.hold_ns as f64 {
-        return Some(format!("{} s; raise `--max-time`", requested.seconds));
+        return Some(say!("{} s; raise `--max-time`", requested.seconds));
     }
     if limits.rate_bps.is_some_and(|most| spec.rate_bps.is_none_or(|bps| bps > most)) {
-        return Some("a rate above `--max-rate`, or none".into());
+        return Some(say!("a rate above `--max-rate`, or none"));
     }
-    engine::transport::check_options(model::Role::Passive, spec).err().map(|error| error.to_string())
+    engine::transport::check_options(model::Role::Passive, spec).err().map(|error| error.say())
 }
 
 #[cfg(test)]
@@ -171,14 +176,16 @@ mod tests {
         };
         let why = |requested: Options| refusal(&requested, &spec(&requested), &limits);
         assert_eq!(why(Options::default()), None);
-        assert!(why(Options { streams: 3, ..Options::default() }).unwrap().contains("3 streams"));
-        assert!(why(Options { seconds: 12.0, ..Options::default() }).unwrap().contains("`--max-time`"));
+        assert!(why(Options { streams: 3, ..Options::default() }).unwrap().plain().contains("3 streams"));
+        assert!(why(Options { seconds: 12.0, ..Options::default() }).unwrap().plain().contains("`--max-time`"));
         assert_eq!(why(Options { interval_s: 1.0, ..Options::default() }), None);
-        assert!(why(Options { interval_s: 0.01, ..Options::default() }).unwrap().contains("(-i)"));
+        assert!(why(Options { interval_s: 0.01, ..Options::default() }).unwrap().plain().contains("(-i)"));
         assert_eq!(why(Options { interval_s: 0.01, client_transmits: false, ..Options::default() }), None);
-        assert!(why(Options { port: 65_535, streams: 2, ..Options::default() }).unwrap().contains("data ports"));
+        assert!(
+            why(Options { port: 65_535, streams: 2, ..Options::default() }).unwrap().plain().contains("data ports")
+        );
         let limits = ServiceLimits { rate_bps: Some(1), ..limits };
         let requested = Options::default();
-        assert!(refusal(&requested, &spec(&requested), &limits).unwrap().contains("`--max-rate`"));
+        assert!(refusal(&requested, &spec(&requested), &limits).unwrap().plain().contains("`--max-rate`"));
     }
 }

@@ -9,6 +9,7 @@ use engine::transport::at_port;
 use model::{Live, Role, Spec, TransportName};
 use peer_wire::nuttcp::{Options, PEER, PathMark, Report, Server, ServerAction, Windows};
 use peer_wire::{Turn, WireError};
+use text::{Text, say};
 
 use super::client::{END_GAP, send_begin_marks};
 use super::interim::{InterimReports, Numbered, counted, skip_first_mark};
@@ -32,7 +33,7 @@ pub(super) fn serve_one(service: &Service, socket: TcpStream) -> Result<(), Prog
     acceptor::serve_one(service, PEER.name, socket, &client)
 }
 
-fn client(client_session: &mut ClientSession<'_>) -> Result<String, ProgramError> {
+fn client(client_session: &mut ClientSession<'_>) -> Result<Text, ProgramError> {
     Session { client_session, machine: Server::default(), turn: Turn::default() }.conduct()
 }
 
@@ -43,7 +44,7 @@ struct Session<'a, 'g> {
 }
 
 impl Session<'_, '_> {
-    fn conduct(mut self) -> Result<String, ProgramError> {
+    fn conduct(mut self) -> Result<Text, ProgramError> {
         let served = self.serve();
         // Send what the state machine queued, also after an error.
         let _ = self.flush();
@@ -73,14 +74,14 @@ impl Session<'_, '_> {
         }
     }
 
-    fn serve(&mut self) -> Result<String, ProgramError> {
+    fn serve(&mut self) -> Result<Text, ProgramError> {
         let requested = self.requested()?;
         let spec = request::spec(&requested);
         let Some(admission) = self.client_session.admit() else {
             return Ok(self.refuse("another measurement is running"));
         };
         if let Some(why) = request::refusal(&requested, &spec, &self.client_session.service.limits) {
-            return Ok(self.refuse(&why));
+            return Ok(self.refuse(why));
         }
         let sockets = self.open(&requested, &spec)?;
         let Some(sockets) = sockets else { return Ok(self.refuse("a data port is in use")) };
@@ -94,12 +95,12 @@ impl Session<'_, '_> {
             self.spare_marks(&sockets);
         }
         let moved = if report.transmitted { "transmitted" } else { "received" };
-        Ok(format!("{moved} {:.0} bytes over {} ({})", report.bytes, spec.transport, plain::rate(report.bps)))
+        Ok(say!("{moved} {:.0} bytes over {} ({})", report.bytes, spec.transport, plain::rate(report.bps)))
     }
 
-    fn refuse(&mut self, why: &str) -> String {
+    fn refuse(&mut self, why: impl Into<Text>) -> Text {
         self.machine.refuse(&mut self.turn);
-        format!("refused: {why}")
+        say!("refused: {}", why.into())
     }
 
     /// Accepts the client and its data connections; `None` if a port is not free.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use engine::transport::programs;
 use peer_wire::stamp::{self, BASE_BYTES, Reply, SHORTEST_REPLY_BYTES, StampRequest, TTL_UNKNOWN, Timestamp};
 use socket2::{Domain, Socket, Type};
+use text::{Text, say};
 
 use super::request::{self, ReflectorMode};
 use super::senders::{Senders, SequenceNumber};
@@ -155,7 +156,7 @@ impl Reflector<'_> {
                 None => request.sequence,
                 Some(SequenceNumber::Next(number)) => {
                     if number == 0 {
-                        (self.service.log)(&format!("{peer}: stamp counts this sender's requests"));
+                        (self.service.log)(peer, &say!("{peer}: stamp counts this sender's requests"));
                     }
                     number
                 }
@@ -188,19 +189,22 @@ impl Reflector<'_> {
         if std::mem::replace(&mut self.said[refusal as usize], true) {
             return;
         }
-        let why = match refusal {
+        let why: Text = match refusal {
             Refusal::Port => {
                 "requests from ports below 1024 or from its own port, because they may come from another reflector"
+                    .into()
             }
-            Refusal::Reply => "replies to its own datagrams: another reflector is there",
-            Refusal::Rate => "requests above `--max-rate`",
+            Refusal::Reply => "replies to its own datagrams: another reflector is there".into(),
+            Refusal::Rate => say!("requests above `--max-rate`"),
             Refusal::Room => {
-                "more than 100 requests per second of fewer than 41 bytes, because the reply is longer (use `--speak stamp:unpadded`)"
+                say!(
+                    "more than 100 requests per second of fewer than 41 bytes, because the reply is longer (use `--speak stamp:unpadded`)"
+                )
             }
-            Refusal::TooManySenders => "more than 4096 senders",
-            Refusal::Time => "a sender for longer than `--max-time` without a pause",
+            Refusal::TooManySenders => "more than 4096 senders".into(),
+            Refusal::Time => say!("a sender for longer than `--max-time` without a pause"),
         };
-        (self.service.log)(&format!("{peer}: stamp does not answer {why}; logged once"));
+        (self.service.log)(peer, &say!("{peer}: stamp does not answer {why}; logged once"));
     }
 }
 

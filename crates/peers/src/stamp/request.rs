@@ -2,6 +2,7 @@
 
 use model::{Direction, Pattern, Program, Spec, TransportName};
 use peer_wire::stamp::BASE_BYTES;
+use text::{Said, Text, say};
 
 use crate::ProgramError;
 use crate::capabilities::{REMEDY, uncarried};
@@ -11,30 +12,32 @@ const MOST_BYTES: u64 = 65_507;
 
 /// Refuses what a reflector cannot do.
 pub(super) fn check(spec: &Spec) -> Result<(), ProgramError> {
-    let refuse = |what: &str, remedy: &str| Err(ProgramError::unsupported(format!("{what} with stamp"), remedy));
-    spec.check().map_err(|error| ProgramError::unsupported("this measurement", error.to_string()))?;
+    fn refuse(what: impl Into<Text>, remedy: impl Into<Text>) -> Result<(), ProgramError> {
+        Err(ProgramError::unsupported(say!("{} with stamp", what.into()), remedy))
+    }
+    spec.check().map_err(|error| ProgramError::unsupported("this measurement", error.say()))?;
     if spec.transport != TransportName::Udp || spec.pattern != Pattern::Rr || spec.is_point() {
         return refuse(
-            &format!("{} over {}", spec.pattern, spec.transport),
-            "only round trips over UDP are supported: `thru rr HOST --speak stamp`",
+            say!("{} over {}", spec.pattern, spec.transport),
+            say!("only round trips over UDP are supported: `thru rr HOST --speak stamp`"),
         );
     }
     if !(BASE_BYTES as u64..=MOST_BYTES).contains(&spec.block) {
-        return refuse(&format!("`--block {}`", spec.block), "use 44 to 65507 bytes");
+        return refuse(say!("`--block {}`", spec.block), "use 44 to 65507 bytes");
     }
     let others = [
-        (spec.reply.is_some_and(|reply| reply != spec.block), "`--reply`"),
-        (spec.direction != Direction::Send, "`--reverse`"),
-        (spec.flows > 1, "`--flows`"),
-        (!spec.engine.is_plain(), "`--engine`"),
-        (spec.strategy != model::Strategy::Auto, "`--spin` and `--wait`"),
-        (!spec.near.pin.is_empty(), "`--pin`"),
-        (spec.threads.is_some(), "`--threads`"),
+        (spec.reply.is_some_and(|reply| reply != spec.block), say!("`--reply`")),
+        (spec.direction != Direction::Send, say!("`--reverse`")),
+        (spec.flows > 1, say!("`--flows`")),
+        (!spec.engine.is_plain(), say!("`--engine`")),
+        (spec.strategy != model::Strategy::Auto, say!("`--spin` and `--wait`")),
+        (!spec.near.pin.is_empty(), say!("`--pin`")),
+        (spec.threads.is_some(), say!("`--threads`")),
     ];
     if let Some((_, what)) = others.into_iter().find(|(outbound, _)| *outbound) {
         return refuse(what, "not supported by its protocol; leave it out");
     }
-    uncarried(spec, Program::Stamp).map_or(Ok(()), |what| refuse(&what, REMEDY))
+    uncarried(spec, Program::Stamp).map_or(Ok(()), |what| refuse(what, REMEDY))
 }
 
 /// The reflector's options.
@@ -56,7 +59,7 @@ pub(super) fn mode(words: &str) -> Result<ReflectorMode, ProgramError> {
             "unpadded" => mode.unpadded = true,
             other => {
                 return Err(ProgramError::unsupported(
-                    format!("`--speak stamp:{other}`"),
+                    say!("`--speak stamp:{other}`"),
                     "options are stateless (the default), stateful, and unpadded to answer any number of short requests, for \
                      example 'stamp:stateful unpadded'",
                 ));

@@ -58,7 +58,7 @@ impl Served {
             users: None,
             limits,
             admit,
-            log: Box::new(move |line| log.lock().unwrap().push_str(&format!("{line}\n"))),
+            log: Box::new(move |_, line| log.lock().unwrap().push_str(&format!("{}\n", line.plain()))),
             listening: Box::new(move |address| tell.send(address).unwrap()),
             stop: AtomicBool::new(false),
         });

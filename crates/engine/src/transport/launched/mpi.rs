@@ -9,6 +9,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use model::{Direction, NamedTransport, SocketFacts, Spec};
+use text::say;
 
 use super::exclusive::{Exclusive, ExclusiveHandle};
 use crate::core::{EngineError, now_ns};
@@ -78,7 +79,7 @@ impl Turn {
         if !MPI.is_started() {
             return Err(EngineError::unsupported(
                 "mpi in a process that mpirun did not start",
-                "use `mpirun -n 2 thru curve --transport mpi`, without HOST",
+                say!("use `mpirun -n 2 thru curve --transport mpi`, without HOST"),
             ));
         }
         let busy = || EngineError::Thread("MPI is still busy with an earlier trial".into());
@@ -133,7 +134,7 @@ impl Transport for MessagePassing {
         if spec.flows != 1 || spec.processes != 1 || twice {
             return Err(EngineError::unsupported(
                 if twice { "a stream in both directions on mpi" } else { "several flows or processes on mpi" },
-                "its two processes have one channel: leave `--flows`, `--processes` and `--both` out",
+                say!("its two processes have one channel: leave `--flows`, `--processes` and `--both` out"),
             ));
         }
         Ok(())

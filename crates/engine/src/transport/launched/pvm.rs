@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use model::{Direction, NamedTransport, SocketFacts, Spec};
+use text::say;
 
 use super::exclusive::{Exclusive, ExclusiveHandle};
 use crate::core::{EngineError, now_ns};
@@ -164,7 +165,7 @@ impl Transport for VirtualMachine {
         if spec.flows != 1 || twice {
             return Err(EngineError::unsupported(
                 if twice { "a stream in both directions on pvm" } else { "several flows on pvm" },
-                "its two tasks have one channel: leave `--flows` and `--both` out",
+                say!("its two tasks have one channel: leave `--flows` and `--both` out"),
             ));
         }
         Ok(())

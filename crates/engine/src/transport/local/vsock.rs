@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use model::{Io, NamedTransport, Spec};
 use socket2::{Domain, SockAddr, Socket, Type};
+use text::say;
 
 use crate::core::EngineError;
 use crate::transport::stream::{StreamChannel, exchange_hello, read_hello, welcome};
@@ -42,9 +43,9 @@ impl Transport for Vsock {
     fn check_host(&self) -> Result<(), EngineError> {
         Socket::new(Domain::VSOCK, Type::STREAM, None).map(|_| ()).map_err(|error| {
             EngineError::unsupported(
-                format!("vsock on this host ({error})"),
-                "its kernel needs a vsock transport: `modprobe vhost_vsock` on a host of virtual machines, a vsock device \
-                 in a guest, `modprobe vsock_loopback` within one machine",
+                say!("vsock on this host ({error})"),
+                say!("its kernel needs a vsock transport: `modprobe vhost_vsock` on a host of virtual machines, a vsock device \
+                 in a guest, `modprobe vsock_loopback` within one machine"),
             )
         })
     }
@@ -97,8 +98,10 @@ fn own_cid() -> u32 {
 fn no_loopback() -> EngineError {
     EngineError::unsupported(
         "vsock within one machine",
-        "this kernel has no vsock loopback (`modprobe vsock_loopback`, Linux 5.6 or newer): measure between a virtual \
-         machine and its host, or use `--transport unix`",
+        say!(
+            "this kernel has no vsock loopback (`modprobe vsock_loopback`, Linux 5.6 or newer): measure between a virtual \
+         machine and its host, or use `--transport unix`"
+        ),
     )
 }
 

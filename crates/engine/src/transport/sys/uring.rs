@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use io_uring::{IoUring, opcode, squeue, types};
+use text::{Text, say};
 
 use crate::core::{EngineError, PageBuffer, Payload, now_ns};
 
@@ -51,19 +52,20 @@ pub(crate) fn check() -> Result<(), EngineError> {
     static ANSWER: OnceLock<Option<i32>> = OnceLock::new();
     match ANSWER.get_or_init(|| build(8, 16).err().map(|error| error.raw_os_error().unwrap_or(0))) {
         None => Ok(()),
-        Some(code) => Err(EngineError::unsupported("`--wait uring` on this host", remedy(*code))),
+        Some(code) => Err(EngineError::unsupported(say!("`--wait uring` on this host"), remedy(*code))),
     }
 }
 
-fn remedy(code: i32) -> String {
+fn remedy(code: i32) -> Text {
     match code {
         libc::EPERM | libc::EACCES => {
-            "its kernel refuses io_uring (sysctl kernel.io_uring_disabled, or a container's seccomp profile): use `--wait epoll`"
-                .into()
+            say!(
+                "its kernel refuses io_uring (sysctl kernel.io_uring_disabled, or a container's seccomp profile): use `--wait epoll`"
+            )
         }
-        libc::ENOSYS => "its kernel was built without io_uring: use `--wait epoll`".into(),
-        libc::EINVAL => "its kernel is older than Linux 6.1: use `--wait epoll`".into(),
-        code => format!("{}: use `--wait epoll`", io::Error::from_raw_os_error(code)),
+        libc::ENOSYS => say!("its kernel was built without io_uring: use `--wait epoll`"),
+        libc::EINVAL => say!("its kernel is older than Linux 6.1: use `--wait epoll`"),
+        code => say!("{}: use `--wait epoll`", io::Error::from_raw_os_error(code)),
     }
 }
 
@@ -172,10 +174,10 @@ mod tests {
     #[test]
     fn a_refusal_names_its_remedy() {
         for code in [libc::EPERM, libc::ENOSYS, libc::EINVAL, libc::ENOMEM] {
-            let text = remedy(code);
+            let text = remedy(code).plain();
             assert!(text.contains("`--wait epoll`"), "{text}");
         }
-        assert!(remedy(libc::EPERM).contains("kernel.io_uring_disabled"));
+        assert!(remedy(libc::EPERM).plain().contains("kernel.io_uring_disabled"));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use model::{Direction, Encryption, ReceiveBy, Role, SendBy, SocketFacts, Spec};
 use rustix::net::SendFlags;
 use rustls::Connection;
 use socket2::{Domain, Socket, Type};
+use text::{Text, say};
 
 use self::crypto_info::crypto_info;
 use super::over_tcp::{SEND_LIMIT, over_tcp};
@@ -54,18 +55,18 @@ pub(super) fn check(spec: &Spec, role: Role) -> Result<(), EngineError> {
     match sys::ktls::attach(&socket) {
         Ok(()) => Ok(()),
         Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => Ok(()),
-        Err(error) => Err(EngineError::unsupported("`--engine ktls` on this host", remedy(&error))),
+        Err(error) => Err(EngineError::unsupported(say!("`--engine ktls` on this host"), remedy(&error))),
     }
 }
 
-fn remedy(error: &io::Error) -> String {
+fn remedy(error: &io::Error) -> Text {
     match error.raw_os_error() {
         Some(libc::ENOENT) => {
-            "this kernel has no TLS: `modprobe tls` as root (a kernel with CONFIG_TLS, Linux 5.1 or newer), \
-                               or use `--engine copy`"
-                .into()
+            say!(
+                "this kernel has no TLS: `modprobe tls` as root (a kernel with CONFIG_TLS, Linux 5.1 or newer), or use `--engine copy`"
+            )
         }
-        _ => format!("{error}: use `--engine copy`"),
+        _ => say!("{error}: use `--engine copy`"),
     }
 }
 
@@ -88,18 +89,12 @@ impl KernelTls {
         session: Connection,
         encryption: Encryption,
     ) -> Result<Self, EngineError> {
-        let secrets = session.dangerous_extract_secrets().map_err(|error| {
-            EngineError::unsupported(
-                "kernel TLS",
-                format!(
-                    "the TLS session yields no keys: \
-                {error}"
-                ),
-            )
-        })?;
+        let secrets = session
+            .dangerous_extract_secrets()
+            .map_err(|error| EngineError::unsupported("kernel TLS", say!("the TLS session yields no keys: {error}")))?;
         let failed = |what: &str| {
             let option = format!("kernel TLS ({what}) for {}", encryption.cipher);
-            move |source| EngineError::Option { option, source, hint: HINT }
+            move |source| EngineError::Option { option, source, hint: hint() }
         };
         let info = |(sequence, secrets)| {
             crypto_info(sequence, &secrets).ok_or_else(|| failed("the cipher")(io::ErrorKind::Unsupported.into()))
@@ -138,8 +133,9 @@ impl KernelTls {
     }
 }
 
-const HINT: &str =
-    "; it takes Linux 5.1 or newer with this cipher (`modprobe tls`, and gcm for AES), or use `--engine copy`";
+fn hint() -> Text {
+    say!("; it takes Linux 5.1 or newer with this cipher (`modprobe tls`, and gcm for AES), or use `--engine copy`")
+}
 
 /// Why a record that is neither payload nor the end stops the trial.
 fn trouble(kind: u8, alert: Option<u8>) -> io::Error {
@@ -226,7 +222,7 @@ mod tests {
         assert!(trouble(ALERT, Some(20)).to_string().contains("alert 20"));
         assert!(trouble(HANDSHAKE, None).to_string().contains("changed its TLS keys"));
         assert!(trouble(99, None).to_string().contains("type 99"));
-        assert!(remedy(&io::Error::from_raw_os_error(libc::ENOENT)).contains("modprobe tls"));
-        assert!(remedy(&io::Error::from_raw_os_error(libc::EPERM)).contains("Operation not permitted"));
+        assert!(remedy(&io::Error::from_raw_os_error(libc::ENOENT)).plain().contains("modprobe tls"));
+        assert!(remedy(&io::Error::from_raw_os_error(libc::EPERM)).plain().contains("Operation not permitted"));
     }
 }

@@ -15,6 +15,7 @@ use model::{NamedTransport, Pattern, ReceiveBy, SendBy, Spec, Strategy, Transpor
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::SocketFlags;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use text::say;
 
 use super::stream::{Renewal, StreamChannel, exchange_hello, read_hello, receive_welcome, send_hello, welcome};
 use super::{
@@ -222,13 +223,16 @@ fn await_connection(socket: &Socket, deadline_ns: u64) -> io::Result<()> {
 fn refused(target: SocketAddr, source: io::Error) -> EngineError {
     let remedy = match source.raw_os_error() {
         Some(libc::EADDRNOTAVAIL) => {
-            "this host has no free local port towards it (a closed connection keeps its port for a minute): wait, \
-                use fewer `--flows` or `--trials`, or widen net.ipv4.ip_local_port_range"
+            say!(
+                "this host has no free local port towards it (a closed connection keeps its port for a minute): wait, use fewer `--flows` or `--trials`, or widen net.ipv4.ip_local_port_range"
+            )
         }
-        Some(libc::EMFILE | libc::ENFILE) => "too many open files: raise the limit (ulimit -n) or use fewer `--flows`",
+        Some(libc::EMFILE | libc::ENFILE) => {
+            say!("too many open files: raise the limit (ulimit -n) or use fewer `--flows`")
+        }
         _ => return EngineError::socket("connect to", target, source),
     };
-    EngineError::unsupported(format!("connect to {target}"), remedy)
+    EngineError::unsupported(say!("connect to {target}"), remedy)
 }
 
 struct TcpListener {

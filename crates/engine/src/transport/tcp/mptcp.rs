@@ -5,6 +5,7 @@ use std::io;
 
 use model::{NamedTransport, Spec};
 use socket2::{Domain, Protocol, Socket, Type};
+use text::{Text, say};
 
 use super::Tcp;
 use crate::core::EngineError;
@@ -53,15 +54,15 @@ impl Transport for Mptcp {
 }
 
 /// The remedy if a kernel refuses the socket: it returns ENOPROTOOPT if MPTCP is switched off.
-fn remedy(error: &io::Error) -> String {
+fn remedy(error: &io::Error) -> Text {
     match error.raw_os_error() {
         Some(libc::ENOPROTOOPT) => {
-            "MPTCP is switched off: `sysctl net.mptcp.enabled=1`, or use `--transport tcp`".into()
+            say!("MPTCP is switched off: `sysctl net.mptcp.enabled=1`, or use `--transport tcp`")
         }
         Some(libc::EPROTONOSUPPORT) => {
-            "its kernel was built without MPTCP (Linux 5.6 or newer with CONFIG_MPTCP): use `--transport tcp`".into()
+            say!("its kernel was built without MPTCP (Linux 5.6 or newer with CONFIG_MPTCP): use `--transport tcp`")
         }
-        _ => format!("{error}; use `--transport tcp`"),
+        _ => say!("{error}; use `--transport tcp`"),
     }
 }
 
@@ -71,9 +72,9 @@ mod tests {
 
     #[test]
     fn a_kernel_that_refuses_is_explained() {
-        let off = remedy(&io::Error::from_raw_os_error(libc::ENOPROTOOPT));
+        let off = remedy(&io::Error::from_raw_os_error(libc::ENOPROTOOPT)).plain();
         assert!(off.contains("net.mptcp.enabled"), "{off}");
-        let absent = remedy(&io::Error::from_raw_os_error(libc::EPROTONOSUPPORT));
+        let absent = remedy(&io::Error::from_raw_os_error(libc::EPROTONOSUPPORT)).plain();
         assert!(absent.contains("CONFIG_MPTCP"), "{absent}");
     }
 }

@@ -8,6 +8,7 @@ use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewReno
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{ClientConfig, EndpointConfig, MtuDiscoveryConfig, ServerConfig, TransportConfig, VarInt};
 use rustls::CipherSuite;
+use text::say;
 
 use crate::core::EngineError;
 use crate::transport::certificate::{self, Identity};
@@ -38,7 +39,7 @@ pub(super) fn congestion(end: &EndOptions) -> Result<&'static str, EngineError> 
         Some("bbr") => Ok("bbr"),
         Some(other) => {
             let remedy = "QUIC's are not the kernel's: use cubic, newreno or bbr";
-            Err(EngineError::unsupported(format!("the congestion control '{other}' on quic"), remedy))
+            Err(EngineError::unsupported(say!("the congestion control '{other}' on quic"), remedy))
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use text::say;
+
 use super::{CLOSE_NS, CONTROL, HELLO_LIMIT_NS, MPI, OVER, Turn, launcher};
 use crate::core::{EngineError, now_ns};
 use crate::transport::sys::mpi::{Abort, Mpi};
@@ -18,7 +20,7 @@ impl Rank {
     /// for it. Once per process. Any number of processes other than two is an error.
     pub fn join() -> Result<Self, EngineError> {
         let (flavour, _) = launcher().ok_or_else(|| {
-            EngineError::unsupported("mpi without mpirun", "use `mpirun -n 2 thru curve --transport mpi`")
+            EngineError::unsupported("mpi without mpirun", say!("use `mpirun -n 2 thru curve --transport mpi`"))
         })?;
         let (mpi, abort) = Mpi::start(flavour)?;
         let (rank, size) = (mpi.rank, mpi.size);
@@ -27,10 +29,10 @@ impl Rank {
         let joined = Self { number: rank, abort };
         if size != 2 {
             joined.finish();
-            return Err(EngineError::Unsupported {
-                what: format!("mpi between {size} processes (this is number {rank})"),
-                remedy: "a measurement has two ends: use `mpirun -n 2`".into(),
-            });
+            return Err(EngineError::unsupported(
+                say!("mpi between {size} processes (this is number {rank})"),
+                say!("a measurement has two ends: use `mpirun -n 2`"),
+            ));
         }
         Ok(joined)
     }
