@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use text::Said;
+use text::{Said, Text};
 
 use crate::connection_end::ConnectionEnd;
 use crate::key_error::KeyError;
@@ -34,14 +34,14 @@ pub enum ControlError {
     #[error(transparent)]
     Bus(#[from] bus::BusError),
     /// No agent answers at the address.
-    #[error("cannot reach an agent at {address}: {source}; {remedy}")]
+    #[error("cannot reach an agent at {address}: {source}; {}", remedy.plain())]
     Unreachable {
         /// Host and port.
         address: String,
         /// The kernel's error.
         source: io::Error,
         /// What to do.
-        remedy: &'static str,
+        remedy: Text,
     },
     /// Another service answers at the address.
     #[error("{address} answers, but it is not a thru agent; check the port, or start `thru serve` there")]
@@ -81,12 +81,12 @@ pub enum ControlError {
         older: &'static str,
     },
     /// The token is missing or wrong.
-    #[error("{address}: {what}")]
+    #[error("{address}: {}", what.plain())]
     Token {
         /// Host and port.
         address: String,
         /// What is wrong and what to do.
-        what: String,
+        what: Text,
     },
     /// The agent's key is not the one that it is known by.
     #[error("{address}: {what}")]
@@ -97,20 +97,20 @@ pub enum ControlError {
         what: KeyError,
     },
     /// The agent refused.
-    #[error("{address} refuses: {reason}")]
+    #[error("{address} refuses: {}", reason.plain())]
     Refused {
         /// Host and port.
         address: String,
         /// Its reason, with its remedy.
-        reason: String,
+        reason: Text,
     },
     /// The agent does not connect to the other end, which has not proved that it takes part.
-    #[error("{address} refuses: {reason}")]
+    #[error("{address} refuses: {}", reason.plain())]
     Unproven {
         /// Host and port.
         address: String,
         /// Its reason, with its remedy.
-        reason: String,
+        reason: Text,
     },
     /// The connection to an agent was lost.
     #[error("lost the connection to the agent at {address} {during}: {reason}; finished trials are kept")]
@@ -131,20 +131,20 @@ pub enum ControlError {
         why: Arc<ControlError>,
     },
     /// One end's host cannot set up the trial.
-    #[error("{address}: {reason}")]
+    #[error("{address}: {}", reason.plain())]
     Setup {
         /// Host and port, or "this host".
         address: String,
         /// The engine's message.
-        reason: String,
+        reason: Text,
     },
     /// Settings of one end's host were not changed.
-    #[error("{address}: {reason}")]
+    #[error("{address}: {}", reason.plain())]
     Tune {
         /// Host and port, or "this host".
         address: String,
         /// Why, and what to do.
-        reason: String,
+        reason: Text,
         /// The kind of obstacle.
         obstacle: crate::proto::message::Obstacle,
     },
@@ -159,19 +159,19 @@ pub enum ControlError {
         waited: String,
     },
     /// A trial failed at one end.
-    #[error("{address}: {reason}")]
+    #[error("{address}: {}", reason.plain())]
     Trial {
         /// Host and port, or "this host".
         address: String,
         /// The engine's message.
-        reason: String,
+        reason: Text,
     },
     /// A trial with another program at the far end failed.
-    #[error("{0}")]
-    Program(String),
+    #[error("{}", _0.plain())]
+    Program(Text),
     /// The links of the lab could not be changed.
-    #[error("cannot change the lab's links: {0}")]
-    Links(String),
+    #[error("cannot change the lab's links: {}", _0.plain())]
+    Links(Text),
     /// The spec is impossible.
     #[error(transparent)]
     Engine(#[from] engine::EngineError),
@@ -179,14 +179,14 @@ pub enum ControlError {
     #[error("cannot store results: {0}")]
     Sink(#[from] model::SinkError),
     /// An agent could not start.
-    #[error("{operation}: {source}{hint}")]
+    #[error("{operation}: {source}{}", hint.plain())]
     Io {
         /// The operation, with the address or path.
         operation: String,
         /// The kernel's error.
         source: io::Error,
         /// The remedy, or an empty text.
-        hint: &'static str,
+        hint: Text,
     },
     /// The user interrupted the run.
     #[error("interrupted; finished trials are kept")]
@@ -195,6 +195,6 @@ pub enum ControlError {
 
 impl ControlError {
     pub(crate) fn io(operation: impl Into<String>, source: impl Into<io::Error>) -> Self {
-        Self::Io { operation: operation.into(), source: source.into(), hint: "" }
+        Self::Io { operation: operation.into(), source: source.into(), hint: Text::default() }
     }
 }

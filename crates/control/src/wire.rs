@@ -346,7 +346,7 @@ mod tests {
             wire.trust();
             let count = theirs.read(&mut bytes).await.unwrap();
             assert_eq!(bytes[..count], encode(&ToAgent::Ping).unwrap());
-            let long = FromAgent::Refused { reason: "x".repeat(MAX_WELCOME), cause: RefusalCause::default() };
+            let long = FromAgent::Refused { reason: "x".repeat(MAX_WELCOME).into(), cause: RefusalCause::default() };
             theirs.write_all(&encode(&long).unwrap()).await.unwrap();
             assert_eq!(wire.recv().await.unwrap(), long);
 
@@ -370,7 +370,7 @@ mod tests {
         runtime.block_on(async {
             let (mine, theirs) = tokio::io::duplex(1 << 10);
             let agent: Wire<FromAgent, ToAgent> = Wire::start(mine, &FromAgent::Ping);
-            let long = FromAgent::Refused { reason: "x".repeat(1 << 20), cause: RefusalCause::default() };
+            let long = FromAgent::Refused { reason: "x".repeat(1 << 20).into(), cause: RefusalCause::default() };
             let sent = async {
                 for count in 0.. {
                     if tokio::time::timeout(PING_EVERY, agent.send(&long)).await.is_err() {

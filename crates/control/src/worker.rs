@@ -12,6 +12,7 @@ use engine::transport::{
 };
 use engine::{EngineError, Leg, PathTimes, Signals, TrialPlan, now_ns};
 use model::{Live, Role};
+use text::Said;
 
 use crate::helper::set_option;
 use crate::proto::frame::{Decoder, encode};
@@ -98,7 +99,7 @@ fn trial(
     let message = match run(assignment, sockets, signals, started, to_agent) {
         Ok(Some(done)) => FromWorker::Done(Box::new(done)),
         Ok(None) => return,
-        Err(error) => FromWorker::Failed { reason: error.to_string() },
+        Err(error) => FromWorker::Failed { reason: error.say() },
     };
     to_agent.send(&message);
 }
@@ -136,7 +137,7 @@ fn run(
     Ok(Some(WorkerDone {
         tallies: tally.legs,
         spans: tally.spans,
-        failure: tally.failure.map(|error| error.to_string()),
+        failure: tally.failure.map(|error| error.say()),
         elapsed_ns: tally.elapsed_ns,
     }))
 }

@@ -27,7 +27,7 @@ use std::net::TcpStream;
 use std::sync::atomic::AtomicBool;
 
 use model::{EndTally, Live, Program, Spec, Stop, TransportName};
-use text::say;
+use text::{Text, say};
 
 pub use error::ProgramError;
 pub use iperf3::{Login, Padding, SKEW_S, Users};
@@ -249,7 +249,7 @@ pub struct Sides {
     /// As the other program reported; unreported counts are absent.
     pub far: EndTally,
     /// Why the trial ended early, if it did.
-    pub failure: Option<String>,
+    pub failure: Option<Text>,
     /// From the start to the end at this end, ns.
     pub elapsed_ns: u64,
     /// The other program's version as far as known, such as `iperf3 3.2 to 3.13`.
@@ -262,7 +262,7 @@ pub struct Curve {
     /// Of each point that was reached, in their order: its trials as the near and the far end counted them.
     pub points: Vec<Vec<[EndTally; 2]>>,
     /// Why it ended early, if it did.
-    pub failure: Option<String>,
+    pub failure: Option<Text>,
     /// From the start to the end at this end, ns.
     pub elapsed_ns: u64,
 }

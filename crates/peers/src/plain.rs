@@ -12,6 +12,7 @@ use model::{Direction, EndOptions, EndTally, Live, Role, Spec, Stop};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::{SendFlags, Shutdown};
 use socket2::{Domain, Socket, Type};
+use text::{Said, Text};
 
 use crate::ProgramError;
 use crate::legs::{self, Idle, Ran};
@@ -119,8 +120,8 @@ impl Moved {
     }
 
     /// Why it ended early, if it did.
-    pub(crate) fn failure(&self) -> Option<String> {
-        self.legs.failure.as_ref().map(ToString::to_string)
+    pub(crate) fn failure(&self) -> Option<Text> {
+        self.legs.failure.as_ref().map(Said::say)
     }
 }
 

@@ -299,7 +299,7 @@ fn a_receiver_in_both_mode_at_its_buffer_limit_ends_the_curve() {
     for (change, echo) in [(both_directions as fn(&mut Spec), b"".as_slice()), (as_they_are, b"SyncM")] {
         let (points, failure) = end(change, echo, 2).unwrap();
         assert_eq!(points, 2);
-        assert!(failure.is_some_and(|failure| failure.contains("while waiting for SyncMe")));
+        assert!(failure.is_some_and(|failure| failure.plain().contains("while waiting for SyncMe")));
     }
     assert!(end(both_directions, b"SyncM", 0).is_err());
 }
@@ -396,7 +396,7 @@ fn hostile_or_dying_receivers_are_reported() {
             let _ = socket.read_to_end(&mut Vec::new());
         });
         let reported = match measure(&points, address, &AtomicBool::new(false)) {
-            Ok(curve) => curve.failure.unwrap_or_else(|| panic!("{what}: all went well")),
+            Ok(curve) => curve.failure.unwrap_or_else(|| panic!("{what}: all went well")).plain(),
             Err(error) => error.to_string(),
         };
         player.join().unwrap();

@@ -189,8 +189,8 @@ fn service(
 fn bounded(log: fn(&str)) -> peers::Log {
     let lines = LogLines::default();
     Box::new(move |peer, text| {
-        let text = text.shown(Spelling::default());
-        lines.line(peer.ip(), &text, Instant::now()).iter().for_each(|line| log(line));
+        let line = lines.line(peer.ip(), text.clone(), Instant::now());
+        line.iter().for_each(|line| log(&line.shown(Spelling::default())));
     })
 }
 

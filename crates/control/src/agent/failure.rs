@@ -2,7 +2,7 @@
 
 use engine::EngineError;
 use stacks::StackError;
-use text::Said;
+use text::{Said, Text};
 
 use super::limits::LimitError;
 use super::reach::ReachError;
@@ -33,8 +33,8 @@ pub(super) enum TrialFailure {
     #[error(transparent)]
     SetUp(#[from] ControlError),
     /// A worker process reports it, in its words.
-    #[error("{0}")]
-    Reported(String),
+    #[error("{}", _0.plain())]
+    Reported(Text),
     /// A worker process ended.
     #[error("a worker process ended: {0}; finished trials are kept")]
     WorkerEnded(ConnectionEnd),
@@ -50,8 +50,8 @@ pub(super) enum NoStack {
     #[error(transparent)]
     Stack(#[from] StackError),
     /// The helper refuses, in its words.
-    #[error("{0}")]
-    Helper(String),
+    #[error("{}", _0.plain())]
+    Helper(Text),
     /// The helper answers something else.
     #[error("the answer of the helper is out of order")]
     OutOfOrder,
@@ -69,7 +69,7 @@ pub(super) enum NoStack {
 impl TrialFailure {
     /// The message about it. `running` is whether the trial had started.
     pub(super) fn message(&self, running: bool) -> FromAgent {
-        FromAgent::Failed { reason: self.to_string(), cause: self.cause(running) }
+        FromAgent::Failed { reason: self.say(), cause: self.cause(running) }
     }
 
     fn cause(&self, running: bool) -> Cause {

@@ -1,5 +1,7 @@
 //! The start of a session: both sides' hellos, the token, and the inventory of this host.
 
+use text::{Said, Text, say};
+
 use super::clients::Client;
 use super::session::Session;
 use super::session_end::{AgentRefusal, SessionEnd};
@@ -20,13 +22,13 @@ impl Session {
     }
 
     pub(super) async fn end(self, over: &SessionEnd) {
-        self.log(&over.to_string());
+        self.log(&over.say());
         self.wire.close().await;
     }
 
     /// Writes a line about its coordinator to the log. Of one without the token there may be too many.
-    pub(super) fn log(&self, text: &str) {
-        let text = format!("{}: {text}", self.peer);
+    pub(super) fn log(&self, text: &Text) {
+        let text = say!("{}: {text}", self.peer);
         match self.addresses.peer.filter(|_| !self.has_token) {
             Some(peer) => self.shared.log_unauthenticated(peer, &text),
             None => self.shared.log(&text),
@@ -36,7 +38,7 @@ impl Session {
     /// Sends the coordinator why its session ends.
     pub(super) async fn refuse(&self, refusal: impl Into<AgentRefusal>) -> SessionEnd {
         let refusal = refusal.into();
-        let _ = self.wire.send(&FromAgent::Refused { reason: refusal.to_string(), cause: refusal.cause() }).await;
+        let _ = self.wire.send(&FromAgent::Refused { reason: refusal.say(), cause: refusal.cause() }).await;
         refusal.into()
     }
 

@@ -5,6 +5,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use text::{Text, say};
+
 use super::budget::{Budget, network};
 
 /// Lines of one address: so many at once, and so many in a second after that.
@@ -35,7 +37,7 @@ impl Default for LogLines {
 impl LogLines {
     /// The line to log for `text` about `peer`, if there may be one: with the number of its lines that were left out before.
     #[must_use]
-    pub fn line(&self, peer: IpAddr, text: &str, now: Instant) -> Option<String> {
+    pub fn line(&self, peer: IpAddr, text: Text, now: Instant) -> Option<Text> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let from = network(peer);
         if !(state.of_address.spend(from, now) && state.of_all.spend(ALL, now)) {
@@ -45,8 +47,8 @@ impl LogLines {
             return None;
         }
         Some(match state.left_out.remove(&from) {
-            None => text.to_owned(),
-            Some(count) => format!("{text} (and {count} lines about {from} that were left out)"),
+            None => text,
+            Some(count) => say!("{text} (and {count} lines about {from} that were left out)"),
         })
     }
 }
@@ -61,22 +63,22 @@ mod tests {
     fn an_address_causes_few_lines_and_the_others_are_counted() {
         let (lines, begun) = (LogLines::default(), Instant::now());
         let [peer, other] = ["192.0.2.1", "192.0.2.2"].map(|address| address.parse().unwrap());
-        let logged = (0..100_000).filter(|_| lines.line(peer, "x", begun).is_some()).count();
+        let logged = (0..100_000).filter(|_| lines.line(peer, "x".into(), begun).is_some()).count();
         assert_eq!(logged, 200);
-        assert_eq!(lines.line(other, "y", begun).as_deref(), Some("y"));
-        let later = lines.line(peer, "x", begun + Duration::from_secs(10)).unwrap();
-        assert_eq!(later, "x (and 99800 lines about 192.0.2.1 that were left out)");
-        assert_eq!(lines.line(peer, "x", begun + Duration::from_secs(20)).as_deref(), Some("x"));
+        assert_eq!(lines.line(other, "y".into(), begun), Some("y".into()));
+        let later = lines.line(peer, "x".into(), begun + Duration::from_secs(10)).unwrap();
+        assert_eq!(later.plain(), "x (and 99800 lines about 192.0.2.1 that were left out)");
+        assert_eq!(lines.line(peer, "x".into(), begun + Duration::from_secs(20)), Some("x".into()));
     }
 
     #[test]
     fn many_addresses_together_cause_few_lines_and_take_no_more_memory() {
         let (lines, now) = (LogLines::default(), Instant::now());
         let addresses = (0..100_000_u32).map(|number| IpAddr::V4(number.into()));
-        assert_eq!(addresses.filter(|peer| lines.line(*peer, "x", now).is_some()).count(), 1_000);
+        assert_eq!(addresses.filter(|peer| lines.line(*peer, "x".into(), now).is_some()).count(), 1_000);
         assert!(lines.0.lock().unwrap().left_out.len() <= MAX_COUNTED);
         let day: usize =
-            (0..86_400).filter_map(|second| lines.line(ALL, "x", now + Duration::from_secs(second))).count();
+            (0..86_400).filter_map(|second| lines.line(ALL, "x".into(), now + Duration::from_secs(second))).count();
         assert!(day <= 200 + 8_640, "{day} lines a day of one address");
     }
 }

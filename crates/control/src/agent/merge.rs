@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use model::tally::Window;
 use model::{DatagramTally, EndTally, Interval, RttTally, SizeCount, Spec};
+use text::Text;
 
 use crate::proto::message::WorkerDone;
 
 /// One end's tallies over all its workers. All their times are by one clock, so the span of an end is from the first byte of
 /// any worker to the last byte of any worker.
-pub(crate) fn merge(mut parts: Vec<WorkerDone>, spec: &Spec) -> (Vec<EndTally>, Option<String>, u64) {
+pub(crate) fn merge(mut parts: Vec<WorkerDone>, spec: &Spec) -> (Vec<EndTally>, Option<Text>, u64) {
     let failure = parts.iter_mut().find_map(|part| part.failure.take());
     let elapsed_ns = parts.iter().map(|part| part.elapsed_ns).max().unwrap_or(0);
     if parts.len() == 1 {

@@ -43,12 +43,14 @@ use std::time::{Duration, Instant};
 
 use bus::{BusAccess, Place};
 use model::{Inventory, SelfTestCitation};
+use text::{Text, say};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
 use crate::helper::Helper;
 use crate::limits::file_limit;
+use crate::line::Line;
 use crate::patience::{ControlPath, patience_on};
 use crate::proto::auth::{Binding, Token};
 use crate::proto::{CONTROL_MAGIC, PROTOCOL};
@@ -111,7 +113,7 @@ pub struct AgentOptions {
     /// Finds the last self-test of this host, which the inventory cites.
     pub selftest: SelfTestLookup,
     /// Receives the log, line by line.
-    pub log: Box<dyn Fn(&str) + Send + Sync>,
+    pub log: Box<dyn Fn(&Text) + Send + Sync>,
     /// Receives the addresses once the agent listens.
     pub listening: OnListening,
 }
@@ -215,13 +217,13 @@ impl Agent {
             let udp = udp_port(address, only_v6)?;
             let guard = DatagramListener::new().map_err(|source| ControlError::io("draw a random number", source))?;
             tokio::spawn(data_acceptor::serve_udp(udp, address, shared.data_acceptor.clone(), guard));
-            shared.log(&format!("listening on {address} (tcp and udp), protocol {PROTOCOL}"));
+            shared.log(&say!("listening on {address} (tcp and udp), protocol {PROTOCOL}"));
             tokio::spawn(accept(shared.clone(), key.clone(), listener));
         }
         #[cfg(feature = "metrics")]
         if let Some(listener) = metrics {
             let address = listener.local_addr().map_err(|source| ControlError::io("listen for metrics", source))?;
-            shared.log(&metrics::place(address));
+            shared.log(&metrics::place(address).into());
             tokio::spawn(metrics::serve(shared.clone(), listener));
         }
         let attendance = match &shared.options.bus {
@@ -273,13 +275,13 @@ impl Shared {
     }
 
     /// Writes one line to the log. Text from the network cannot add lines.
-    fn log(&self, text: &str) {
-        (self.options.log)(&line(text));
+    fn log(&self, text: &Text) {
+        (self.options.log)(&Line::of(text, MAX_LINE).text);
     }
 
     /// Writes a line about a stranger at `peer`, unless there are too many.
-    fn log_unauthenticated(&self, peer: IpAddr, text: &str) {
-        if let Some(text) = self.lines.line(peer, &line(text), Instant::now()) {
+    fn log_unauthenticated(&self, peer: IpAddr, text: &Text) {
+        if let Some(text) = self.lines.line(peer, Line::of(text, MAX_LINE).text, Instant::now()) {
             (self.options.log)(&text);
         }
     }
@@ -296,8 +298,8 @@ impl Shared {
 /// Most characters of a line of the log.
 const MAX_LINE: usize = 500;
 
-/// Text from the network for the log and the journal: one line, without control characters.
-fn line(text: &str) -> String {
+/// Text from the network for the journal: one line, without control characters.
+fn one_line(text: &str) -> String {
     model::plain(&text.chars().take(MAX_LINE).collect::<String>()).into_owned()
 }
 
@@ -305,11 +307,11 @@ fn listen(address: SocketAddr, only_v6: bool) -> Result<TcpListener, ControlErro
     let failed = |source: std::io::Error| ControlError::Io {
         hint: match source.kind() {
             std::io::ErrorKind::AddrInUse => {
-                "; the port is in use, perhaps by another agent: stop it, or use `--listen` with another port"
+                say!("; the port is in use, perhaps by another agent: stop it, or use `--listen` with another port")
             }
-            std::io::ErrorKind::AddrNotAvailable => "; this host does not have that address: see `thru host`",
-            std::io::ErrorKind::PermissionDenied => "; ports below 1024 need root",
-            _ => "",
+            std::io::ErrorKind::AddrNotAvailable => say!("; this host does not have that address: see `thru host`"),
+            std::io::ErrorKind::PermissionDenied => "; ports below 1024 need root".into(),
+            _ => Text::default(),
         },
         operation: format!("cannot listen on {address}"),
         source,
@@ -349,7 +351,7 @@ async fn accept(shared: Arc<Shared>, key: AgentKey, listener: TcpListener) {
             }
             // Most likely out of file descriptors: wait until some are closed.
             Err(error) => {
-                shared.log(&format!("cannot accept: {error}"));
+                shared.log(&say!("cannot accept: {error}"));
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bus::{Arrival, Attendance, Bus, Contact, attend};
+use text::say;
 
 use super::addresses::{Addresses, OVER_BUS};
 use super::session::Session;
@@ -31,8 +32,8 @@ pub(super) async fn join(
         key: key.fingerprint().to_string(),
     };
     let logger = shared.clone();
-    let (attendance, mut arrivals) = attend(&bus, &name, contact, move |line| logger.log(line)).await?;
-    shared.log(&format!("on the bus {} as {name}", options.place.bus));
+    let (attendance, mut arrivals) = attend(&bus, &name, contact, move |line| logger.log(&line.into())).await?;
+    shared.log(&say!("on the bus {} as {name}", options.place.bus));
     let (shared, key) = (shared.clone(), key.clone());
     tokio::spawn(async move {
         while let Some(arrival) = arrivals.recv().await {

@@ -80,7 +80,7 @@ impl Session {
         let kept = KeptResult { of, trial, role: prepare.role, done: done.clone() };
         let Some(bytes) = serde_json::to_vec(&kept).ok().filter(|bytes| bytes.len() <= MOST) else { return };
         if let Err(error) = blocking(move || results.keep(&run, trial, &bytes)).await {
-            self.shared.log(&error.to_string());
+            self.shared.log(&error.to_string().into());
         }
     }
 
@@ -93,7 +93,7 @@ impl Session {
                     Some(results) => self.send_results(&results, &run).await?,
                     None => None,
                 };
-                let unread = unread.map(|error| error.to_string());
+                let unread = unread.map(|error| error.to_string().into());
                 if let Some(reason) = &unread {
                     self.log(reason);
                 }
@@ -101,7 +101,7 @@ impl Session {
             }
             (ToAgent::Stored { run, below }, Some(results)) => {
                 if let Err(error) = blocking(move || results.forget(&run, below)).await {
-                    self.log(&error.to_string());
+                    self.log(&error.to_string().into());
                 }
             }
             _ => {}

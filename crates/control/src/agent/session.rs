@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use engine::transport::{Cookie, SharedPort as Port, is_link_local, scoped, transport};
 use host::{Capturing, RealSys, Watch, WatchOptions};
 use model::{EndPass, Role, Spec};
+use text::{Said, say};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::addresses::Addresses;
@@ -159,8 +160,8 @@ impl Session {
         let ticket = (!self.joined).then(|| member.ticket().to_owned());
         self.wire.send(&FromAgent::Granted { ticket }).await?;
         let what = if self.joined { "measures at the same time" } else { "measures" };
-        self.log(&format!("{what} {purpose}"));
-        self.purpose = super::line(purpose);
+        self.log(&say!("{what} {purpose}"));
+        self.purpose = super::one_line(purpose);
         let shared = self.shared.clone();
         // A connection that joined another one's hold is no further user.
         let using = join.is_none().then(|| shared.users.begin(self.purpose.clone(), self.source()));
@@ -388,7 +389,7 @@ impl Session {
             let command = ToWorker::Prepare(Box::new(assignment));
             pool.send(index, &command)
                 .await
-                .map_err(|ended| ControlError::Setup { address: "this host".into(), reason: ended.to_string() })?;
+                .map_err(|ended| ControlError::Setup { address: "this host".into(), reason: ended.say() })?;
         }
         let capture = match prepare.role {
             Role::Active => {
@@ -533,7 +534,7 @@ impl Session {
         }
         let overlapped = trial.overlapped.max(self.shared.queue.running().saturating_sub(1));
         let (mut tallies, failure, elapsed_ns) = merge(trial.done, &trial.prepare.spec);
-        let failure = failure.or_else(|| self.lost_helper().map(|lost| lost.to_string()));
+        let failure = failure.or_else(|| self.lost_helper().map(|lost| lost.say()));
         // If the pass is one trial, the host's CPU time around it belongs to the trial.
         if let (Some(spent), Some(cpu)) = (tallies.first_mut().and_then(|tally| tally.spent.as_mut()), &host.cpu) {
             spent.host_ns = Some(cpu.busy_ns());

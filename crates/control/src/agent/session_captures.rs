@@ -37,14 +37,14 @@ impl SessionCaptures {
     /// At most [`PIECE`] bytes of a file, starting at `from`.
     pub(super) async fn piece(&self, file: String, from: u64) -> FilePiece {
         let Some(path) = self.find(&file).map(|at| self.0[at].clone()) else {
-            let missing = Some("no capture of this session has that name".to_owned());
+            let missing = Some("no capture of this session has that name".into());
             return FilePiece { file, from, missing, ..FilePiece::default() };
         };
         let read = tokio::task::spawn_blocking(move || read(&path, from)).await;
         match read.unwrap_or_else(|error| Err(io::Error::other(error))) {
             Ok((size, bytes)) => FilePiece { file, from, size, data: BASE64_STANDARD.encode(bytes), missing: None },
             Err(error) => {
-                let missing = Some(format!("cannot read {file}: {error}"));
+                let missing = Some(format!("cannot read {file}: {error}").into());
                 FilePiece { file, from, missing, ..FilePiece::default() }
             }
         }
@@ -124,7 +124,7 @@ mod tests {
         let dots = folder.path().join("./own");
         for path in [&other, &dots, Path::new("/etc/passwd")] {
             let refused = request(&session_captures, path, 0);
-            assert!(refused.missing.unwrap().contains("no capture of this session") && refused.data.is_empty());
+            assert!(refused.missing.unwrap().plain().contains("no capture of this session") && refused.data.is_empty());
         }
         session_captures.forget(other.to_str().unwrap(), false);
         assert!(other.exists());

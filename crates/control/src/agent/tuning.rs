@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use model::{Change, Setting};
+use text::{Said, say};
 
 use super::session::Session;
 use super::session_end::{HelperLost, SessionEnd};
@@ -34,7 +35,7 @@ impl Session {
     pub(super) async fn ask(&mut self, request: &Request) -> Answer {
         if let Some(lost) = self.lost_helper() {
             (self.helper, self.changed) = (None, false);
-            return Answer::host(lost.to_string());
+            return Answer::host(lost.say());
         }
         if self.helper.is_none() {
             match Client::connect(&self.shared.options.helper).await {
@@ -93,8 +94,7 @@ impl Session {
             return Some(FromAgent::Untuned { reason, obstacle: Obstacle::Refused });
         }
         (!self.shared.options.tuning.allowed).then(|| FromAgent::Untuned {
-            reason: "this agent changes no settings: start it with `thru serve --allow-tuning --token-file FILE`"
-                .into(),
+            reason: say!("this agent changes no settings: start it with `thru serve --allow-tuning --token-file FILE`"),
             obstacle: Obstacle::Refused,
         })
     }
@@ -106,13 +106,13 @@ impl Session {
         let command = format!("{} ({})", self.purpose, self.peer);
         let (changes, mark, cuts) = match self.ask(&Request::Tune { command, settings }).await {
             Answer::Tuned { changes, mark, cuts, recovered } => {
-                recovered.iter().for_each(|line| self.shared.log(line));
+                recovered.into_iter().for_each(|line| self.shared.log(&line.into()));
                 (changes, mark, cuts)
             }
             other => return Ok(self.wire.send(&untuned(other)).await?),
         };
         self.changed |= !changes.is_empty();
-        self.shared.log(&format!("{}: set: {}", self.peer, changes_line(&changes)));
+        self.shared.log(&say!("{}: set: {}", self.peer, changes_line(&changes)));
         // A coordinator in this process cannot lose its connection.
         let confirm = cuts && self.addresses.here.is_some();
         if confirm && !self.confirmed(mark, &changes).await? {
@@ -146,12 +146,12 @@ impl Session {
         }
         if let Answer::Reverted { changes } = self.ask(&Request::Undo { mark }).await {
             self.changed = mark > 0;
-            self.shared.log(&format!("{}: not confirmed, reverted: {}", self.peer, changes_line(&changes)));
+            self.shared.log(&say!("{}: not confirmed, reverted: {}", self.peer, changes_line(&changes)));
         }
         if let Ok(Err(over)) = confirmed {
             return Err(over);
         }
-        let reason = format!(
+        let reason = say!(
             "the change was reverted because it was not confirmed within {} s: it may have cut the control connection",
             CONFIRM_LIMIT.as_secs()
         );
@@ -176,13 +176,13 @@ impl Session {
         let changes = match helper.ask(request).await {
             Answer::Reverted { changes } => changes,
             Answer::Refused { reason, .. } => {
-                self.shared.log(&format!("{}: not reverted: {reason}", self.peer));
+                self.shared.log(&say!("{}: not reverted: {reason}", self.peer));
                 Vec::new()
             }
             _ => Vec::new(),
         };
         if !changes.is_empty() {
-            self.shared.log(&format!("{}: reverted: {}", self.peer, changes_line(&changes)));
+            self.shared.log(&say!("{}: reverted: {}", self.peer, changes_line(&changes)));
         }
         changes
     }

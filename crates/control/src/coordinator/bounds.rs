@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use model::{Direction, EndPass, EndTally, Observe, Observed, Pattern, Spec, Stop};
+use text::Text;
 
+use crate::line::Line;
 use crate::proto::message::{Done, FromAgent, Message, WireLeg};
 
 /// Longest text of an agent, characters.
@@ -128,7 +130,7 @@ pub(super) fn check(done: &mut Done, spec: &Spec, legs: &[WireLeg], took: Durati
             texts.chain(&mut socket.negotiated).chain(ciphers).for_each(cut);
         }
     }
-    done.failure.iter_mut().for_each(cut);
+    done.failure.iter_mut().for_each(|failure| *failure = one_line(failure));
     if spec.capture.is_none() {
         done.host.capture = None;
     }
@@ -193,14 +195,14 @@ fn most(what: &'static str, count: usize, most: usize) -> Result<(), Excess> {
 
 fn cut(text: &mut String) {
     if text.len() > TEXT {
-        *text = one_line(text);
+        *text = one_line(&text.as_str().into()).plain();
     }
 }
 
 /// A text of an agent as a line that is not too long.
-pub(super) fn one_line(text: &str) -> String {
-    let line = model::plain(&text.chars().take(TEXT).collect::<String>()).into_owned();
-    if text.chars().nth(TEXT).is_some() { line + " ..." } else { line }
+pub(super) fn one_line(text: &Text) -> Text {
+    let Line { text, is_cut } = Line::of(text, TEXT);
+    if is_cut { text + " ..." } else { text }
 }
 
 #[cfg(test)]
@@ -243,12 +245,12 @@ mod tests {
     #[test]
     fn texts_are_cut_to_a_line_and_what_was_not_asked_for_is_left_out() {
         let (spec, legs) = (Spec { observe: Observe::Off, ..spec() }, legs(&spec()));
-        let mut done = Done { failure: Some("x".repeat(50 << 20)), ..Done::default() };
+        let mut done = Done { failure: Some("x".repeat(50 << 20).into()), ..Done::default() };
         done.host.capture = Some(model::Capture::default());
         check(&mut done, &spec, &legs, Duration::ZERO).unwrap();
-        assert!(done.failure.unwrap().len() < 2 * TEXT && done.host.capture.is_none());
-        assert_eq!(one_line("short"), "short");
-        assert!(!one_line("two\nlines\u{1b}[2J").contains(['\n', '\u{1b}']));
+        assert!(done.failure.unwrap().plain().len() < 2 * TEXT && done.host.capture.is_none());
+        assert_eq!(one_line(&"short".into()), "short".into());
+        assert!(!one_line(&"two\nlines\u{1b}[2J".into()).plain().contains(['\n', '\u{1b}']));
     }
 
     #[test]

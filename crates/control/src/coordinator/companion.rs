@@ -54,13 +54,13 @@ impl Invitation {
     /// # Errors
     /// An agent that is not reached, or refuses.
     pub(super) async fn accept(&self, purpose: &str) -> Result<AgentEnd, ControlError> {
-        let refused = |reason: String| ControlError::Refused { address: self.name.clone(), reason };
+        let refused = |reason: &str| ControlError::Refused { address: self.name.clone(), reason: reason.into() };
         let Some(ticket) = self.ticket.clone() else {
-            return Err(refused("it gave no ticket with which further connections join".into()));
+            return Err(refused("it gave no ticket with which further connections join"));
         };
         let mut end = connect(&self.reached).await?;
         if end.instance != self.instance {
-            return Err(refused("another agent answers there now: it was restarted".into()));
+            return Err(refused("another agent answers there now: it was restarted"));
         }
         end.name.clone_from(&self.name);
         end.joined = true;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use engine::transport::{lacks_scope, scope_hint};
 use model::Family;
+use text::say;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
@@ -109,13 +110,17 @@ pub(super) async fn connect(address: SocketAddr, answers: &Answers) -> io::Resul
 pub(super) fn unreachable_at(address: &str, source: io::Error) -> ControlError {
     let remedy = match source.kind() {
         io::ErrorKind::ConnectionRefused => {
-            "start `thru serve` there with `--listen` and `--token-file` or `--open` (by default it serves loopback only)"
+            say!(
+                "start `thru serve` there with `--listen` and `--token-file` or `--open` (by default it serves loopback only)"
+            )
         }
         io::ErrorKind::TimedOut => {
-            "perhaps the host is down, a firewall drops the port (open TCP and UDP 6280, or the port of `--listen`), or the path loses \
-             nearly everything"
+            say!(
+                "perhaps the host is down, a firewall drops the port (open TCP and UDP 6280, or the port of `--listen`), or the path loses \
+                 nearly everything"
+            )
         }
-        _ => "check the address and the route to it",
+        _ => "check the address and the route to it".into(),
     };
     ControlError::Unreachable { address: address.into(), source, remedy }
 }

@@ -136,7 +136,10 @@ pub(super) trait Ends {
 
 /// A step that no schedule of these ends has.
 pub(super) fn unsupported(what: &str) -> ControlError {
-    ControlError::Trial { address: "this run".into(), reason: format!("{what} are not possible with these ends") }
+    ControlError::Trial {
+        address: "this run".into(),
+        reason: format!("{what} are not possible with these ends").into(),
+    }
 }
 
 impl<E: Ends> ActiveRun<'_, E, ScheduledRun> {
@@ -256,7 +259,9 @@ fn result(end: RunEnd, error: Option<ControlError>) -> Result<(), ControlError> 
         (RunEnd::Unmet { what, waited_ns }, _) => {
             Err(ControlError::Unmet { what, waited: model::units::seconds(waited_ns as f64) })
         }
-        (RunEnd::CutShort { what, reason }, _) => Err(ControlError::Trial { address: what.into(), reason }),
+        (RunEnd::CutShort { what, reason }, _) => {
+            Err(ControlError::Trial { address: what.into(), reason: reason.into() })
+        }
     }
 }
 

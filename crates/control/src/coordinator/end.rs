@@ -7,6 +7,7 @@ use std::time::Duration;
 use bus::is_bus;
 use engine::transport::{at_port, lacks_scope, scope_hint, scope_of, scoped};
 use model::{Change, EndOptions, Family, HostReading, Inventory, MachineUser, Setting, Watched};
+use text::{Text, say};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -189,7 +190,7 @@ impl AgentEnd {
             return Err(error);
         }
         if let Some(what) = distrust(&theirs, token, &nonce, binding) {
-            return Err(ControlError::Token { address: name, what: what.into() });
+            return Err(ControlError::Token { address: name, what });
         }
         if let Some(token) = token {
             let mac = token.prove("coordinator", [&nonce, &theirs.nonce], binding);
@@ -405,7 +406,7 @@ impl AgentEnd {
 }
 
 /// The error for an agent's refusal.
-fn refused(address: String, reason: &str, cause: RefusalCause) -> ControlError {
+fn refused(address: String, reason: &Text, cause: RefusalCause) -> ControlError {
     let reason = bounds::one_line(reason);
     match cause {
         RefusalCause::Token => ControlError::Token { address, what: reason },
@@ -414,19 +415,19 @@ fn refused(address: String, reason: &str, cause: RefusalCause) -> ControlError {
 }
 
 /// Why the connection must end after this hello, if it must: the user decides whether a token is needed, not the agent.
-fn distrust(theirs: &Hello, token: Option<&Token>, nonce: &str, binding: &Binding) -> Option<&'static str> {
+fn distrust(theirs: &Hello, token: Option<&Token>, nonce: &str, binding: &Binding) -> Option<Text> {
     match (token, theirs.wants_token, &theirs.mac) {
         (None, false, _) => None,
         (None, true, _) => {
-            Some("this agent requires a token: use `--token-file` with the file that it was started with")
+            Some(say!("this agent requires a token: use `--token-file` with the file that it was started with"))
         }
-        (Some(_), false, _) => Some(
-            "this agent requires no token, but you gave one: it may not be your agent; start it with `--token-file`, or leave out `--token-file` and THRU_TOKEN_FILE",
-        ),
+        (Some(_), false, _) => Some(say!(
+            "this agent requires no token, but you gave one: it may not be your agent; start it with `--token-file`, or leave out `--token-file` and THRU_TOKEN_FILE"
+        )),
         (Some(token), true, Some(mac)) if token.check(mac, "agent", [nonce, &theirs.nonce], binding) => None,
-        (Some(_), true, _) => Some(
-            "this agent did not prove your token: the token is wrong, or it is not your agent; use the `--token-file` that the agent was started with",
-        ),
+        (Some(_), true, _) => Some(say!(
+            "this agent did not prove your token: the token is wrong, or it is not your agent; use the `--token-file` that the agent was started with"
+        )),
     }
 }
 
@@ -474,7 +475,7 @@ mod tests {
             (hello_with(true, proof(&token, "coordinator")), Some(&token), "did not prove"),
             (hello_with(true, proof(&other, "agent")), Some(&token), "the token is wrong"),
         ] {
-            assert!(distrust(&theirs, given, "cc", &here).is_some_and(|what| what.contains(words)), "{words}");
+            assert!(distrust(&theirs, given, "cc", &here).is_some_and(|what| what.plain().contains(words)), "{words}");
         }
         let relayed = Binding { exporter: [1; 32], ..here };
         let theirs = hello_with(true, proof(&token, "agent"));

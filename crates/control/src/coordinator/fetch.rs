@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use model::{ByteSize, Event, EventSink, Phase, Role, Spec};
-use text::{Said, say};
+use text::{Said, Text, say};
 use tokio::time::timeout;
 
 use super::bounds::one_line;
@@ -55,8 +55,8 @@ enum FetchError {
     #[error("the agent sent nothing for {}", seconds(*waited))]
     Silent { waited: Duration },
     /// The agent does not have it, in its words.
-    #[error("{0}")]
-    Missing(String),
+    #[error("{}", _0.plain())]
+    Missing(Text),
     /// The bytes of a piece cannot be read.
     #[error("the agent sent invalid Base64: {0}")]
     Base64(#[from] base64::DecodeError),
@@ -306,7 +306,7 @@ mod tests {
         assert!(content(&piece(3, 0, b"abc"), Some(4)).unwrap_err().to_string().contains("changed"));
         let data = "no Base64!".to_owned();
         assert!(content(&FilePiece { data, ..piece(1, 0, b"") }, None).unwrap_err().to_string().contains("Base64"));
-        let missing = Some("no such file".to_owned());
+        let missing = Some("no such file".into());
         assert_eq!(content(&FilePiece { missing, ..piece(1, 0, b"") }, None).unwrap_err().to_string(), "no such file");
     }
 

@@ -1,6 +1,7 @@
 //! What a fleet and its agents tell each other of the results that the agents keep.
 
 use model::RunHeader;
+use text::{Said, Text, say};
 
 use super::bounds::{self, one_line};
 use super::{AgentEnd, ConnectedFleet};
@@ -17,7 +18,7 @@ impl ConnectedFleet {
 
     /// Asks the agents for the results that an earlier part of the run has not stored. They are used in place of new tests. Returns a
     /// line for the user about each agent whose results could not be read: these tests are measured again.
-    pub async fn recall_results(&mut self) -> Vec<String> {
+    pub async fn recall_results(&mut self) -> Vec<Text> {
         let Some(run) = self.results.run.clone() else { return Vec::new() };
         for (_, end) in self.keeping() {
             // Whoever uses a lost connection next tells of it.
@@ -31,16 +32,16 @@ impl ConnectedFleet {
             let why = loop {
                 match end.recv("while it sent the results that it had kept").await {
                     Ok(FromAgent::Result(_)) if end.received_bytes() - before > MOST => {
-                        break Some("it sends more than an agent keeps".to_owned());
+                        break Some("it sends more than an agent keeps".into());
                     }
                     Ok(FromAgent::Result(kept)) if kept.of.run == run => found.push((host, *kept)),
                     Ok(FromAgent::NoMoreResults { unread }) => break unread,
                     Ok(_) => {}
-                    Err(error) => break Some(error.to_string()),
+                    Err(error) => break Some(error.say()),
                 }
             };
             unread.extend(why.map(|why| {
-                format!(
+                say!(
                     "{name}: results that it had kept are not used, their tests are measured again: {}",
                     one_line(&why)
                 )

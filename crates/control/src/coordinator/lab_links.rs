@@ -1,6 +1,7 @@
 //! Properties of a lab's links that a plan varies.
 
 use model::Setting;
+use text::{Said, say};
 
 use crate::ControlError;
 
@@ -21,7 +22,7 @@ impl Links {
             return Ok(());
         }
         let Some(holder) = lab::Holder::of_this_host() else {
-            return Err(ControlError::Links("this host is in no lab: run the plan with `--lab`".into()));
+            return Err(ControlError::Links(say!("this host is in no lab: run the plan with `--lab`")));
         };
         let settings = wanted.to_vec();
         // The holder waits until what is in flight has arrived.
@@ -31,7 +32,7 @@ impl Links {
                 self.changed = wanted.to_vec();
                 Ok(())
             }
-            Err(error) => Err(ControlError::Links(error.to_string())),
+            Err(error) => Err(ControlError::Links(error.say())),
         }
     }
 }

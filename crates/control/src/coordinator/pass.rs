@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use model::{Event, EventSink, Live, Role, Spec};
+use text::{Text, say};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -28,7 +29,7 @@ pub(crate) struct PassResult {
     pub(crate) near: Done,
     pub(crate) far: Done,
     /// The first failure, if there was one.
-    pub(crate) failure: Option<String>,
+    pub(crate) failure: Option<Text>,
 }
 
 /// How long to go on waiting for a result that is arriving, before it is looked at again.
@@ -154,7 +155,7 @@ impl Pair {
         tokio::select! {
             armed = slower.within(SETUP_LIMIT, setup) => armed.unwrap_or_else(|waited| Err(ControlError::Setup {
                 address: "set-up".into(),
-                reason: format!(
+                reason: say!(
                     "the data connections were not established within {}: a firewall may allow only the control connection; see `--data`",
                     seconds(waited)
                 ),
@@ -208,7 +209,7 @@ impl Pair {
         let mut limit: Option<(Instant, Duration)> = None;
         let mut arriving_since: Option<Instant> = None;
         let mut aborted = false;
-        let mut failure: Option<String> = None;
+        let mut failure: Option<Text> = None;
         loop {
             match (near.take(), far.take()) {
                 (Some(near), Some(far)) => return Ok(PassResult { near, far, failure }),
@@ -243,10 +244,10 @@ impl Pair {
                     }
                     if aborted {
                         let waited = limit.map_or(END_LIMIT, |(_, limit)| limit + patience);
-                        return Err(ControlError::Trial { address: late.name.clone(), reason: unended(waited) });
+                        return Err(ControlError::Trial { address: late.name.clone(), reason: unended(waited).into() });
                     }
                     let late = if near.is_none() { "near" } else { "far" };
-                    failure.get_or_insert_with(|| format!("the {late} end did not finish in time after the other end"));
+                    failure.get_or_insert_with(|| say!("the {late} end did not finish in time after the other end"));
                     self.abort().await?;
                     (aborted, limit) = (true, Some((Instant::now(), END_LIMIT)));
                     continue;
@@ -261,14 +262,14 @@ impl Pair {
                         let checked = bounds::check(&mut done, spec, legs, begun.elapsed());
                         checked.map_err(|excess| ControlError::Trial {
                             address: from.name.clone(),
-                            reason: excess.to_string(),
+                            reason: excess.to_string().into(),
                         })?;
                     }
                     // The other end would wait in vain.
                     if let Some(reason) = &done.failure
                         && !aborted
                     {
-                        failure.get_or_insert_with(|| format!("{end} end: {reason}"));
+                        failure.get_or_insert_with(|| say!("{end} end: {reason}"));
                         self.abort().await?;
                         (aborted, limit) = (true, Some((Instant::now(), END_LIMIT)));
                     }
@@ -315,7 +316,7 @@ impl AgentEnd {
                 }
             }
         };
-        let reason = || "the agent did not cancel a failed set-up".to_owned();
+        let reason = || "the agent did not cancel a failed set-up".into();
         path.within(END_LIMIT, answered).await.map_err(|_| ControlError::Trial { address, reason: reason() })?
     }
 }

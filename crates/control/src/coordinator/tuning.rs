@@ -1,6 +1,7 @@
 //! Settings of the two hosts, changed by the coordinator.
 
 use model::{CellSettings, Change, HostSettings, JournalEntry, Reverted, RunSettings, Setting, SettingNow, Spec};
+use text::{Text, say};
 
 use super::bounds::one_line;
 use super::{AgentEnd, Pair};
@@ -124,8 +125,8 @@ impl AgentEnd {
         }
     }
 
-    fn untuned(&self, reason: String, obstacle: Obstacle) -> ControlError {
-        ControlError::Tune { address: self.name.clone(), reason, obstacle }
+    fn untuned(&self, reason: impl Into<Text>, obstacle: Obstacle) -> ControlError {
+        ControlError::Tune { address: self.name.clone(), reason: reason.into(), obstacle }
     }
 
     fn unexpected_answer(&self, answer: &FromAgent) -> ControlError {
@@ -139,8 +140,11 @@ impl Pair {
     /// # Errors
     /// As [`AgentEnd::tune`]; contradicting settings of two ends that share them, or settings of a far end that does not exist.
     pub async fn apply(&mut self, settings: &HostSettings) -> Result<(), ControlError> {
-        let wrong =
-            |address: &str, reason| ControlError::Tune { address: address.into(), reason, obstacle: Obstacle::Wrong };
+        let wrong = |address: &str, reason: Text| ControlError::Tune {
+            address: address.into(),
+            reason,
+            obstacle: Obstacle::Wrong,
+        };
         let shared = self.far.as_ref().is_none_or(|far| self.near.shares_settings(far));
         let mut for_far = settings.far.clone();
         if shared {
@@ -148,10 +152,8 @@ impl Pair {
             let contradicted =
                 |far: &&Setting| settings.near.iter().any(|near| near.key == far.key && near.value != far.value);
             if let Some(setting) = for_far.iter().find(contradicted) {
-                let reason = format!(
-                    "{} has two different values, but both ends share this setting: use one value",
-                    setting.key
-                );
+                let reason =
+                    say!("{} has two different values, but both ends share this setting: use one value", setting.key);
                 return Err(wrong("this host", reason));
             }
             for_far.retain(|far| !settings.near.contains(far));
@@ -196,7 +198,7 @@ impl Pair {
     }
 
     /// Reverts the settings of both ends. Returns a line for each setting that was not reverted, with the end's name.
-    pub async fn put_back(&mut self) -> Vec<String> {
+    pub async fn put_back(&mut self) -> Vec<Text> {
         let mut failures = Vec::new();
         for end in std::iter::once(&mut self.near).chain(self.far.as_mut()) {
             if end.applied.is_empty() {
@@ -205,9 +207,9 @@ impl Pair {
             match end.untune().await {
                 Ok(changes) => {
                     let noted = changes.iter().filter_map(|change| Some((change, change.note.as_ref()?)));
-                    failures.extend(noted.map(|(change, note)| format!("{}: {}: {note}", end.name, change.key)));
+                    failures.extend(noted.map(|(change, note)| say!("{}: {}: {note}", end.name, change.key)));
                 }
-                Err(error) => failures.push(format!("{error}; the agent there reverts its settings itself")),
+                Err(error) => failures.push(say!("{error}; the agent there reverts its settings itself")),
             }
         }
         failures

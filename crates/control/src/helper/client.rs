@@ -6,7 +6,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
 use engine::transport::local::{recv_fd, send_fd};
-use engine::transport::{Buffer, PrivilegedOption};
+use engine::transport::{AssistError, Buffer, PrivilegedOption};
 use host::capture::{Packets, Tap};
 use tokio::io::AsyncWriteExt;
 
@@ -139,7 +139,11 @@ impl Lifeline {
 ///
 /// # Errors
 /// The helper refuses it, or cannot be reached.
-pub(crate) fn set_option(path: &Path, socket: BorrowedFd<'_>, option: &PrivilegedOption<'_>) -> io::Result<()> {
+pub(crate) fn set_option(
+    path: &Path,
+    socket: BorrowedFd<'_>,
+    option: &PrivilegedOption<'_>,
+) -> Result<(), AssistError> {
     let option = match *option {
         PrivilegedOption::Congestion(name) => SocketOption::Congestion { name: name.into() },
         PrivilegedOption::Buffer(Buffer::Send, bytes) => SocketOption::SendBuffer { bytes },
@@ -147,8 +151,8 @@ pub(crate) fn set_option(path: &Path, socket: BorrowedFd<'_>, option: &Privilege
     };
     match sockets::ask(path, &Request::Set(option), Some(socket))? {
         Answer::Set => Ok(()),
-        Answer::Refused { reason, .. } => Err(io::Error::other(reason)),
-        _ => Err(io::Error::other("the answer of the helper is out of order")),
+        Answer::Refused { reason, .. } => Err(AssistError::Refused(reason)),
+        _ => Err(io::Error::other("the answer of the helper is out of order").into()),
     }
 }
 

@@ -3,6 +3,7 @@
 use host::capture::Tap;
 use model::{Change, JournalEntry, Reverted, Setting, SettingNow, StackRule};
 use serde::{Deserialize, Serialize};
+use text::Text;
 
 use crate::proto::message::{Message, Obstacle};
 
@@ -134,7 +135,7 @@ pub(crate) enum Answer {
     /// Nothing was done.
     Refused {
         /// The reason and the remedy.
-        reason: String,
+        reason: Text,
         /// The kind of obstacle.
         obstacle: Obstacle,
     },
@@ -152,7 +153,7 @@ impl Message for Answer {
 
 impl Answer {
     /// A refusal because of the host, or of the helper itself.
-    pub(crate) fn host(reason: impl Into<String>) -> Self {
+    pub(crate) fn host(reason: impl Into<Text>) -> Self {
         Self::Refused { reason: reason.into(), obstacle: Obstacle::Host }
     }
 }

@@ -102,7 +102,7 @@ impl Helper {
         let Some(path) = self.path().map(Path::to_owned) else { return };
         engine::transport::assist_with(move |socket, option| match option {
             PrivilegedOption::Congestion(_) => set_option(&path, socket, option),
-            PrivilegedOption::Buffer(..) => Err(io::ErrorKind::PermissionDenied.into()),
+            PrivilegedOption::Buffer(..) => Err(io::Error::from(io::ErrorKind::PermissionDenied).into()),
         });
     }
 

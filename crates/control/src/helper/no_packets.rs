@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use host::capture::CaptureError;
-use text::Said;
+use text::{Said, Text};
 
 /// Why a helper gives no packets.
 #[derive(Debug, thiserror::Error, Said)]
@@ -19,8 +19,8 @@ pub(crate) enum NoPackets {
     #[error("the helper at {}: {source}", path.display())]
     Unreached { path: PathBuf, source: io::Error },
     /// The helper's process refuses, in its words.
-    #[error("{0}")]
-    Refused(String),
+    #[error("{}", _0.plain())]
+    Refused(Text),
     /// The helper's process answers something else.
     #[error("the answer of the helper is out of order")]
     OutOfOrder,

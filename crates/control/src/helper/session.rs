@@ -7,6 +7,7 @@ use std::time::Duration;
 use host::tune::{self, Journal, RealBackend, TuneError, TuneFault, Tuner, Which};
 use model::{Change, Setting, StackRule};
 use stacks::{HeldRegistrations, StackError};
+use text::{Said, say};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::net::UnixStream;
 
@@ -120,7 +121,7 @@ impl Session {
     /// A refusal unless settings may be changed.
     fn not_allowed(&self) -> Option<Answer> {
         (!self.powers.tuning).then(|| Answer::Refused {
-            reason: "this helper changes no settings: start it with `--allow-tuning`".into(),
+            reason: say!("this helper changes no settings: start it with `--allow-tuning`"),
             obstacle: Obstacle::Refused,
         })
     }
@@ -166,14 +167,14 @@ impl Session {
 
     fn load(&mut self, stack: &str, rules: &[StackRule]) -> Answer {
         if !self.powers.stacks {
-            return Answer::host("this helper loads no TCP stacks: start it with `--allow-stacks`");
+            return Answer::host(say!("this helper loads no TCP stacks: start it with `--allow-stacks`"));
         }
         // A name of the program's own stacks only: no file of the agent's choice goes into the kernel.
         let name = stacks::StackRequest::parse(stack)
             .and_then(|request| request.ok_or_else(|| stacks::unknown(stack)))
             .and_then(|request| request.with_rules(rules))
             .and_then(|request| self.stacks.ensure(&request, self.powers.stacks_for_any_user));
-        name.map_or_else(|error: StackError| Answer::host(error.to_string()), |name| Answer::Loaded { name })
+        name.map_or_else(|error: StackError| Answer::host(error.say()), |name| Answer::Loaded { name })
     }
 }
 
@@ -184,7 +185,7 @@ fn refused(error: &TuneError) -> Answer {
         TuneFault::Busy => Obstacle::Busy,
         TuneFault::Host => Obstacle::Host,
     };
-    Answer::Refused { reason: error.to_string(), obstacle }
+    Answer::Refused { reason: error.say(), obstacle }
 }
 
 /// Runs blocking work on another thread, so that pings continue.

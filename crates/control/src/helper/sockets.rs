@@ -10,6 +10,7 @@ use std::time::Duration;
 use engine::transport::local::{recv_fd, send_fd};
 use engine::transport::{Buffer, PrivilegedOption, set_privileged};
 use host::capture::Tap;
+use text::{Said, say};
 
 use super::Powers;
 use super::message::{Answer, Request, SOCKET, SocketOption};
@@ -76,7 +77,7 @@ fn capture(powers: &Powers, tap: Tap, others: usize, stream: &UnixStream) -> io:
             send(stream, &Answer::Opened, None)?;
             packets.pass_on(stream)
         }
-        Err(error) => send(stream, &Answer::host(error.to_string()), None),
+        Err(error) => send(stream, &Answer::host(error.say()), None),
     }
 }
 
@@ -89,10 +90,10 @@ impl Powers {
         };
         if !allowed {
             let reason =
-                "this helper does not set such options: start it with `--allow-cc`, or `--allow-buffers`".into();
+                say!("this helper does not set such options: start it with `--allow-cc`, or `--allow-buffers`");
             return Answer::Refused { reason, obstacle: Obstacle::Refused };
         }
-        set_privileged(socket, &option).map_or_else(|error| Answer::host(error.to_string()), |()| Answer::Set)
+        set_privileged(socket, &option).map_or_else(|error| Answer::host(error.say()), |()| Answer::Set)
     }
 }
 

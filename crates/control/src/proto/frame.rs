@@ -104,7 +104,7 @@ mod tests {
     proptest! {
         #[test]
         fn messages_survive_any_cutting_of_the_stream(texts in prop::collection::vec(".{0,40}", 1..8), cut in 1usize..50) {
-            let messages: Vec<FromAgent> = texts.iter().map(|text| FromAgent::Refused { reason: text.clone(), cause: RefusalCause::default() }).collect();
+            let messages: Vec<FromAgent> = texts.iter().map(|text| FromAgent::Refused { reason: text.as_str().into(), cause: RefusalCause::default() }).collect();
             let stream: Vec<u8> = messages.iter().flat_map(|message| encode(message).unwrap()).collect();
             let mut decoder = Decoder::new(FromAgent::MAX_FRAME);
             let mut back = Vec::new();

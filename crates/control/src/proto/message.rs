@@ -10,6 +10,7 @@ use model::{
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use text::Text;
 
 /// A message that is sent as a frame.
 pub trait Message: Serialize + DeserializeOwned + Send + 'static {
@@ -209,7 +210,7 @@ pub enum FromAgent {
     /// The trial failed; the coordinator keeps the machine.
     Failed {
         /// The engine's message.
-        reason: String,
+        reason: Text,
         /// The kind of failure.
         #[serde(default)]
         cause: Cause,
@@ -231,7 +232,7 @@ pub enum FromAgent {
     /// No setting was changed; partial changes were reverted.
     Untuned {
         /// The reason and the remedy.
-        reason: String,
+        reason: Text,
         /// The kind of obstacle.
         #[serde(default)]
         obstacle: Obstacle,
@@ -277,12 +278,12 @@ pub enum FromAgent {
     NoMoreResults {
         /// Why the others could not be read, if there are any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        unread: Option<String>,
+        unread: Option<Text>,
     },
     /// The agent ends this connection.
     Refused {
         /// The reason and the remedy.
-        reason: String,
+        reason: Text,
         /// The kind of refusal.
         #[serde(default)]
         cause: RefusalCause,
@@ -311,7 +312,7 @@ pub struct ReachabilityToken {
 }
 
 /// A piece of a file.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FilePiece {
     /// The file, as requested.
@@ -324,7 +325,7 @@ pub struct FilePiece {
     pub data: String,
     /// Why there are no bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub missing: Option<String>,
+    pub missing: Option<Text>,
 }
 
 /// What made a trial fail.
@@ -505,7 +506,7 @@ pub struct Done {
     /// One for each leg that was started.
     pub tallies: Vec<EndTally>,
     /// Why it ended early, if it did.
-    pub failure: Option<String>,
+    pub failure: Option<Text>,
     /// From the start to the end at this end, ns.
     pub elapsed_ns: u64,
     /// Activity of the host.
@@ -573,7 +574,7 @@ pub enum FromWorker {
     /// The trial failed.
     Failed {
         /// The reason.
-        reason: String,
+        reason: Text,
     },
 }
 
@@ -585,7 +586,7 @@ pub struct WorkerDone {
     /// (first, last) send and (first, last) arrival of each leg, ns of the host's monotonic clock, 0 for never.
     pub spans: Vec<[u64; 4]>,
     /// Why it ended early, if it did.
-    pub failure: Option<String>,
+    pub failure: Option<Text>,
     /// From the start to the end, ns.
     pub elapsed_ns: u64,
 }
@@ -610,14 +611,14 @@ mod tests {
     #[test]
     fn an_unknown_or_missing_cause_is_the_most_general_one() {
         for cause in ["", r#", "cause": "of a later version""#] {
-            let refused = parse(&format!(r#"{{"refused": {{"reason": "x"{cause}}}}}"#));
+            let refused = parse(&format!(r#"{{"refused": {{"reason": {{"statement": "x"}}{cause}}}}}"#));
             assert_eq!(refused, FromAgent::Refused { reason: "x".into(), cause: RefusalCause::Other });
-            let failed = parse(&format!(r#"{{"failed": {{"reason": "x"{cause}}}}}"#));
+            let failed = parse(&format!(r#"{{"failed": {{"reason": {{"statement": "x"}}{cause}}}}}"#));
             assert_eq!(failed, FromAgent::Failed { reason: "x".into(), cause: Cause::Trial });
         }
-        let untuned = parse(r#"{"untuned": {"reason": "x", "obstacle": "of a later version"}}"#);
+        let untuned = parse(r#"{"untuned": {"reason": {"statement": "x"}, "obstacle": "of a later version"}}"#);
         assert_eq!(untuned, FromAgent::Untuned { reason: "x".into(), obstacle: Obstacle::Host });
-        let refused = parse(r#"{"refused": {"reason": "x", "cause": "token"}}"#);
+        let refused = parse(r#"{"refused": {"reason": {"statement": "x"}, "cause": "token"}}"#);
         assert_eq!(refused, FromAgent::Refused { reason: "x".into(), cause: RefusalCause::Token });
     }
 }

@@ -37,6 +37,16 @@ pub enum EngineError {
         /// What to do about it, or nothing.
         hint: Text,
     },
+    /// The process that may set a socket option refuses.
+    #[error("cannot set {option}: {}{hint}", reason.plain())]
+    Refused {
+        /// The option with its value.
+        option: String,
+        /// Its words.
+        reason: Text,
+        /// What to do about it, or nothing.
+        hint: &'static str,
+    },
     /// The data connections cannot use the method that was requested.
     #[error("make ready `--engine {engine}`: {source}")]
     Method {

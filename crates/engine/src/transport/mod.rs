@@ -48,7 +48,7 @@ pub use interface::{Launcher, ListenOptions, Listener, Rendezvous, Transport};
 pub use launched::{mpi, pvm};
 pub use link::Link;
 pub(crate) use operations::Operations;
-pub use options::{PrivilegedOption, assist_with, set_privileged};
+pub use options::{AssistError, PrivilegedOption, assist_with, set_privileged};
 pub use registry::{add, names, transport, transports};
 pub use scope::{at_port, is_link_local, lacks_scope, scope_hint, scope_of, scoped};
 pub use sys::batch::DatagramMark;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use model::{Ecn, EndOptions, SocketFacts, Spec};
 use socket2::{SockRef, Socket, TcpKeepalive};
+use text::{Said, Text};
 
 use super::scope::{scope_of, scoped};
 use super::sys::sockopt::{self, Buffer};
@@ -53,11 +54,11 @@ fn force(socket: BorrowedFd<'_>, buffer: Buffer, bytes: u64) {
 
 /// Sets a congestion control. One that is not open to every user, or that the kernel has yet to load, needs CAP_NET_ADMIN, or
 /// [`assist_with`].
-fn set_congestion(socket: BorrowedFd<'_>, name: &str) -> io::Result<()> {
+fn set_congestion(socket: BorrowedFd<'_>, name: &str) -> Result<(), AssistError> {
     let option = PrivilegedOption::Congestion(name);
     set_privileged(socket, &option).or_else(|error| match ASSIST.get() {
         Some(assist) => assist(socket, &option),
-        None => Err(error),
+        None => Err(error.into()),
     })
 }
 
@@ -83,12 +84,25 @@ pub fn set_privileged(socket: BorrowedFd<'_>, option: &PrivilegedOption<'_>) -> 
     }
 }
 
-type Assist = dyn Fn(BorrowedFd<'_>, &PrivilegedOption<'_>) -> io::Result<()> + Send + Sync;
+/// Why a privileged option is not set.
+#[derive(Debug, thiserror::Error, Said)]
+pub enum AssistError {
+    /// The kernel refuses it, or nobody else is reached who may set it.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The process that may set it refuses, in its words.
+    #[error("{}", _0.plain())]
+    Refused(Text),
+}
+
+type Assist = dyn Fn(BorrowedFd<'_>, &PrivilegedOption<'_>) -> Result<(), AssistError> + Send + Sync;
 
 static ASSIST: OnceLock<Box<Assist>> = OnceLock::new();
 
 /// From now on, `assist` sets privileged options that this process may not set. Only the first call counts.
-pub fn assist_with(assist: impl Fn(BorrowedFd<'_>, &PrivilegedOption<'_>) -> io::Result<()> + Send + Sync + 'static) {
+pub fn assist_with(
+    assist: impl Fn(BorrowedFd<'_>, &PrivilegedOption<'_>) -> Result<(), AssistError> + Send + Sync + 'static,
+) {
     let _ = ASSIST.set(Box::new(assist));
 }
 
@@ -104,7 +118,11 @@ pub(crate) fn connected(socket: BorrowedFd<'_>, end: &EndOptions, spec: &Spec, t
             set(format!("TCP_CORK {cork}"), "", socket.set_tcp_cork(cork))?;
         }
         if let Some(name) = &end.cc {
-            set(format!("the congestion control '{name}'"), CC_HINT, set_congestion(borrowed, name))?;
+            let option = format!("the congestion control '{name}'");
+            set_congestion(borrowed, name).map_err(|error| match error {
+                AssistError::Io(source) => EngineError::Option { option, source, hint: CC_HINT.into() },
+                AssistError::Refused(reason) => EngineError::Refused { option, reason, hint: CC_HINT },
+            })?;
         }
         if let Some(bytes) = end.notsent_lowat.or_else(|| unsent_if_paced(spec)) {
             set(format!("TCP_NOTSENT_LOWAT {bytes}"), "", socket.set_tcp_notsent_lowat(bytes))?;

@@ -12,7 +12,7 @@ use peer_wire::WireError;
 use peer_wire::iperf2::{Counts, Iperf2Error, LAST_WAIT_MS, PEER, Report};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
-use text::say;
+use text::{Text, say};
 
 use super::datagrams::{Front, Numbered};
 use super::{request, results};
@@ -141,11 +141,11 @@ impl Test<'_> {
 
     /// Why a stream from the server ended before its time: nothing but the end of the connection says that the server has finished, and a
     /// server that dies ends it, too.
-    fn ended_early(&self, elapsed_ns: u64) -> Option<String> {
+    fn ended_early(&self, elapsed_ns: u64) -> Option<Text> {
         let Stop::TimeNs(ns) = self.spec.stop else { return None };
         let early = elapsed_ns < ns - ns / 10 && !self.cancel.load(Ordering::SeqCst);
         let [after, of] = [elapsed_ns, ns].map(|ns| model::units::seconds(ns as f64));
-        early.then(|| format!("{}: the server closed its connections after {after} of {of}", self.address))
+        early.then(|| say!("{}: the server closed its connections after {after} of {of}", self.address))
     }
 
     /// Streams over TCP: the server reports nothing; it closes when it has read everything.

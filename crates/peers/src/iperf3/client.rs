@@ -10,7 +10,7 @@ use model::{Direction, Role, Spec, Stop, TransportName};
 use peer_wire::Turn;
 use peer_wire::iperf3::{COOKIE_BYTES, Client, ClientAction, PEER, Results, TestCookie, datagram};
 use rustix::net::{RecvFlags, SendFlags};
-use text::say;
+use text::{Said, say};
 
 use super::streams::{Ran, Streams};
 use super::{Login, request, results};
@@ -390,14 +390,14 @@ impl Test<'_> {
             && near.bytes_sent > 0
             && far.bytes_received == 0
             && !self.cancelled;
-        let unreported = silent.then(|| format!("{} reports no received byte", PEER.name));
+        let unreported = silent.then(|| say!("{} reports no received byte", PEER.name));
         // The server is free for the next test once it has closed; close the streams first.
         ran.sockets.clear();
         self.line.close(CLOSE_LIMIT);
         Ok(Sides {
             near,
             far,
-            failure: ran.legs.failure.map(|error| error.to_string()).or(unreported),
+            failure: ran.legs.failure.map(|error| error.say()).or(unreported),
             elapsed_ns: ran.legs.elapsed_ns,
             version: results::version(&peer_results),
         })

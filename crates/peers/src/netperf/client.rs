@@ -11,6 +11,7 @@ use engine::{Leg, TrialPlan};
 use model::{Direction, Pattern, Role, Spec, Stop, TransportName};
 use peer_wire::Turn;
 use peer_wire::netperf::{Client, ClientAction, Counted, PEER};
+use text::Said;
 
 use super::unnumbered::{Unnumbered, send_end_marks};
 use super::{STEP, request, results};
@@ -108,7 +109,7 @@ pub(super) fn measure(
     Ok(Sides {
         near,
         far,
-        failure: ran.failure.map(|error| error.to_string()),
+        failure: ran.failure.map(|error| error.say()),
         elapsed_ns: ran.elapsed_ns,
         version: crate::ProgramProtocol::version(&super::Netperf).unwrap_or_default().into(),
     })

@@ -104,7 +104,7 @@ pub(super) fn measure(
     let failure = match result {
         Ok(()) => None,
         Err(error) if points.is_empty() => return Err(error),
-        Err(error) => Some(error.to_string()),
+        Err(error) => Some(error.say()),
     };
     Ok(Curve { points, failure, elapsed_ns: begun.elapsed().as_nanos() as u64 })
 }

@@ -45,7 +45,7 @@ pub fn serve(
     runtime.block_on(async {
         tokio::select! {
             served = Agent::serve(options, key, &address, pending()) => {
-                served.map(|()| 0).map_err(|error| Failure::host(error.to_string()))
+                served.map(|()| 0).map_err(Failure::host)
             }
             () = when(deserted) => Ok(0),
         }

@@ -11,7 +11,7 @@ use model::{
     Cell, EndPass, Event, EventSink, HostSettings, Inventory, Live, Program, RunHeader, Spec, Stop, Stopping, Tool,
 };
 use peers::{Curve, Login, ProgramError, ProgramProtocol, ProgramServer, Sides, TrialObserver};
-use text::say;
+use text::{Said, say};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinHandle;
 
@@ -244,7 +244,7 @@ impl<T: Send + 'static> Underway<T> {
                     running = false;
                 }
                 done = &mut self.task => {
-                    return done.map_err(|error| ControlError::Program(format!("the measuring thread failed: {error}")));
+                    return done.map_err(|error| ControlError::Program(format!("the measuring thread failed: {error}").into()));
                 }
             }
         }
@@ -265,8 +265,8 @@ impl FarProgram for Far {
         let sides = match sides {
             Err(error @ ProgramError::Unreachable { .. }) if self.tested && self.peer.program.may_serve_once() => {
                 let name = self.peer.program.name();
-                return Err(ControlError::Program(format!(
-                    "{error}; if {name} there ends after one test (-1), use --trials 1"
+                return Err(ControlError::Program(say!(
+                    "{error}; if {name} there ends after one test (-1), use `--trials 1`"
                 )));
             }
             sides => into_control_error(sides)?,
@@ -300,7 +300,7 @@ impl FarProgram for Far {
 fn into_control_error<T>(result: Result<T, ProgramError>) -> Result<T, ControlError> {
     result.map_err(|error| match error {
         ProgramError::Interrupted => ControlError::Interrupted,
-        error => ControlError::Program(error.to_string()),
+        error => ControlError::Program(error.say()),
     })
 }
 

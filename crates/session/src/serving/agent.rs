@@ -14,7 +14,7 @@ use control::proto::DEFAULT_PORT;
 use engine::transport::{at_port, lacks_scope, scoped};
 use host::tune::{Allowance, AllowanceError, Journal};
 use rustix::system::uname;
-use text::say;
+use text::{Spelling, say};
 use tokio::sync::mpsc::channel;
 
 use super::results::Folder;
@@ -117,6 +117,7 @@ pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
     let (told, mut measured) = channel(1);
     let told = options.once.then_some(told);
     let peer_servers = ProgramServers::start(&options.peers, users.as_ref(), &peer_addresses, &machine, told.as_ref())?;
+    let log = options.peers.log;
     let options = AgentOptions {
         token,
         machine,
@@ -133,7 +134,7 @@ pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
         captures: options.captures,
         vanished_after: options.vanished_after,
         listening: options.listening,
-        log: Box::new(options.peers.log),
+        log: Box::new(move |line| log(&line.shown(Spelling::default()))),
         ..setup::local_options(lowered.folder.path())?
     };
     let runtime = setup::runtime()?;
@@ -147,7 +148,7 @@ pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
         };
         Agent::serve(options, key, &addresses, ended).await.map_err(|error| match error {
             ControlError::Bus(_) => Failure::from(error),
-            _ => Failure::host(error.to_string()),
+            _ => Failure::host(error),
         })
     });
     // Sessions end with the runtime, and the helper that was started here after them.

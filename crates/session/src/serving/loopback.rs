@@ -70,7 +70,7 @@ fn serve(ready: Sender<Result<SocketAddr, Failure>>, stopped: oneshot::Receiver<
     let addresses = [SocketAddr::from((Ipv4Addr::LOCALHOST, 0))];
     setup::runtime()?.block_on(async {
         tokio::select! {
-            served = Agent::serve(options, key, &addresses, pending()) => served.map_err(|error| Failure::host(error.to_string())),
+            served = Agent::serve(options, key, &addresses, pending()) => served.map_err(Failure::host),
             _ = stopped => Ok(()),
         }
     })
