@@ -14,14 +14,14 @@ LONGEST=4096 SLOWEST=10 MEMORY=2048
 # The source that knows the words of the target $1, for formats of text.
 sources() {
     case $1 in
-        fleet) echo crates/session/src/fleet ;;
+        fleet) echo crates/fleet/src/sources crates/plan/src/fleet ;;
         frames | limits) echo crates/control/src/proto crates/model/src crates/options/src ;;
         import) echo crates/import/src/formats ;;
         inventory) echo crates/host/src/inventory ;;
-        plan | spec) echo crates/options/src crates/session/src/plan ;;
+        plan | spec) echo crates/options/src crates/plan/src/plans ;;
         rules) echo crates/stacks/src/rules.rs crates/options/src/stack_rule.rs ;;
         texts) echo crates/options/src/units.rs crates/options/src/values.rs ;;
-        topology) echo crates/session/src/topology crates/lab/src/topology ;;
+        topology) echo crates/plan/src/topology crates/lab/src/topology ;;
         peer_*) echo "crates/peer-wire/src/${1#peer_}"* ;;
     esac
 }

@@ -8,5 +8,5 @@ use throughline_fuzz::memory::bounded;
 throughline_fuzz::structured!();
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes).into_owned();
-    let _ = bounded(bytes, 16 << 20, 512, || session::topology::read("topology.toml", text, &BTreeMap::new()));
+    let _ = bounded(bytes, 16 << 20, 512, || plan::topology::read("topology.toml", text, &BTreeMap::new()));
 });

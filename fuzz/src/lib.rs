@@ -2,6 +2,7 @@
 
 #![warn(missing_docs)]
 
+pub mod host;
 pub mod memory;
 pub mod peers;
 pub mod said;

@@ -21,6 +21,7 @@ pub mod netlink;
 pub mod observe;
 mod own;
 pub mod path;
+pub mod process;
 pub mod sys;
 pub mod tune;
 

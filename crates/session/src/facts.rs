@@ -3,14 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
+use command::signals::CaughtSignals;
+use command::{Failure, citation, setup};
 use control::agent::Agent;
 use control::coordinator::{AgentEnd, Target};
 use host::{RealSys, TrafficSample};
 use model::{Family, Inventory, Watched};
-
-use crate::failure::Failure;
-use crate::signals::CaughtSignals;
-use crate::{citation, setup};
 
 /// The inventory of a host.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use crate::commands::{
 /// Start `thru serve` on one host and measure from the other. Every result has a 95 % confidence interval. Every run is
 /// stored; `thru show`, `thru report` and `thru export` read it again.
 #[derive(Debug, Parser)]
-#[command(name = "thru", version = session::VERSION, max_term_width = 100)]
+#[command(name = "thru", version = command::VERSION, max_term_width = 100)]
 #[command(after_help = include_str!("help/thru.txt").trim_end())]
 pub struct Args {
     /// End when standard input closes. For processes that `thru` starts itself.

@@ -4,8 +4,8 @@
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use command::Failure;
 use serde::Serialize;
-use session::Failure;
 use text::{RateUnit, Spelling, Text};
 
 /// The error after which nothing more is written to standard output.

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 use ::options::{TestOptions, Topic};
 use clap::Args;
-use session::values;
+use command::values;
 
 pub use self::axes::AxisFlags;
 pub use self::bulk::Bulk;

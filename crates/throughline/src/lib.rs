@@ -20,9 +20,9 @@ mod usage;
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
-
-use session::config::UNTIL_INPUT_ENDS;
-use session::{Failure, config, launch, signals};
+use command::config::UNTIL_INPUT_ENDS;
+use command::{Failure, config, signals};
+use session::launch;
 use text::RateUnit;
 
 /// Runs the command line of this process, and returns its exit code.

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use command::failure::{self, Failure};
+use command::files;
 use model::Run;
 use report::View;
-use session::failure::{self, Failure};
-use session::{Finished, Request, Work, files};
+use session::{Finished, Request, Work};
 
 use crate::console;
 use crate::flags::Output;

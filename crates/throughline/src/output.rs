@@ -1,12 +1,12 @@
 //! Writes the results of the renderers.
 
+use command::{Failure, files};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use model::Run;
 use report::{Layout, ReportError, View};
-use session::{Failure, files};
 
 use crate::console;
 use crate::registries;

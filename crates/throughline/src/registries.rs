@@ -65,14 +65,13 @@ pub fn host_help() -> String {
 
 /// The launchers of agents, each with its line of help.
 pub fn launchers() -> PossibleValuesParser {
-    let value = |launcher: &session::fleet::AgentLauncher| PossibleValue::new(launcher.name).help(launcher.about);
-    session::fleet::LAUNCHERS.iter().map(value).collect::<Vec<_>>().into()
+    let value = |launcher: &fleet::AgentLauncher| PossibleValue::new(launcher.name).help(launcher.about);
+    fleet::LAUNCHERS.iter().map(value).collect::<Vec<_>>().into()
 }
 
 /// Help of FLEET.
 pub fn fleet_help() -> String {
-    let kinds: Vec<String> =
-        session::fleet::SOURCES.iter().map(|source| format!("{}:{}", source.name, source.what)).collect();
+    let kinds: Vec<String> = fleet::SOURCES.iter().map(|source| format!("{}:{}", source.name, source.what)).collect();
     format!("The hosts: their names, a fleet.toml, or what a site has already: {}", kinds.join("; "))
 }
 

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use session::Failure;
+use command::Failure;
 
 use crate::console;
 

@@ -6,11 +6,11 @@ use std::time::Instant;
 
 use axum::Json;
 use axum::extract::{Query, State};
+use command::agent_keys::KnownAgents;
+use command::setup::open_store;
 use model::Family;
 use serde::{Deserialize, Serialize};
-use session::agent_keys::KnownAgents;
 use session::facts::{self, HostFacts};
-use session::setup::open_store;
 
 use crate::App;
 use crate::answer::{Answer, Refusal, aside};
@@ -62,7 +62,7 @@ pub(crate) async fn facts(State(app): State<Arc<App>>, Query(pair): Query<Pair>)
 
 fn reached(app: &App, host: Option<&str>) -> Answer<(HostFacts, Option<u64>)> {
     let Some(host) = host.filter(|host| !host.is_empty()) else { return Ok((facts::here(), None)) };
-    let host = session::values::host(host).map_err(|error| Refusal::bad(error.to_string()))?;
+    let host = command::values::host(host).map_err(|error| Refusal::bad(error.to_string()))?;
     let began = Instant::now();
     let mut reported = facts::elsewhere(&[host], Family::Any, app.options.token_file.as_deref(), |_| {})?;
     let took = u64::try_from(began.elapsed().as_millis()).ok();

@@ -7,8 +7,8 @@ use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use command::Failure;
 use serde::Serialize;
-use session::Failure;
 use text::{Said, Text};
 
 use crate::App;

@@ -1,7 +1,7 @@
 //! The page of `thru web`: runs of the store, runs that this user's commands conduct now, and new tests.
 //!
 //! Its script is that of the HTML report (`web/`), so that both show the same figures. The server has no state of its own but what
-//! runs tell it while they are conducted ([`session::following`]); all else is in the store. A test that is started from the page
+//! runs tell it while they are conducted ([`session::run::followers`]); all else is in the store. A test that is started from the page
 //! is a process of this program with the same options as on the command line.
 //!
 //! Who has the token may do what this user may do with `thru`. See `access.rs` for what keeps others out.
@@ -23,8 +23,8 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::{get, post};
-use session::signals::CaughtSignals;
-use session::{Failure, setup};
+use command::signals::CaughtSignals;
+use command::{Failure, setup};
 use text::Spelling;
 
 pub use self::access::PageToken;

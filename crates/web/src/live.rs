@@ -15,8 +15,7 @@ use report::{LivePoint, LivePoints};
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::Serialize;
-use session::following::{self, Line};
-use session::scratch;
+use session::run::followers::{self, Line};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
@@ -111,7 +110,7 @@ impl LiveRun {
 impl Hub {
     /// Listens for runs. Without a place to listen, the page shows stored runs only.
     pub(crate) fn start() -> Arc<Self> {
-        let listener = following::directory().and_then(|directory| listen(&directory));
+        let listener = followers::directory().and_then(|directory| listen(&directory));
         let (changed, _) = watch::channel(0);
         let (listener, socket) = listener.unzip();
         let hub = Arc::new(Self { runs: Mutex::default(), changed, socket });
@@ -288,7 +287,7 @@ fn listen(directory: &Path) -> Option<(UnixListener, PathBuf)> {
     host::own_directory(directory).ok()?;
     for path in std::fs::read_dir(directory).ok()?.flatten().map(|entry| entry.path()) {
         let owner = path.file_stem().and_then(|stem| stem.to_str()?.parse::<u32>().ok());
-        if owner.is_some_and(|owner| !scratch::runs(owner)) {
+        if owner.is_some_and(|owner| !host::process::runs(owner)) {
             let _ = std::fs::remove_file(path);
         }
     }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
+use command::setup::open_store;
 use model::{RunKind, Trust};
 use report::Layout;
 use serde::{Deserialize, Serialize};
-use session::setup::open_store;
 use session::stored;
 use store::RunSearch;
 

@@ -8,9 +8,9 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use command::config::UNTIL_INPUT_ENDS;
+use command::setup::own_program;
 use serde::Serialize;
-use session::config::UNTIL_INPUT_ENDS;
-use session::setup::own_program;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, ChildStderr, Command};
 

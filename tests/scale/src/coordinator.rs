@@ -11,7 +11,7 @@ use bus::{Bus, BusAccess, BusStream, Place, place};
 use clap::Args;
 use futures_util::{StreamExt, stream};
 use model::{EndTally, Ending, Event, EventSink, Ledger, Pass, Run, Trial};
-use session::bus_runs::{OnBus, bring};
+use session::run::on_bus::{OnBus, bring};
 use store::{Recorder, Store};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::Mutex;

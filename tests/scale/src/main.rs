@@ -2,7 +2,7 @@
 //! store and on the bus; and all of them, the server of the bus included, are killed at random.
 //!
 //! What is real: nats-server, the processes and their deaths, leases, streams and records (`bus`), the store, and how a run on a bus is
-//! kept and continued (`session::bus_runs`). What is not: the tests, which take some time and give a number, and the control protocol.
+//! kept and continued (`session::run::on_bus`). What is not: the tests, which take some time and give a number, and the control protocol.
 #![allow(clippy::print_stdout, reason = "what the processes tell each other, and the figures at the end")]
 
 mod agents;

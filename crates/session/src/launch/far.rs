@@ -4,13 +4,12 @@ use std::future::pending;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use command::{Failure, setup};
 use control::AgentKey;
 use control::agent::{Agent, AgentOptions, Workers};
 use control::proto::auth::Token;
 
 use super::Offer;
-use crate::failure::Failure;
-use crate::setup;
 
 /// Interval at which it checks whether its parent still runs.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);

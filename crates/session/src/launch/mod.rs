@@ -10,14 +10,13 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
 use bus::Buses;
+use command::Failure;
 use control::Access;
 use control::agent::Workers;
 use control::proto::auth::Token;
 use control::proto::fingerprint::Fingerprint;
 use engine::transport::Launcher;
 use text::{Text, say};
-
-use crate::failure::Failure;
 
 /// The addresses, the token and the key of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]

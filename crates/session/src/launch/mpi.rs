@@ -10,12 +10,12 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use command::Failure;
+use command::setup::own_program;
+use command::signals::CaughtSignals;
 use engine::transport::mpi::{self, Rank};
 
 use super::{Offer, SUPERVISES, far, network_identity, read_line, waiting_worker};
-use crate::failure::Failure;
-use crate::setup::own_program;
-use crate::signals::CaughtSignals;
 
 /// Time that the other process has to start.
 const START_LIMIT: Duration = Duration::from_secs(30);

@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
+use command::Failure;
+use command::setup::own_program;
 use control::agent::Workers;
 use engine::transport::pvm::Task;
 
 use super::{Offer, far, network_identity};
-use crate::failure::Failure;
-use crate::setup::own_program;
 
 /// Time that the task has to start and to listen.
 const START_LIMIT: Duration = Duration::from_secs(20);

@@ -1,10 +1,10 @@
 //! How a run begins.
 
+use command::{Failure, config};
 use control::coordinator::AgentEnd;
 use model::{RunHeader, Tool};
 
 use super::request::Request;
-use crate::{Failure, config};
 
 /// The beginning of a run between two ends; its cells, its rule and its target are still to be set.
 pub(super) fn header(request: &Request, near: &AgentEnd, far: &AgentEnd) -> Result<RunHeader, Failure> {

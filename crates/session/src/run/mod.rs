@@ -1,11 +1,11 @@
 //! A run from its request to its document: the same steps for agents, other programs' servers, launchers and plans.
 
 mod collect;
-mod earlier;
+pub mod followers;
 mod header;
+pub mod on_bus;
 mod pair;
 mod plan;
-mod preview;
 mod program;
 mod request;
 mod screen;
@@ -19,17 +19,13 @@ use control::{Access, ControlError};
 use engine::transport::Launcher;
 use model::Run;
 
-pub use self::earlier::Earlier;
-#[cfg(test)]
-pub(crate) use self::plan::slots;
-pub use self::preview::Preview;
-pub use self::request::{Hosts, ParsedPlan, PlanCell, Request, Resumed, Work};
+pub use self::request::{Hosts, Request, Resumed, Work};
 pub use self::screen::Screen;
 use self::sinks::Sinks;
 use crate::launch::{self, Offer};
-use crate::scratch::Scratch;
-use crate::setup::{access, local_options, recorder, runtime, socket_directory, watch_for_interrupts};
-use crate::{Failure, citation};
+use command::scratch::Scratch;
+use command::setup::{access, local_options, recorder, runtime, socket_directory, watch_for_interrupts};
+use command::{Failure, citation};
 
 /// A run that has ended.
 #[derive(Debug)]

@@ -1,5 +1,6 @@
 //! A measurement between two ends, each with an agent.
 
+use command::Failure;
 use control::ControlError;
 use control::agent::Agent;
 use control::coordinator::{self, AgentEnd, Cancel, Pair, RunRequest, Schedule, Target};
@@ -11,7 +12,6 @@ use super::header::header;
 use super::request::Request;
 use super::sinks::Sinks;
 use super::{Here, unless_interrupted};
-use crate::Failure;
 use crate::launch::Offer;
 
 /// The cells of a measurement, its stop rule and its schedule.

@@ -2,107 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use analysis::plan::{PlannedCell, Slot};
+use ::plan::{ParsedPlan, PlanHost, slots};
+use analysis::plan::Slot;
 use bus::BusError;
+use command::{Failure, setup};
 use control::coordinator::{self, AgentEnd, ConnectedFleet, Member, PlanSchedule, Target};
 use control::{Access, Answers, ControlError};
 use futures_util::stream::iter;
 use futures_util::{StreamExt, TryStreamExt};
-use model::{Cell, Factor, FactorKind, Inventory, Plan, PlanEnd, Program, Run, RunHeader, RunKind, Shared, Spec, Tool};
+use model::{Cell, Factor, FactorKind, Inventory, PlanEnd, Run, RunHeader, RunKind, Shared, Spec, Tool};
 use text::say;
 
 use super::header::header;
 use super::program::Far;
-use super::request::{ParsedPlan, PlanCell, Request, Resumed};
+use super::request::{Request, Resumed};
 use super::{Here, unless_interrupted};
-use crate::Failure;
-use crate::bus_runs::OnBus;
-use crate::setup;
-
-/// A host of a plan.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum PlanHost {
-    /// This process, as the near end.
-    LocalNear,
-    /// This process, as the far end.
-    LocalFar,
-    /// An agent.
-    Remote(String),
-    /// Another program's server, as the far end only.
-    Program {
-        /// The program.
-        program: Program,
-        /// Its host.
-        host: String,
-    },
-}
-
-impl PlanHost {
-    /// The name of an agent.
-    fn agent(&self) -> Option<&String> {
-        match self {
-            Self::Remote(name) => Some(name),
-            Self::LocalNear | Self::LocalFar | Self::Program { .. } => None,
-        }
-    }
-}
+use crate::run::on_bus::OnBus;
 
 /// Agents that are connected to at the same time: each needs a file of this process.
 const AT_ONCE: usize = 200;
-
-/// The slots of the cells, one for all sizes of a curve, and the hosts by the numbers that the slots use.
-pub(crate) fn slots(plan: &Plan, cells: &[PlanCell]) -> Result<(Vec<Slot>, Vec<PlanHost>), Failure> {
-    let mut numbers: BTreeMap<PlanHost, usize> = BTreeMap::new();
-    let mut number = |host: PlanHost| {
-        let next = numbers.len();
-        *numbers.entry(host).or_insert(next)
-    };
-    let mut ends = Vec::with_capacity(cells.len());
-    for PlanCell { planned: cell, spec } in cells {
-        let named = |host: &Option<String>| host.clone().map(PlanHost::Remote);
-        let transport = engine::transport::transport(spec.transport.as_str())?;
-        ends.push(if let (Some(program), Some(host)) = (spec.speak, &cell.to) {
-            let program = PlanHost::Program { program, host: host.clone() };
-            (number(PlanHost::LocalNear), Some(number(program)))
-        } else if transport.capabilities().single_ended {
-            // Measured on the named host.
-            (number(named(&cell.from).or(named(&cell.to)).unwrap_or(PlanHost::LocalNear)), None)
-        } else {
-            let near = number(named(&cell.from).unwrap_or(PlanHost::LocalNear));
-            (near, Some(number(named(&cell.to).unwrap_or(PlanHost::LocalFar))))
-        });
-    }
-    let count = numbers.len();
-    let mut things = BTreeMap::new();
-    let mut slots: Vec<Slot> = Vec::new();
-    for ((PlanCell { planned: cell, spec }, (near, far)), id) in cells.iter().zip(ends).zip(0..) {
-        // A number that no host has stands for "no far host".
-        let far = far.unwrap_or(count + near);
-        let of = |cell: &PlannedCell| (cell.combination, cell.from.clone(), cell.to.clone());
-        let one_curve = |slot: &&mut Slot| spec.is_point() && of(&cells[slot.cell as usize].planned) == of(cell);
-        match slots.last_mut().filter(one_curve) {
-            Some(slot) => slot.sizes += 1,
-            None => {
-                let (plot, combination, together) = (cell.plot, cell.combination, cell.together);
-                let shared = shared_by(plan, cell, &mut things);
-                slots.push(Slot { cell: id, sizes: 1, plot, combination, near, far, shared, together });
-            }
-        }
-    }
-    let mut hosts: Vec<(PlanHost, usize)> = numbers.into_iter().collect();
-    hosts.sort_by_key(|(_, number)| *number);
-    Ok((slots, hosts.into_iter().map(|(host, _)| host).collect()))
-}
-
-/// The numbers of what a cell's test shares with others beside its hosts; `things` has what is known so far.
-fn shared_by(plan: &Plan, cell: &PlannedCell, things: &mut BTreeMap<[String; 2], usize>) -> Vec<usize> {
-    let ends = [&cell.from, &cell.to].map(|host| host.as_deref().unwrap_or_default());
-    let mut number = |thing: [String; 2]| {
-        let next = things.len();
-        *things.entry(thing).or_insert(next)
-    };
-    plan.shared(ends).into_iter().map(&mut number).collect()
-}
 
 /// Measures a plan, or the remaining part of it. The error of a run that has begun is returned as a value.
 pub(super) async fn measure(
@@ -131,7 +49,7 @@ pub(super) async fn measure(
             (header, Vec::new(), Vec::new(), Vec::new())
         }
     };
-    if let Some(place) = parsed.fleet.as_ref().and_then(crate::fleet::Fleet::bus) {
+    if let Some(place) = parsed.fleet.as_ref().and_then(::plan::Fleet::bus) {
         let bus = here.access.buses.to(&place).await.map_err(ControlError::from)?;
         let earlier = resumed.map(|_| Run { passes: passes.clone(), ..Run::new(header.clone()) });
         let earlier = earlier.as_ref().map(|run| (run, trials.as_slice()));
@@ -198,7 +116,7 @@ async fn reach(
     let answers = Answers::default();
     let access = |name: &str| {
         let own = match of_fleet(name) {
-            Some(host) => host.access(token_file.as_deref(), &shared.buses),
+            Some(host) => fleet::access(host, token_file.as_deref(), &shared.buses),
             None => Ok(Access { buses: shared.buses.clone(), ..setup::access(token_file.as_deref())? }),
         };
         // Only a mesh goes on without a host.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use command::Failure;
 use control::ControlError;
 use control::coordinator::{Cancel, FarProgram, ProgramCurve, Schedule, run_with_program};
 use control::proto::message::Done;
@@ -19,7 +20,6 @@ use super::Here;
 use super::header::header;
 use super::pair::{Cells, local_near};
 use super::request::{Hosts, Request};
-use crate::Failure;
 
 /// Another program, and the host of its server.
 #[derive(Clone)]

@@ -3,13 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use analysis::plan::PlannedCell;
 use control::coordinator::Schedule;
-use model::{Family, Pass, Plan, Retest, RunHeader, RunKind, Shared, Spec, Stopping, Trial};
+use model::{Family, Pass, Retest, RunHeader, RunKind, Spec, Stopping, Trial};
 use peers::Login;
+use plan::ParsedPlan;
 use vec1::Vec1;
-
-use crate::fleet::Fleet;
 
 /// A run to conduct.
 pub struct Request {
@@ -64,42 +62,6 @@ pub enum Work {
         /// The earlier part of a run that is continued.
         resumed: Option<Box<Resumed>>,
     },
-}
-
-/// A plan with its cells and specs.
-#[derive(Debug)]
-pub struct ParsedPlan {
-    /// The plan.
-    pub plan: Plan,
-    /// Its short name.
-    pub name: Option<String>,
-    /// The fleet whose hosts it names, if it has one.
-    pub fleet: Option<Fleet>,
-    /// The stop rule.
-    pub rule: Stopping,
-    /// Its cells; the sizes of a curve are consecutive.
-    pub cells: Vec<PlanCell>,
-}
-
-/// A cell of a plan.
-#[derive(Debug, Clone)]
-pub struct PlanCell {
-    /// Its levels, its hosts and its place in the plan.
-    pub planned: PlannedCell,
-    /// Its spec, with its settings.
-    pub spec: Shared<Spec>,
-}
-
-impl ParsedPlan {
-    /// The specs of the cells.
-    pub fn specs(&self) -> impl Iterator<Item = &Shared<Spec>> {
-        self.cells.iter().map(|cell| &cell.spec)
-    }
-
-    /// The spec of a cell by its number.
-    pub(crate) fn spec(&self, cell: u32) -> &Shared<Spec> {
-        &self.cells[cell as usize].spec
-    }
 }
 
 /// The earlier part of a continued run.

@@ -1,13 +1,13 @@
 //! All receivers of a run's events together.
 
+use command::Failure;
 use model::{Event, EventSink, Run, SinkError};
 use text::Text;
 
 use super::collect::Collect;
 use super::screen::Screen;
-use crate::Failure;
-use crate::bus_runs::OnBus;
-use crate::following::Followers;
+use crate::run::followers::Followers;
+use crate::run::on_bus::OnBus;
 
 /// All sinks of a run. An error of the store ends the run, after the other sinks have received the event.
 pub(super) struct Sinks<'s> {

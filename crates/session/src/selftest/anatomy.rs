@@ -1,12 +1,12 @@
 //! The anatomy of round trips over a path of known delay.
 
+use command::Failure;
 use model::stamps::Part;
 use model::{AnatomyTally, Check, Claim};
 
 use super::beside::{ALLOWED_NS, Beside, CONFIGURED_NS, DelayedPath, beside_ping, waits};
 use super::claims::trial;
 use super::link::Link;
-use crate::Failure;
 
 /// The network's part against ping and the configured delay, and the sum of all parts.
 pub(super) fn checks(path: &DelayedPath, attempt: u32) -> Result<Vec<Check>, Failure> {

@@ -2,13 +2,13 @@
 
 use std::process::{Child, Stdio};
 
+use command::Failure;
 use lab::PathCounts;
 use model::{Run, median};
 
 use super::claims::ping_times;
 use super::link::Link;
-use crate::Failure;
-use crate::own::failure_of;
+use crate::labs::own::failure_of;
 
 /// The configured round trip, ns.
 pub(super) const CONFIGURED_NS: f64 = 8e6;

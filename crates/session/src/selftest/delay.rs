@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use command::Failure;
 use lab::DirectionSpec;
 use model::{Check, Claim, RttTally};
 
@@ -9,7 +10,6 @@ use super::beside::{ALLOWED_NS, Beside, CONFIGURED_NS, DelayedPath, beside_ping,
 use super::claims::trial;
 use super::link::Link;
 use super::{CheckRunner, anatomy};
-use crate::Failure;
 
 /// In each direction. Ping prints round trips below 10 ms with two or more decimals.
 const DELAY: Duration = Duration::from_millis(4);

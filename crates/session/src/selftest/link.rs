@@ -4,13 +4,13 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use command::Failure;
 use lab::{CrossoverSpec, DirectionSpec, Lab, LabHost, PathCounts, PathSpec};
 use model::Run;
 use serde_json::Value;
 
 use super::claims::{Count, ETHERNET, TCP_IP};
-use crate::Failure;
-use crate::own::{OwnAgent, failure_of, measure};
+use crate::labs::own::{OwnAgent, failure_of, measure};
 
 /// The control cable's addresses, from TEST-NET-1 (RFC 5737).
 const CONTROL: [&str; 2] = ["192.0.2.1", "192.0.2.2"];

@@ -1,13 +1,13 @@
 //! The checks without root: the clock, the loop, and both ends' counts over loopback.
 
+use command::Failure;
 use model::{BitRate, ByteSize, Check, Claim, Nanos, Run, Trial};
 
 use super::CheckRunner;
 use super::claims::trial;
 use super::within::measure;
-use crate::Failure;
-use crate::serving::LoopbackAgent;
 use options::{TestKind, TestOptions};
+use serving::LoopbackAgent;
 
 /// Largest cost of a clock read, ns. A clock that costs more needs a system call, not the vDSO.
 const CLOCK_ALLOWED_NS: f64 = 500.0;
@@ -96,16 +96,16 @@ fn pace(trial: Option<&Trial>) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::specs;
     use model::{DatagramTally, EndTally, Ledger};
+    use plan::specs;
 
     #[test]
     fn the_options_give_specs_that_loopback_carries() {
         for options in [round_trips("shm", true), round_trips("tcp", false), paced()] {
-            let spec = specs::one(&options).unwrap_or_else(|error| panic!("{error}"));
+            let spec = specs::one(&options, &crate::ThisHost).unwrap_or_else(|error| panic!("{error}"));
             assert!(engine::pattern::check(&spec).is_ok(), "{spec:?}");
         }
-        assert_eq!(specs::one(&paced()).map(|spec| spec.rate_bps).ok(), Some(Some(PACED_BPS)));
+        assert_eq!(specs::one(&paced(), &crate::ThisHost).map(|spec| spec.rate_bps).ok(), Some(Some(PACED_BPS)));
     }
 
     #[test]

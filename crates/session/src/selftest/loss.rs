@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
+use command::Failure;
 use lab::{DirectionSpec, PathCounts, Reorder};
 use model::{Check, Claim, Trial};
 
 use super::CheckRunner;
 use super::claims::trial;
 use super::link::Link;
-use crate::Failure;
-use crate::own::failure_of;
+use crate::labs::own::failure_of;
 
 /// Share of the segments that is lost.
 const LOSS: f64 = 0.01;

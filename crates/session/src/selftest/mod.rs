@@ -21,11 +21,10 @@ mod within;
 
 use std::path::PathBuf;
 
+use command::Failure;
+use command::setup::runtime;
+use command::signals::CaughtSignals;
 use model::{Check, SelfTest};
-
-use crate::Failure;
-use crate::setup::runtime;
-use crate::signals::CaughtSignals;
 
 /// The options of a self-test.
 pub struct SelfTestOptions {

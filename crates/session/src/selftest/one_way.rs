@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use command::Failure;
 use lab::{DirectionSpec, PathCounts};
 use model::{Check, Claim, OneWay};
 
 use super::CheckRunner;
 use super::claims::trial;
 use super::link::Link;
-use crate::Failure;
 
 /// Delays there and back.
 const DELAYS: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(6)];

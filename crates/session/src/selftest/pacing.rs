@@ -1,5 +1,6 @@
 //! Paced senders on an unshaped link: their rate and their bursts by the sending interface's counter.
 
+use command::Failure;
 use model::{Check, Claim, Run, Trial};
 
 use super::CheckRunner;
@@ -7,8 +8,7 @@ use super::claims::{TCP_IP, UDP_IP, trial};
 use super::course::{Sample, burst, rate_between, total};
 use super::link::Link;
 use super::samples::{Direction, during};
-use crate::Failure;
-use crate::own::failure_of;
+use crate::labs::own::failure_of;
 
 const MBIT: f64 = 1e6;
 /// Largest error of the mean rate, as a share.

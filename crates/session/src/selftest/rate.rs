@@ -1,12 +1,12 @@
 //! Links of known rate: bytes and rates.
 
+use command::Failure;
 use model::{Check, Trial};
 
 use super::CheckRunner;
 use super::claims::{self, Count, trial};
 use super::link::{Link, Shaper};
-use crate::Failure;
-use crate::own::failure_of;
+use crate::labs::own::failure_of;
 
 const MBIT: u64 = 1_000_000;
 /// Rate in Mbit/s and MTU of each link. Two packets of 9,000 bytes, which TCP sends at once, take 14 ms at 10 Mbit/s: too much for a

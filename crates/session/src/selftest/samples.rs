@@ -4,12 +4,12 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use command::Failure;
 use lab::LabHost;
 
 use super::claims::Count;
 use super::course::Sample;
-use crate::Failure;
-use crate::own::failure_of;
+use crate::labs::own::failure_of;
 
 /// The direction that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

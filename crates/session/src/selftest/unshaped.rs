@@ -1,5 +1,6 @@
 //! A link as fast as the machine: bytes and rate by the interfaces' counters.
 
+use command::Failure;
 use model::{Check, Claim, Trial};
 
 use super::CheckRunner;
@@ -8,7 +9,6 @@ use super::course::{Sample, rate_between, total};
 use super::link::Link;
 use super::rate::stream;
 use super::samples::{Direction, during};
-use crate::Failure;
 
 impl CheckRunner<'_> {
     /// The fastest stream of this machine between two namespaces.

@@ -1,12 +1,14 @@
 //! Measurements within this host, by the one way of a run. They are neither shown nor stored.
 
+use command::Failure;
 use control::ControlError;
 use control::coordinator::{Schedule, Unfixed};
 use model::{Event, EventSink, Run, SinkError, Stopping};
 use options::TestOptions;
+use plan::specs;
 use text::Text;
 
-use crate::{Failure, Finished, Hosts, Request, Screen, Work, specs};
+use crate::{Finished, Hosts, Request, Screen, ThisHost, Work};
 
 /// One trial of `options` to the agent at `host`, or between two ends that need none.
 ///
@@ -21,7 +23,7 @@ pub(super) fn measure(options: &TestOptions, host: Option<&str>, exit: fn() -> !
 fn request(options: &TestOptions, host: Option<&str>, exit: fn() -> !) -> Result<Request, Failure> {
     let kind = options.test.into();
     let work = Work::Measurement {
-        specs: specs::of(options)?,
+        specs: specs::of(options, &ThisHost)?,
         rule: Stopping { min_trials: 1, max_trials: 1, ..Stopping::default() },
         schedule: Schedule::Single(Unfixed::default()),
         login: None,
@@ -61,7 +63,7 @@ mod tests {
     use model::{ByteSize, Ending, Pattern, RunHeader};
 
     use super::*;
-    use crate::failure::INTERRUPTED;
+    use command::failure::INTERRUPTED;
     use options::TestKind;
 
     fn exit() -> ! {

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use command::signals::CaughtSignals;
+use command::{Failure, setup};
 use control::ControlError;
 use control::coordinator::AgentEnd;
 use control::proto::message::Obstacle;
@@ -11,9 +13,6 @@ use model::{Change, Setting, SettingNow};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::place::TuningPlace;
-use crate::failure::Failure;
-use crate::setup;
-use crate::signals::CaughtSignals;
 
 /// Interval between two attempts to change a setting that another session holds.
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);

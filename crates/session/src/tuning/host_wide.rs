@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use command::{Failure, setup};
 use control::helper::recover;
 use host::tune::{Journal, RealBackend, TuneFault, Tuner};
 use model::{Change, Setting};
 
-use crate::failure::Failure;
-use crate::settle::Guard;
-use crate::setup;
+use crate::tuning::settle::Guard;
 
 /// Changed settings of the whole machine. They are restored when this is dropped, and by another process after a SIGKILL.
 pub struct HostWide {

@@ -3,6 +3,7 @@
 mod change;
 mod host_wide;
 mod place;
+pub mod settle;
 mod sysctl_file;
 mod words;
 

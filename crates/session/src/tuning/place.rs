@@ -2,15 +2,13 @@
 
 use std::path::Path;
 
+use command::{Failure, setup};
 use control::ControlError;
 use control::coordinator::{AgentEnd, Target};
 use control::helper::recover;
 use control::proto::message::Obstacle;
 use host::tune::{self, Allowance, Journal, RealBackend, TuneError, Which};
 use model::{Family, JournalEntry, Reverted, SettingNow};
-
-use crate::failure::Failure;
-use crate::setup;
 
 /// A host whose settings are shown or changed.
 #[derive(Clone, Copy)]

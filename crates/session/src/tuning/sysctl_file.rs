@@ -1,9 +1,9 @@
 //! The settings in a file of sysctl.conf(5), or of commands that write them into /proc/sys.
 
+use command::Failure;
 use model::Setting;
 
 use super::place::TuningPlace;
-use crate::failure::Failure;
 
 /// What a file of sysctls asks for.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -1,9 +1,8 @@
 //! Which words of a command are keys, settings or entries of the journal, and which one is a host.
 
+use command::Failure;
 use host::tune::{self, Allowance, RealBackend};
 use model::Setting;
-
-use crate::failure::Failure;
 
 /// The keys to show, and the host. A last word that does not look like a key is a host.
 ///

@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use command::Failure;
 use control::coordinator::{PairedPlan, Schedule, Unfixed};
 use model::{Nanos, Ratio, RunKind, Spec};
 use options::TestOptions;
 use options::values::{SetFlag, above_zero, whole};
-use session::paired::LEAST_PAIRS;
-use session::{Failure, Work, paired, safe_rate, specs};
+use plan::{safe_rate, specs};
+use session::ab::{self, LEAST_PAIRS};
+use session::{ThisHost, Work};
 use vec1::vec1;
 
 use crate::flags::{self, Given, HostFlags, OfBothSides, Output};
@@ -92,18 +94,18 @@ fn compare(args: &AbArgs) -> Result<u8, Failure> {
     let side = |name, words: Option<&String>, file: Option<&PathBuf>| match (words, file) {
         (Some(words), _) => {
             let Worded { options, own_time } = of_words(name, words, &args.pattern)?;
-            safe_rate::check(&options, from, host)?;
-            Ok((specs::one(&options)?, own_time))
+            safe_rate::check(&options, from, host, &ThisHost)?;
+            Ok((specs::one(&options, &ThisHost)?, own_time))
         }
-        (None, Some(file)) => Ok((paired::of_file(file)?, false)),
+        (None, Some(file)) => Ok((ab::of_file(file)?, false)),
         (None, None) => Err(Failure::usage(format!("--{name} is missing"))),
     };
     let a = side("a", args.a.as_ref(), args.a_file.as_ref())?;
     let b = side("b", args.b.as_ref(), args.b_file.as_ref())?;
-    let [a_spec, b_spec] = paired::sides([a.0, b.0], &args.common()?)?;
+    let [a_spec, b_spec] = ab::sides([a.0, b.0], &args.common()?)?;
     let work = Work::Measurement {
         specs: vec1![a_spec, b_spec],
-        rule: paired::rule(args.tolerance.0, args.pairs, args.budget, args.seed)?,
+        rule: ab::rule(args.tolerance.0, args.pairs, args.budget, args.seed)?,
         schedule: Schedule::Paired(PairedPlan {
             gap_ns: args.gap.0,
             unfixed: Unfixed { own_time: a.1 && b.1, own_budget: args.budget.is_none() && args.pairs.is_none() },
@@ -117,7 +119,7 @@ fn compare(args: &AbArgs) -> Result<u8, Failure> {
 impl AbArgs {
     /// A spec with the addresses and the settings of both sides.
     fn common(&self) -> Result<Spec, Failure> {
-        Ok(specs::one(&TestOptions { set: self.set.clone(), ..self.shared.options.clone() })?)
+        Ok(specs::one(&TestOptions { set: self.set.clone(), ..self.shared.options.clone() }, &ThisHost)?)
     }
 }
 
@@ -151,7 +153,7 @@ mod tests {
     #[test]
     fn a_side_is_one_measurement_with_its_own_flags() {
         let side = |words: &str| {
-            let spec = of_words("b", words, "stream").and_then(|side| Ok(specs::one(&side.options)?));
+            let spec = of_words("b", words, "stream").and_then(|side| Ok(specs::one(&side.options, &ThisHost)?));
             spec.map_err(|failure| failure.to_string())
         };
         assert_eq!(

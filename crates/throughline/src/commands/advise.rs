@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use command::{Failure, files};
 use control::coordinator::{AdvisePlan, Schedule};
 use model::{ByteSize, Goal, Nanos, Pattern, Ratio, RunKind, Spec};
 use options::values::{BlockFlag, above_zero, at_least, one_block, whole};
 use options::{TestKind, TestOptions};
-use session::{Failure, Work, files, searching};
+use session::{Work, advise};
 use vec1::vec1;
 
 use crate::flags::{self, Given, HostFlags, OfSearch, Output, ShortFor};
@@ -33,7 +34,7 @@ pub struct AdviseArgs {
 
     /// Host settings that may be changed at both ends: sysctl, mtu, gso, offloads, coalescing, rings, qdisc, txqueuelen,
     /// governor, or all [default: none].
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = searching::class)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = advise::class)]
     allow: Vec<String>,
 
     /// Time limit of the whole search with the final confirmation.
@@ -84,12 +85,12 @@ const GOALS: [(&str, &str); 3] = [
 pub fn run(args: &AdviseArgs) -> Result<u8, Failure> {
     let goal = args.goal;
     let options = args.options(goal);
-    let spec = searching::spec(&options, goal)?;
-    let sysctl = args.write_sysctl.as_deref().map(searching::sysctl_files);
+    let spec = advise::spec(&options, goal)?;
+    let sysctl = args.write_sysctl.as_deref().map(advise::sysctl_files);
     sysctl.iter().flatten().try_for_each(|path| files::check_writable(path))?;
     let work = Work::Measurement {
         specs: vec1![spec],
-        rule: searching::rule(args.least.0, args.budget, args.seed)?,
+        rule: advise::rule(args.least.0, args.budget, args.seed)?,
         schedule: Schedule::Advise(args.plan(goal)),
         login: None,
     };
@@ -124,7 +125,7 @@ impl AdviseArgs {
         AdvisePlan {
             goal,
             min_effect: self.least.0,
-            allow: searching::classes(&self.allow),
+            allow: advise::classes(&self.allow),
             fixed_block: self.block.is_some(),
             fixed_time: self.time.is_some(),
         }

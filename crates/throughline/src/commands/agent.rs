@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use command::Failure;
+use command::agent_keys::{self, KnownAgent, KnownAgents};
+use command::values::host;
 use control::proto::fingerprint::Fingerprint;
-use session::Failure;
-use session::agent_keys::{self, KnownAgent, KnownAgents};
-use session::values::host;
 
 /// Flags of `thru agent`.
 #[derive(Debug, Args)]

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use command::failure::{self, Failure};
 use model::{Ratio, Run};
-use session::failure::{self, Failure};
-use session::paired::check_tolerance;
+use session::ab::check_tolerance;
 
 use super::show;
 use crate::console;

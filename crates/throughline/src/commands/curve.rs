@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use command::Failure;
 use control::coordinator::{CurvePlan, Schedule};
 use model::{Nanos, RunKind};
 use options::TestOptions;
 use options::values::above_zero;
-use session::{Failure, Work, specs};
+use plan::specs;
+use session::{ThisHost, Work};
 
 use crate::flags::{Given, HostFlags, OfCurve, Output, Precision, ShortFor};
 use crate::measure::measure;
@@ -84,7 +86,7 @@ impl CurveArgs {
 pub fn run(args: &CurveArgs) -> Result<u8, Failure> {
     // The plan has the length of the legs.
     let options = args.options();
-    let specs = specs::of(&TestOptions { time: None, ..options.clone() })?;
+    let specs = specs::of(&TestOptions { time: None, ..options.clone() }, &ThisHost)?;
     let mut rule = args.precision.rule(Some(BUDGET));
     if args.precision.trials.is_none() {
         rule.min_trials = MIN_PASSES;

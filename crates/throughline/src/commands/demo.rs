@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use command::failure::{self, Failure};
+use command::setup::own_program;
 use model::Run;
 use report::View;
-use session::demo::Demo;
-use session::failure::{self, Failure};
-use session::setup::own_program;
+use session::labs::demo::Demo;
 
 use crate::output;
 

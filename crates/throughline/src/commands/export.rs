@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use command::Failure;
+use command::setup::read_store;
 use report::View;
-use session::Failure;
-use session::setup::read_store;
 
 use super::show::load;
 use crate::flags::AxisFlags;

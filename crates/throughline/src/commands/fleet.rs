@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use command::Failure;
+use fleet::{HostResult, UpRequest};
 use model::Family;
-use session::Failure;
-use session::fleet::{self, HostResult, UpRequest};
 
 use super::mesh_watch::{HistoryArgs, WatchArgs};
 use crate::flags::{FleetHosts, FleetName, OverBus};

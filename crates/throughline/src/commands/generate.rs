@@ -6,9 +6,8 @@ use std::{fs, io};
 
 use clap::{Args, ValueEnum};
 use clap_complete::Shell;
+use command::Failure;
 use flate2::read::ZlibDecoder;
-
-use session::Failure;
 
 /// Flags of `thru generate`.
 #[derive(Debug, Args)]

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use command::Failure;
 use control::helper::PacketRights;
-use session::Failure;
-use session::serving::{self, HelperServer};
+use serving::HelperServer;
 
 /// Flags of `thru helper`.
 #[derive(Debug, Args)]

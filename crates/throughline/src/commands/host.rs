@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use command::Failure;
 use model::{Family, Inventory};
-use session::Failure;
 use session::facts::{self, HostFacts};
 
 use crate::console;
@@ -13,7 +13,7 @@ use crate::console;
 #[derive(Debug, Args)]
 pub struct HostArgs {
     /// Hosts that run `thru serve`, with :PORT if not 6280 [default: this host].
-    #[arg(value_name = "HOST", value_parser = session::values::host)]
+    #[arg(value_name = "HOST", value_parser = command::values::host)]
     hosts: Vec<String>,
 
     /// Show only the differences between two hosts: the two given, or this host and the one given.

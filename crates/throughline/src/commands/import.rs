@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use command::Failure;
 use import::ImportFormat;
 use model::Run;
-use session::Failure;
-use session::importing::{self, ImportEvent, ImportRequest};
+use session::stored::imports::{self, ImportEvent, ImportRequest};
 
 /// Flags of `thru import`.
 #[derive(Debug, Args)]
@@ -38,7 +38,7 @@ pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
         name: args.name.as_deref(),
         store: args.store.as_deref(),
     };
-    importing::import(&request, |event| match event {
+    imports::import(&request, |event| match event {
         ImportEvent::Refused { file, line: Some(line), reason } => errln!("thru: {}:{line}: {reason}", file.display()),
         ImportEvent::Refused { file, line: None, reason } => errln!("thru: {}: {reason}", file.display()),
         ImportEvent::Stored(run) => outln!("{}", line(run)),

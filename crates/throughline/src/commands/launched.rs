@@ -1,7 +1,8 @@
 //! `thru launched`: the agent of a far end that a launcher started. Internal.
 
 use clap::Args;
-use session::{Failure, launch};
+use command::Failure;
+use session::launch;
 
 /// Flags of `thru launched`.
 #[derive(Debug, Args)]

@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use command::Failure;
+use command::setup::clock_seed;
+use fleet::{Directions, Mesh, MeshTraffic, Pairing};
 use model::{ByteSize, Nanos, Ratio, RunKind, TrafficKind};
 use options::values::{above_zero, variable, whole};
-use session::fleet::{self, Directions, Mesh, MeshTraffic, Pairing};
-use session::setup::clock_seed;
-use session::{Failure, Hosts, Work, bus_runs, stored};
+use session::run::on_bus;
+use session::{Hosts, ThisHost, Work, stored};
 
 use super::run::preview;
 use crate::console;
@@ -154,14 +156,14 @@ pub fn run(args: &MeshArgs) -> Result<u8, Failure> {
     let store = args.output.store.as_deref();
     let resumed = args.resume.as_deref();
     if let Some((run, bus)) = resumed.zip(fleet.bus()) {
-        bus_runs::bring(run, &bus, store)?;
+        on_bus::bring(run, &bus, store)?;
     }
     let mesh = args.what.mesh(resumed.map(|run| stored::seed(run, store)).transpose()?)?;
     if args.plan {
         console::document(&mesh.text(named, &fleet)?);
         return Ok(0);
     }
-    let mut parsed = mesh.plan(named, &fleet)?;
+    let mut parsed = mesh.plan(named, &fleet, &ThisHost)?;
     if args.dry_run {
         return preview(&parsed, None, store);
     }

@@ -1,14 +1,16 @@
 //! `thru fleet watch` and `thru fleet history`: a mesh as a service.
 
 use analysis::history::ConditionError;
+use command::Failure;
+use fleet::Endpoint;
+use session::mesh_watch::{self, AlertConditions, MeshWatch, WatchNews};
+use session::{Hosts, Screen};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
 use model::{Event, EventSink, Nanos, SinkError};
 use options::values::{above_zero, whole};
-use session::fleet::{self, AlertConditions, Endpoint, MeshWatch, WatchNews};
-use session::{Failure, Hosts, Screen};
 use text::Text;
 
 use super::mesh::What;
@@ -157,7 +159,7 @@ pub fn watch(args: &WatchArgs) -> Result<u8, Failure> {
         both.terminal.close(finished.is_ok())?;
         finished
     };
-    fleet::watch(&request, &mut measure, &mut tell)
+    mesh_watch::watch(&request, &mut measure, &mut tell)
 }
 
 /// The screen of a pass, and the watch, which prints alerts while it is under way.
@@ -188,10 +190,11 @@ impl Screen for Both<'_> {
 pub fn history(args: &HistoryArgs) -> Result<u8, Failure> {
     let named = args.fleet.named()?;
     let of_fleet = fleet::open(&named)?;
-    let name = args.series.name.clone().unwrap_or_else(|| fleet::series_name(&named));
+    let name = args.series.name.clone().unwrap_or_else(|| mesh_watch::series_name(&named));
     let now = engine::unix_ns();
     let since = args.last.map_or(0, |last| now.saturating_sub(last.0));
-    let history = fleet::history_of(&of_fleet, &name, args.series.store.as_deref(), &args.alerts.conditions(), since)?;
+    let history =
+        mesh_watch::history_of(&of_fleet, &name, args.series.store.as_deref(), &args.alerts.conditions(), since)?;
     if args.json {
         console::json(&history)?;
     } else {

@@ -36,7 +36,7 @@ pub mod why;
 pub mod worker;
 
 use clap::CommandFactory;
-use session::Failure;
+use command::Failure;
 
 use crate::args::{Args, Command};
 

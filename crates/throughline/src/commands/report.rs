@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use command::Failure;
 use options::values::whole;
 use report::View;
-use session::Failure;
 
 use super::show::load;
 use crate::flags::AxisFlags;

@@ -1,10 +1,12 @@
 //! `thru rr`: request and response.
 
 use clap::Args;
+use command::Failure;
 use control::coordinator::{Schedule, Unfixed};
 use model::RunKind;
 use options::TestOptions;
-use session::{Failure, Work, specs};
+use plan::specs;
+use session::{ThisHost, Work};
 use vec1::vec1;
 
 use super::stream::BUDGET;
@@ -41,7 +43,7 @@ impl RrArgs {
 pub fn run(args: &RrArgs) -> Result<u8, Failure> {
     let options = args.options();
     let work = Work::Measurement {
-        specs: vec1![specs::one(&options)?],
+        specs: vec1![specs::one(&options, &ThisHost)?],
         rule: args.precision.rule(Some(BUDGET)),
         schedule: Schedule::Single(Unfixed::default()),
         login: None,

@@ -1,14 +1,16 @@
 //! `thru run`: an experiment from a plan file.
 
+use command::Failure;
+use command::setup::command_line;
 use model::RunKind;
+use plan::{ParsedPlan, Preview};
+use session::labs::{again_within, is_inside};
+use session::{Hosts, Work, plans, stored};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use options::values::variable;
 use report::PlanPreview;
-use session::running_lab::{again_within, is_inside};
-use session::setup::command_line;
-use session::{Earlier, Failure, Hosts, ParsedPlan, Preview, Work, plan, stored};
 
 use super::lab::{print_report, tell};
 use crate::flags::Output;
@@ -50,9 +52,9 @@ pub struct RunArgs {
 
 /// Runs it.
 pub fn run(args: &RunArgs) -> Result<u8, Failure> {
-    let mut parsed = plan::open(&args.plan, &args.vars, args.lab)?;
+    let mut parsed = plans::open(&args.plan, &args.vars, args.lab)?;
     // Its mistakes are found before anything is built.
-    let topology = plan::topology(&args.plan, &parsed)?;
+    let topology = plans::topology(&args.plan, &parsed)?;
     if args.dry_run {
         return preview(&parsed, topology.as_ref(), args.output.store.as_deref());
     }
@@ -72,7 +74,7 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
 
 /// Prints what a plan would measure.
 pub fn preview(parsed: &ParsedPlan, topology: Option<&lab::Topology>, store: Option<&Path>) -> Result<u8, Failure> {
-    let earlier = Earlier::find(parsed, store)?;
+    let earlier = stored::earlier(parsed, store)?;
     let Preview { cells, steps, round_ns, retests_ns, probed_methods, untimed, drains, programs } =
         Preview::of(parsed, topology, earlier.as_ref())?;
     let (plan, rule) = (&parsed.plan, &parsed.rule);

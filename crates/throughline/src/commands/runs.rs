@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use command::Failure;
+use command::setup::{read_store, store_path};
 use model::RunKind;
-use session::Failure;
-use session::setup::{read_store, store_path};
 use text::{Text, User, say};
 
 use crate::console;

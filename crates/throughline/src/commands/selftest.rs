@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use session::failure::{self, Failure};
-use session::files;
+use command::failure::{self, Failure};
+use command::{files, setup};
 use session::selftest::{self, SelfTestEvent, SelfTestOptions};
-use session::setup;
 
 use crate::{console, flags};
 
@@ -46,7 +45,7 @@ pub fn run(args: &SelftestArgs) -> Result<u8, Failure> {
     let started_unix_ns = engine::unix_ns();
     let options = SelfTestOptions {
         program,
-        version: session::VERSION.into(),
+        version: command::VERSION.into(),
         quick: args.quick,
         loopback: args.loopback,
         exit: flags::at_once,

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use command::Failure;
+use command::values::scoped_address;
 use control::agent::{Captures, Limits};
 use model::{BitRate, Nanos, Spec};
 use options::values::{above_zero, whole};
-use session::Failure;
-use session::serving::{self, ServeOptions, ServedOptions, ServedProgram};
-use session::values::scoped_address;
+use serving::{ServeOptions, ServedOptions, ServedProgram};
 
 use crate::flags::UsersFlags;
 use crate::registries;

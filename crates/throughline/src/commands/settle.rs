@@ -1,8 +1,9 @@
 //! `thru settle`: restores the settings of a process that was killed.
 
 use clap::Args;
+use command::Failure;
 use options::values::whole;
-use session::{Failure, settle};
+use session::tuning::settle;
 
 /// Arguments of `thru settle`.
 #[derive(Debug, Args)]

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use command::Failure;
 use model::Run;
-use session::{Failure, stored};
+use session::stored;
 
 use crate::flags::form;
 use crate::output;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use command::Failure;
 use model::StackRule;
-use session::Failure;
 use stacks::{Stack, StackError, StackRequest};
 
 use crate::console;

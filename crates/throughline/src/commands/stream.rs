@@ -1,10 +1,11 @@
 //! `thru stream`: goodput.
 
 use clap::Args;
+use command::Failure;
 use control::coordinator::{Schedule, Unfixed};
 use model::{Nanos, RunKind, Spec};
 use options::TestOptions;
-use session::{Failure, Work, plan};
+use session::{ThisHost, Work};
 use vec1::vec1;
 
 use crate::flags::{Bulk, Given, HostFlags, LoginFlags, OfStream, Output, Precision, ShortFor, bulk};
@@ -82,7 +83,7 @@ pub fn run(args: &StreamArgs) -> Result<u8, Failure> {
 fn groups(args: &StreamArgs) -> Result<u8, Failure> {
     let options = args.options();
     let (hosts, rule) = (args.hosts.of_run(&options), args.precision.rule(Some(BUDGET)));
-    let parsed = plan::of_groups(&options, &args.group, &hosts, rule)?;
+    let parsed = plan::of_groups(&options, &args.group, hosts.from.as_deref(), hosts.host.as_deref(), rule, &ThisHost)?;
     args.output.check(RunKind::Stream, parsed.specs().map(|spec| &**spec))?;
     let work = Work::Plan { parsed: Box::new(parsed), resumed: None };
     Ok(conduct(&args.output.request(RunKind::Stream, hosts, work), &args.output, args.bulk.shape())?.1)

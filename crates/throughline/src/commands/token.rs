@@ -4,8 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-
-use session::{Failure, setup};
+use command::{Failure, setup};
 
 /// Flags of `thru token`.
 #[derive(Debug, Args)]

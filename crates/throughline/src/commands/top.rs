@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use command::{Failure, values};
 use model::Nanos;
 use options::values::at_least;
-use session::values;
-use session::{Failure, facts};
+use session::facts;
 use tui::{HostView, TerminalScreen, Wish};
 
 use crate::sinks::screen::{end, look, no_terminal};

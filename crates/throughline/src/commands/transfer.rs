@@ -1,10 +1,11 @@
 //! `thru transfer`: a fixed amount, as nttcp and rapid do it.
 
 use clap::Args;
+use command::Failure;
 use control::coordinator::{Schedule, Unfixed};
 use model::RunKind;
 use options::TestOptions;
-use session::{Failure, Work};
+use session::Work;
 use vec1::vec1;
 
 use crate::flags::{Bulk, Given, HostFlags, OfTransfer, Output, Precision, ShortFor, bulk};

@@ -4,12 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use command::{Failure, values};
 use model::{Change, Nanos, Setting};
 use options::values::above_zero;
 use serde_json::{Value, json};
-use session::Failure;
 use session::tuning::{self, Changed, Lasting, TuneRequest, TuningPlace};
-use session::values;
 
 use crate::console;
 

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use command::{Failure, values};
 use model::{Nanos, Watched};
 use options::values::{at_least, whole};
-use session::values;
-use session::{Failure, facts};
+use session::facts;
 
 use crate::console;
 

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Args, Command};
+use command::Failure;
 use options::{OptionRow, Payload, TestKind, row};
-use session::Failure;
 use web::{Field, Form};
 
 use crate::console;

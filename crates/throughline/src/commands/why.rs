@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use command::Failure;
 use model::Run;
-use session::Failure;
-use session::explaining::explain;
+use session::stored::why::explain;
 
 use super::show;
 use crate::console;

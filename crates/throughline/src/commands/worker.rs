@@ -1,9 +1,9 @@
 //! `thru worker`: a measuring process of an agent. Internal.
 
 use clap::Args;
+use command::Failure;
 use control::agent::WorkerLimits;
 use options::values::whole;
-use session::Failure;
 
 /// Flags of `thru worker`.
 #[derive(Debug, Args)]

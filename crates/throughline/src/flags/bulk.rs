@@ -1,11 +1,13 @@
 //! The flags that `thru stream` and `thru transfer` share beside the options.
 
 use clap::Args;
+use command::Failure;
 use model::{BitRate, Spec};
 use options::TestOptions;
 use options::values::{BlockFlag, sending_rate};
-use session::safe_rate::{SAFE_RATE, lacks_rate, stays_here};
-use session::{Failure, specs};
+use plan::safe_rate::{SAFE_RATE, lacks_rate};
+use plan::{Resolver, specs};
+use session::ThisHost;
 
 use super::HostFlags;
 use crate::shape::{Lines, Shape};
@@ -41,10 +43,10 @@ impl Bulk {
 /// # Errors
 /// As [`specs::one`].
 pub fn started_safely(mut options: TestOptions, peer: &HostFlags) -> Result<Spec, Failure> {
-    let asks = lacks_rate(&options) && !stays_here(peer.from.as_deref(), peer.host().map(String::as_str));
+    let asks = lacks_rate(&options) && !ThisHost.stays_here(peer.from.as_deref(), peer.host().map(String::as_str));
     let safe = asks.then_some(SAFE_RATE);
     options.rate = safe.or(options.rate);
-    let spec = specs::one(&options)?;
+    let spec = specs::one(&options, &ThisHost)?;
     if let Some(rate) = safe {
         errln!(
             "thru: datagrams without --rate start at {rate}, because they could fill the path: give --rate RATE, or --rate max"

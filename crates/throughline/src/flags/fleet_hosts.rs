@@ -1,8 +1,8 @@
 //! A fleet on the command line.
 
 use clap::Args;
-use session::Failure;
-use session::fleet::{Fleet, FleetHost};
+use command::Failure;
+use plan::{Fleet, FleetHost};
 
 use crate::registries;
 
@@ -19,7 +19,7 @@ impl FleetName {
     /// # Errors
     /// Words that name no fleet together.
     pub fn named(&self) -> Result<String, Failure> {
-        session::fleet::named(&self.words)
+        fleet::named(&self.words)
     }
 }
 

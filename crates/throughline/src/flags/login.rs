@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
+use command::Failure;
 use model::Program;
 use options::values::whole;
 use peers::{Login, Padding, SKEW_S};
-use session::Failure;
-use session::serving::UserFiles;
+use serving::UserFiles;
 
 /// Headings of the flags.
 pub const LOGIN: &str = "Login to an iperf3 server";
@@ -40,7 +40,7 @@ impl LoginFlags {
                 return Err(Failure::usage("--username is a login to an iperf3 server: add --speak iperf3"));
             }
         }
-        let login = Login::read(name.clone(), session::password::of(name)?, key, padding(self.use_pkcs1_padding))?;
+        let login = Login::read(name.clone(), command::password::of(name)?, key, padding(self.use_pkcs1_padding))?;
         Ok(Some(Arc::new(login)))
     }
 }

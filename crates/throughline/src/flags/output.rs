@@ -4,8 +4,9 @@ use crate::registries::UnknownFormat;
 use std::path::PathBuf;
 
 use clap::Args;
+use command::Failure;
 use model::{RunKind, Spec};
-use session::{Failure, Hosts, Request, Work};
+use session::{Hosts, Request, Work};
 
 use crate::registries;
 
@@ -99,8 +100,8 @@ impl Output {
 #[allow(clippy::disallowed_methods, reason = "this is the program")]
 pub fn at_once() -> ! {
     tui::restore();
-    session::settle::restore_after_exit();
-    std::process::exit(i32::from(session::failure::INTERRUPTED))
+    session::tuning::settle::restore_after_exit();
+    std::process::exit(i32::from(command::failure::INTERRUPTED))
 }
 
 /// The name of a format in the registry.

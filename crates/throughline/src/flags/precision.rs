@@ -32,7 +32,7 @@ impl Precision {
         let mut rule = Stopping {
             target: self.target.0,
             budget_ns: self.budget.or(budget).map(|time| time.0),
-            seed: self.seed.unwrap_or_else(session::setup::clock_seed),
+            seed: self.seed.unwrap_or_else(command::setup::clock_seed),
             ..Stopping::default()
         };
         if let Some(trials) = self.trials {

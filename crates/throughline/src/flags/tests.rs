@@ -3,19 +3,21 @@
 use std::collections::BTreeMap;
 
 use clap::{Arg, FromArgMatches};
+use command::Failure;
 use model::{Pattern, Spec};
 use options::{TestKind, Topic, row};
+use plan::specs;
 use serde_json::{Map, Value};
-use session::{Failure, specs};
+use session::ThisHost;
 use text::RateUnit;
 
 use crate::args::{Args as CommandLine, Command};
 use crate::usage;
 
 /// Lines of flags with their specs: the blocks, and what differs from a stream over tcp.
-const SPECS: &str = include_str!("../../../session/testdata/specs.json");
+const SPECS: &str = include_str!("../../../plan/testdata/specs.json");
 /// Lines of flags that give no spec, the key that the error is about, and the error.
-const REFUSED: &str = include_str!("../../../session/testdata/refused.json");
+const REFUSED: &str = include_str!("../../../plan/testdata/refused.json");
 
 /// Each line of the table with its specs.
 fn table() -> Vec<(String, Vec<Spec>)> {
@@ -46,10 +48,10 @@ fn by_flags(line: &str) -> Result<Vec<Spec>, String> {
     let words = ["thru"].into_iter().chain(line.split_whitespace());
     let matches = crate::args::command().try_get_matches_from(words).map_err(|error| usage::sentence(&error))?;
     match CommandLine::from_arg_matches(&matches).unwrap().command {
-        Command::Stream(args) => specs::of(&args.options()).map(vec1::Vec1::into_vec),
-        Command::Rr(args) => specs::of(&args.options()).map(vec1::Vec1::into_vec),
-        Command::Transfer(args) => specs::of(&args.options()).map(vec1::Vec1::into_vec),
-        Command::Curve(args) => specs::of(&args.options()).map(vec1::Vec1::into_vec),
+        Command::Stream(args) => specs::of(&args.options(), &ThisHost).map(vec1::Vec1::into_vec),
+        Command::Rr(args) => specs::of(&args.options(), &ThisHost).map(vec1::Vec1::into_vec),
+        Command::Transfer(args) => specs::of(&args.options(), &ThisHost).map(vec1::Vec1::into_vec),
+        Command::Curve(args) => specs::of(&args.options(), &ThisHost).map(vec1::Vec1::into_vec),
         other => panic!("{other:?}"),
     }
     .map_err(|error| Failure::from(error).shown(RateUnit::Bits))
@@ -65,7 +67,7 @@ fn by_plan(line: &str) -> Result<Vec<Spec>, String> {
             None => text.push_str(&format!("{} = true\n", word.trim_start_matches('-'))),
         }
     }
-    let plan = session::plan::read("plan.toml", text, &BTreeMap::new(), false);
+    let plan = plan::read("plan.toml", text, &BTreeMap::new(), false, &ThisHost);
     plan.map(|plan| plan.specs().map(|spec| Spec::clone(spec)).collect())
         .map_err(|failure| failure.shown(RateUnit::Bits))
 }

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use command::Failure;
+use command::setup::{command_line, own_program};
 use model::Event;
 use rustix::process::{Signal, getpid, kill_process};
-use session::Failure;
-use session::setup::{command_line, own_program};
 use tui::{RunNews, RunView, TerminalScreen, ViewLook, Wish};
 
 /// The measurement on the whole terminal.

@@ -2,9 +2,10 @@
 
 use std::io::IsTerminal;
 
+use command::Failure;
 use model::{Event, EventSink, SinkError};
 use report::LiveLines;
-use session::{Failure, Screen};
+use session::Screen;
 use text::Text;
 
 use super::live::LiveSink;

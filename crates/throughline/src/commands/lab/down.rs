@@ -1,9 +1,9 @@
 //! `thru lab down`: removes labs.
 
 use clap::Args;
+use command::Failure;
 use lab::reap_stale;
-use session::Failure;
-use session::running_lab::removable;
+use session::labs::removable;
 
 /// Flags of `thru lab down`.
 #[derive(Debug, Args)]

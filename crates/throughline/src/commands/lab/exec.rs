@@ -1,8 +1,8 @@
 //! `thru lab exec`: a command on a host of a lab that is up.
 
 use clap::Args;
-use session::Failure;
-use session::running_lab::replace;
+use command::Failure;
+use session::labs::replace;
 
 /// Flags of `thru lab exec`.
 #[derive(Debug, Args)]

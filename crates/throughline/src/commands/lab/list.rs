@@ -1,10 +1,10 @@
 //! `thru lab list`: the labs that are up.
 
 use clap::Args;
+use command::Failure;
 use lab::labs;
-
-use session::Failure;
-use session::topology::{READY, find};
+use plan::topology::READY;
+use session::labs::topology::find;
 
 /// Flags of `thru lab list`.
 #[derive(Debug, Args)]

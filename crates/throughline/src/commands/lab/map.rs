@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use command::Failure;
+use command::values::variables;
 use options::values::variable;
-use session::values::variables;
-use session::{Failure, topology};
+use session::labs::topology;
 
 use crate::output;
 
@@ -41,7 +42,7 @@ mod tests {
 
     #[test]
     fn every_topology_of_the_program_has_a_map() {
-        for ready in &topology::READY {
+        for ready in &plan::topology::READY {
             let topology = topology::find(ready.name, &Default::default()).unwrap();
             let map = topology.map();
             assert_eq!((map.nodes.len(), map.links.len()), (topology.nodes.len(), topology.links.len()));

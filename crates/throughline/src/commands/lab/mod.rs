@@ -8,12 +8,12 @@ mod run;
 mod up;
 
 use clap::{Args, Subcommand};
+use command::Failure;
+use command::values::variables;
 use lab::Topology;
 use model::LabReport;
 use options::values::variable;
-use session::running_lab::LabEvent;
-use session::values::variables;
-use session::{Failure, topology};
+use session::labs::{LabEvent, topology};
 
 use crate::console;
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use session::running_lab::{LabJob, within};
-use session::{Failure, files};
+use command::{Failure, files};
+use session::labs::{LabJob, within};
 
 use super::{Build, print_report, tell};
 

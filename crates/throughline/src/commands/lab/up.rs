@@ -1,8 +1,8 @@
 //! `thru lab up`: a lab that stays up. A background process holds it and carries the emulated links.
 
 use clap::Args;
-use session::Failure;
-use session::running_lab::{self, Raised, raise};
+use command::Failure;
+use session::labs::{self, Raised, raise};
 
 use super::Build;
 
@@ -34,6 +34,6 @@ pub fn run(args: &UpArgs) -> Result<u8, Failure> {
 pub fn hold(args: &UpArgs) -> Result<u8, Failure> {
     let Build { name, no_agents, .. } = &args.build;
     let note = |line: &str| errln!("thru: {line}");
-    running_lab::hold(&args.build.topology()?, name.as_deref(), !no_agents, |line| outln!("{line}"), note)?;
+    labs::hold(&args.build.topology()?, name.as_deref(), !no_agents, |line| outln!("{line}"), note)?;
     Ok(0)
 }

@@ -1,0 +1,19 @@
+//! What every command has, whatever it does: a [`Failure`] with its exit code, the [`signals`] that end it, the [`files`] that it
+//! writes, the user's defaults ([`config`]) and keys ([`agent_keys`]), and the store, the runtime and the agent of its own process
+//! ([`setup`]).
+
+pub mod agent_keys;
+pub mod citation;
+pub mod config;
+pub mod failure;
+pub mod files;
+pub mod password;
+pub mod scratch;
+pub mod setup;
+pub mod signals;
+pub mod values;
+
+pub use failure::Failure;
+
+/// The version, with the commit that this build came from (build.rs).
+pub const VERSION: &str = env!("THRU_VERSION");
