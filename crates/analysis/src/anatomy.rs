@@ -149,7 +149,7 @@ pub fn sentence(outcome: &Outcome) -> Option<Text> {
     } else {
         Text::default()
     };
-    let without = if spins { "" } else { " `--spin` measures without the wake-ups." };
+    let without = if spins { Text::default() } else { say!(" `--spin` measures without the wake-ups.") };
     let segments = if has_segments(outcome) {
         " A message has several segments here: the network's part includes their transmission one after the other and waits for \
          acknowledgements."

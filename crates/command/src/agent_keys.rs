@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use control::proto::fingerprint::Fingerprint;
 use control::{AgentKey, KeyError, KnownKeys, Recognized};
 use store::Store;
-use text::{Spelling, Text, say};
+use text::{Text, say};
 
 use crate::failure::Failure;
 use crate::files::{private_folder, read_secret};
@@ -73,12 +73,12 @@ fn make(file: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// `path` names a file that cannot be used.
-pub fn of_agent(path: Option<&Path>, log: impl Fn(&str)) -> Result<AgentKey, Failure> {
+pub fn of_agent(path: Option<&Path>, log: impl Fn(&Text)) -> Result<AgentKey, Failure> {
     let fresh = |why: &Text| {
         let told = say!(
             "{why}: this agent has a new key, which is not kept, and clients refuse the next one; use `--key-file`"
         );
-        log(&told.shown(Spelling::default()));
+        log(&told);
         AgentKey::fresh().map_err(|error| Failure::host(format!("cannot make a key: {error}")))
     };
     match key_file(path) {

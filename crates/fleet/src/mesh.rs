@@ -387,7 +387,7 @@ fn fits_traffic(traffic: &MeshTraffic, patterns: usize, from: &[&FleetHost], to:
         return Ok(());
     }
     let numbers = traffic.kind.factor().unwrap_or_default();
-    Err(Failure::usage(format!(
+    Err(Failure::usage(say!(
         "this mesh has {flows} flows, and at most {MAX_CELLS} are possible: select fewer hosts with `--{flag}`, or fewer numbers of `--{numbers}`"
     )))
 }

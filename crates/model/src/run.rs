@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Advice, Cell, ClockDrift, ClockOffset, Factor, Finding, Inventory, Origin, Outcome, Pass, Path, Plan, Retest,
-    RunKind, RunSettings, Stopping,
+    RunKind, RunSettings, Stopping, Text,
 };
 
 /// The complete record of one command's measurement: the JSON document, and the content of the store.
@@ -137,13 +137,13 @@ fn is_unknown(cost_ns: &f64) -> bool {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Ending {
     /// `finished`, `interrupted` or `failed`.
     pub how: String,
     /// The error, if it failed.
-    pub error: Option<String>,
+    pub error: Option<Text>,
     /// Duration of the run, ns.
     pub duration_ns: u64,
     /// The offset of the hosts' clocks after the run.

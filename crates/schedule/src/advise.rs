@@ -7,6 +7,7 @@ use analysis::advice::{
     Confirmation, PairRound, RaceRound, Search, SearchContext, TrialScore, candidates, rule, score, spec_of,
 };
 use model::{Cell, Event, Goal, Pattern, Phase, ReceiveBy, RunHeader, SendBy, Spec, Stop};
+use text::{Text, say};
 
 use crate::search_state::{PILOT, SearchState};
 use crate::state::RunState;
@@ -108,7 +109,7 @@ enum TryoutAt {
     Flush,
     Trial,
     /// Both ends drop the failed set-up; the reason of the failure.
-    Reset(String),
+    Reset(Text),
 }
 
 impl Advise {
@@ -200,7 +201,7 @@ impl Advise {
             (Some(_), Some(failure)) if failure.kind == FailureKind::Trial => {
                 self.failed(state, trial.what, failure.reason);
             }
-            (Some(RunEnd::CutShort { what, reason }), _) => self.failed(state, trial.what, format!("{what}: {reason}")),
+            (Some(RunEnd::CutShort { what, reason }), _) => self.failed(state, trial.what, say!("{what}: {reason}")),
             (Some(end), _) => self.end(end),
             (None, _) if first => self.after_first_pilot(state, now - trial.begun),
             (None, _) => {
@@ -210,16 +211,16 @@ impl Advise {
                         self.search.scores += 1;
                         self.count(state, Some(score));
                     }
-                    None => self.failed(state, trial.what, "the trial stalled or gave no value".to_owned()),
+                    None => self.failed(state, trial.what, "the trial stalled or gave no value".into()),
                 }
             }
         }
     }
 
     /// A trial gave no score. If it tried a level, that is recorded as not tried.
-    fn failed(&mut self, state: &RunState, what: Option<String>, why: String) {
+    fn failed(&mut self, state: &RunState, what: Option<String>, why: Text) {
         match what {
-            Some(what) => self.search.cannot(what, why.into()),
+            Some(what) => self.search.cannot(what, why),
             // The current combination has worked before, so a single failure is ignored. If the start itself fails, there is
             // nothing to compare with.
             None if self.search.scores == 0 => {

@@ -30,6 +30,7 @@ use model::{
     Change, Conditions, EndPass, EndTally, Event, HostSettings, LabReport, RttTally, RunHeader, Shared, Spec, Stop,
     Verdict,
 };
+use text::Text;
 
 pub use advise::{AdvisePlan, Methods};
 pub use cells::{CellState, Cells, ScheduleKind};
@@ -157,7 +158,7 @@ pub struct TestResult {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum RunEnd {
     /// By its stop rule or its budget.
     Finished,
@@ -177,7 +178,7 @@ pub enum RunEnd {
         /// What ended.
         what: &'static str,
         /// Why.
-        reason: String,
+        reason: Text,
     },
 }
 
@@ -199,12 +200,12 @@ pub enum Completed {
 }
 
 /// Why a step could not be carried out.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct StepFailure {
     /// What it is a failure of.
     pub kind: FailureKind,
     /// The reason, for people.
-    pub reason: String,
+    pub reason: Text,
 }
 
 impl StepFailure {
@@ -256,7 +257,7 @@ pub struct PassResult {
     /// The far end's results; `None` if the near end measured alone.
     pub far: Option<EndResult>,
     /// Why it ended early, if it did.
-    pub failure: Option<String>,
+    pub failure: Option<Text>,
     /// How many trials each leg has; empty for one each. Another program may repeat a size of a curve.
     pub repeats: Vec<usize>,
 }

@@ -18,7 +18,7 @@ pub struct RatePass {
     /// The far end's results; `None` if the near end measured alone.
     pub far: Option<EndResult>,
     /// Why it ended early, if it did.
-    pub failure: Option<String>,
+    pub failure: Option<Text>,
 }
 
 /// A search, pass after pass.
@@ -158,7 +158,7 @@ mod tests {
         let mut search = LossSearch::new(&Spec::new("udp", Pattern::Stream), 0);
         search.completed(RatePass { failure: Some("lost".into()), ..RatePass::default() });
         assert!(search.next().is_none());
-        assert_eq!(search.found().failure.as_deref(), Some("lost"));
+        assert_eq!(search.found().failure, Some("lost".into()));
     }
 
     proptest! {

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use analysis::plan::Slot;
 use model::{Cell, Conditions, EndPass, Every, Order, Otherwise, Pass, RunHeader, Stop, Trial, Verdict};
+use text::Text;
 
 use crate::curve::WARM_UP;
 use crate::curve_leg::{Planned, leg, warm_up};
@@ -47,7 +48,7 @@ pub(crate) struct PlanRun {
     /// Steps that this round had at its begin.
     steps_of_round: usize,
     /// The first cells of the slots whose test failed in this round, with the reason. They are tested once more at its end.
-    failed: BTreeMap<u32, String>,
+    failed: BTreeMap<u32, Text>,
     /// This round's failed tests are being repeated.
     repeats: bool,
     /// The end that was reported last, ns on the run's clock.

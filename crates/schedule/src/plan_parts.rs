@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::plan::Slot;
 use model::{Cell, Event, Factor, Finding, FindingKind, Phase, Plan, RunHeader, Spec, Stop, Trial, Verdict};
-use text::Text;
+use text::{Text, say};
 
 use crate::Leg;
 use crate::curve_leg::{Planned, spec_of};
@@ -86,46 +86,48 @@ pub(crate) fn report(state: &mut RunState, activity: impl Into<Text>, remaining_
 
 /// The note that a cell, or all sizes of a curve, were skipped in a round, and why.
 pub(crate) fn skipped(cell: &Cell, cells: Vec<u32>, round: u32, what: &str) -> Finding {
-    without_trial(cell, cells, &format!("was skipped in round {}: {what}.", round + 1))
+    without_trial(cell, cells, &say!("was skipped in round {}: {what}.", round + 1))
 }
 
 /// The same for tests that failed twice, by their slots' first cells: one note for all with the same reason, such as those of a lost host.
 pub(crate) fn failed_twice(
     header: &RunHeader,
     slots: &[Slot],
-    failed: &BTreeMap<u32, String>,
+    failed: &BTreeMap<u32, Text>,
     round: u32,
 ) -> Vec<Finding> {
-    let mut reasons: BTreeMap<&str, Vec<&Slot>> = BTreeMap::new();
+    let mut reasons: Vec<(&Text, Vec<&Slot>)> = Vec::new();
     for slot in slots {
         if let Some(reason) = failed.get(&slot.cell) {
-            reasons.entry(reason).or_default().push(slot);
+            match reasons.iter_mut().find(|(other, _)| *other == reason) {
+                Some((_, own)) => own.push(slot),
+                None => reasons.push((reason, vec![slot])),
+            }
         }
     }
-    let one = |(reason, own): (&str, Vec<&Slot>)| {
-        let what = format!("failed twice in round {}: {reason}.", round + 1);
+    let one = |(reason, own): (&Text, Vec<&Slot>)| {
+        let what = say!("failed twice in round {}: {reason}.", round + 1);
         let cells: Vec<u32> = own.iter().flat_map(|slot| slot.cells()).collect();
         let first = header.cells.iter().find(|cell| Some(&cell.id) == cells.first())?;
-        let several = format!("{} tests {what}", own.len());
+        let several = say!("{} tests {what}", own.len());
         Some(if own.len() == 1 { without_trial(first, cells, &what) } else { note(several, cells) })
     };
     reasons.into_iter().filter_map(one).collect()
 }
 
 /// The same for tests that are measured at the same time, of which `cell` is the first.
-pub(crate) fn set_failed_twice(cell: &Cell, cells: Vec<u32>, round: u32, reason: &str) -> Finding {
-    let what = format!("and the {} measured with it failed twice in round {}: {reason}.", cells.len() - 1, round + 1);
+pub(crate) fn set_failed_twice(cell: &Cell, cells: Vec<u32>, round: u32, reason: &Text) -> Finding {
+    let what = say!("and the {} measured with it failed twice in round {}: {reason}.", cells.len() - 1, round + 1);
     without_trial(cell, cells, &what)
 }
 
-fn without_trial(cell: &Cell, cells: Vec<u32>, what: &str) -> Finding {
+fn without_trial(cell: &Cell, cells: Vec<u32>, what: &Text) -> Finding {
     let levels: Vec<String> = cell.levels.iter().map(|(name, level)| format!("{name} {level}")).collect();
     let of = if levels.is_empty() { String::new() } else { format!(" ({})", levels.join(", ")) };
-    note(format!("Cell {}{of} {what}", cell.id), cells)
+    note(say!("Cell {}{of} {what}", cell.id), cells)
 }
 
-fn note(statement: String, cells: Vec<u32>) -> Finding {
-    let statement = statement.into();
+fn note(statement: Text, cells: Vec<u32>) -> Finding {
     Finding { kind: FindingKind::Note, statement, estimate: None, block: None, cells, comparison: None }
 }
 

@@ -17,7 +17,7 @@ use control::proto::DEFAULT_PORT;
 use engine::transport::{at_port, lacks_scope, scoped};
 use host::tune::{Allowance, AllowanceError, Journal};
 use rustix::system::uname;
-use text::{Spelling, say};
+use text::say;
 use tokio::sync::mpsc::channel;
 
 use crate::programs::{ProgramServers, ServedOptions};
@@ -133,7 +133,7 @@ pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
         captures: options.captures,
         vanished_after: options.vanished_after,
         listening: options.listening,
-        log: Box::new(move |line| log(&line.shown(Spelling::default()))),
+        log: Box::new(move |line| log(line)),
         ..setup::local_options(lowered.folder.path())?
     };
     let runtime = setup::runtime()?;
@@ -243,7 +243,7 @@ impl ServeOptions<'_> {
             return Ok(());
         }
         match Journal::open(self.journal.as_deref()).and_then(|journal| recover(&journal)) {
-            Ok(lines) => lines.iter().for_each(|line| (self.peers.log)(line)),
+            Ok(lines) => lines.into_iter().for_each(|line| (self.peers.log)(&line.into())),
             Err(error) if !self.tuning.is_empty() => return Err(Failure::host(error)),
             Err(_) => {}
         }

@@ -15,7 +15,7 @@ use command::signals::CaughtSignals;
 use control::helper::{HelperOptions, Lifeline, Listening, PacketRights, Powers, serve};
 use host::confine::{self, User};
 use rustix::thread::CapabilitySet;
-use text::say;
+use text::{Text, say};
 
 use crate::agent::allowance;
 use crate::listening::{private_listener, refuse_shared};
@@ -42,7 +42,7 @@ pub struct HelperServer<'a> {
     /// Whether it sets socket buffers beyond the host's limits.
     pub buffers: bool,
     /// Gets each line of the log.
-    pub log: fn(&str),
+    pub log: fn(&Text),
 }
 
 /// Serves until the agent that has started it ends, or a signal comes. Then all settings are restored.
@@ -76,7 +76,8 @@ pub fn help(server: HelperServer<'_>) -> Result<(), Failure> {
     };
     lower(&powers, server.log)?;
     let mut signals = CaughtSignals::catch()?;
-    let options = HelperOptions { powers, log: Box::new(server.log) };
+    let log = server.log;
+    let options = HelperOptions { powers, log: Box::new(move |line| log(&line.into())) };
     setup::runtime()?.block_on(async {
         tokio::select! {
             served = serve(options, listening) => served.map_err(Failure::host),
@@ -96,10 +97,10 @@ fn user(name: &str, powers: &Powers) -> Result<User, Failure> {
 }
 
 /// Gives up all rights but those that these powers need.
-fn lower(powers: &Powers, log: fn(&str)) -> Result<(), Failure> {
+fn lower(powers: &Powers, log: fn(&Text)) -> Result<(), Failure> {
     let kept = confine::keep_for_helper(capabilities(powers));
     if !kept.map_err(|error| Failure::host(format!("cannot give up rights: {error}")))? {
-        log("this kernel cannot filter system calls");
+        log(&"this kernel cannot filter system calls".into());
     }
     Ok(())
 }
@@ -133,7 +134,7 @@ fn listen(path: &Path, user: &User) -> Result<UnixListener, Failure> {
 
 /// Runs the helper of the agent at the other end of `agent`, and starts it again when it is killed: the next one restores what it has
 /// left. Returns when the agent has ended, and its helper after it.
-fn keep_alive(agent: &UnixStream, log: fn(&str)) -> Result<(), Failure> {
+fn keep_alive(agent: &UnixStream, log: fn(&Text)) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::host(format!("cannot start the helper: {error}"));
     let Some(listener) = Lifeline::passed(agent).map_err(failed)? else { return Ok(()) };
     loop {
@@ -144,7 +145,7 @@ fn keep_alive(agent: &UnixStream, log: fn(&str)) -> Result<(), Failure> {
         command.stdout(Stdio::from(OwnedFd::from(listener.try_clone().map_err(failed)?)));
         let ended = command.status().map_err(failed)?;
         match (ended.signal(), ended.success()) {
-            (Some(signal), _) => log(&format!("signal {signal} ended it; it starts again and restores what it left")),
+            (Some(signal), _) => log(&say!("signal {signal} ended it; it starts again and restores what it left")),
             (None, true) => return Ok(()),
             // It has said why.
             (None, false) => return Err(Failure::host("the helper has ended")),

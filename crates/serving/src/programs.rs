@@ -12,13 +12,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::Instant;
-use text::{Said, Spelling, say};
 use thiserror::Error;
 
 use control::agent::{LogLines, Machine};
 use engine::transport::at_port;
 use model::Program;
 use peers::{Padding, ProgramError, ProgramProtocol, Service, Users};
+use text::{Said, Text, say};
 use tokio::sync::mpsc::Sender;
 
 use crate::rights;
@@ -115,7 +115,7 @@ pub struct ServedOptions<'a> {
     /// Whether any client is accepted.
     pub open: bool,
     /// Gets each line of the log.
-    pub log: fn(&str),
+    pub log: fn(&Text),
 }
 
 impl ServedOptions<'_> {
@@ -169,7 +169,7 @@ fn service(
         }),
         log: bounded(log),
         listening: Box::new(move |address| {
-            log(&format!("speaking {name} on {address}"));
+            log(&say!("speaking {name} on {address}"));
             listening(address);
         }),
         stop: AtomicBool::new(false),
@@ -177,11 +177,11 @@ fn service(
 }
 
 /// A log in which other programs' clients, who have no token, cause few lines.
-fn bounded(log: fn(&str)) -> peers::Log {
+fn bounded(log: fn(&Text)) -> peers::Log {
     let lines = LogLines::default();
     Box::new(move |peer, text| {
         let line = lines.line(peer.ip(), text.clone(), Instant::now());
-        line.iter().for_each(|line| log(&line.shown(Spelling::default())));
+        line.iter().for_each(|line| log(line));
     })
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use command::Failure;
 use control::agent::{KeepResults, KeptResultsError};
 use store::{AgentResults, Store};
+use text::{Text, say};
 
 /// The file in the folder.
 const FILE: &str = "results.sqlite";
@@ -32,14 +33,12 @@ impl Folder {
     }
 
     /// Opens the file in it. A default folder that cannot be used is only reported.
-    pub(crate) fn open(&self, log: impl Fn(&str)) -> Result<Option<Arc<dyn KeepResults>>, Failure> {
+    pub(crate) fn open(&self, log: impl Fn(&Text)) -> Result<Option<Arc<dyn KeepResults>>, Failure> {
         match AgentResults::open(&self.path.join(FILE)) {
             Ok(results) => Ok(Some(Arc::new(OnDisk(results)))),
-            Err(error) if self.named => {
-                Err(Failure::usage(format!("`--keep-results`: {error}; use a writable folder")))
-            }
+            Err(error) if self.named => Err(Failure::usage(say!("`--keep-results`: {error}; use a writable folder"))),
             Err(error) => {
-                log(&format!("results are not kept: {error}; name a writable folder with `--keep-results`"));
+                log(&say!("results are not kept: {error}; name a writable folder with `--keep-results`"));
                 Ok(None)
             }
         }

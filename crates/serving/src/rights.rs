@@ -21,7 +21,7 @@ use control::helper::{Helper, Lifeline, PacketRights, Powers};
 use host::confine::{self, Files, Restricted, User};
 use rustix::fs::{Access, access};
 use rustix::thread::{CapabilitySet, capabilities};
-use text::say;
+use text::{Text, say};
 
 use crate::listening::{private_listener, refuse_shared};
 
@@ -170,7 +170,7 @@ impl Wanted<'_> {
 ///
 /// # Errors
 /// There is no such user, the helper does not start, or captures cannot be stored.
-pub(crate) fn lower(wanted: &Wanted<'_>, log: impl Fn(&str)) -> Result<Lowered, Failure> {
+pub(crate) fn lower(wanted: &Wanted<'_>, log: impl Fn(&Text)) -> Result<Lowered, Failure> {
     let root = rustix::process::geteuid().is_root();
     let user = if root { Some(user(wanted.user)?) } else { None };
     if let Some(user) = &user {
@@ -213,7 +213,7 @@ pub(crate) fn lower(wanted: &Wanted<'_>, log: impl Fn(&str)) -> Result<Lowered, 
 ///
 /// # Errors
 /// As [`lower`].
-pub(crate) fn lower_for_client(log: impl Fn(&str)) -> Result<(), Failure> {
+pub(crate) fn lower_for_client(log: impl Fn(&Text)) -> Result<(), Failure> {
     let (powers, captures) = (Powers::none(), &Captures::Refused);
     lower(&Wanted { user: None, helper: None, powers, tuning: &[], low_ports: false, captures, results: None }, log)
         .map(drop)
@@ -238,12 +238,9 @@ fn user(named: Option<&str>) -> Result<User, Failure> {
 }
 
 /// Becomes `user`. False where this process cannot: in a user namespace in which the user has no number.
-fn become_user(user: &User, kept: CapabilitySet, wanted: &Wanted<'_>, log: impl Fn(&str)) -> Result<bool, Failure> {
+fn become_user(user: &User, kept: CapabilitySet, wanted: &Wanted<'_>, log: impl Fn(&Text)) -> Result<bool, Failure> {
     if !confine::has_number(user) {
-        log(&format!(
-            "user {} has no number in this user namespace: the agent gives up its capabilities only",
-            user.name
-        ));
+        log(&say!("user {} has no number in this user namespace: the agent gives up its capabilities only", user.name));
         wanted.make_folders(None)?;
         return Ok(false);
     }
@@ -280,7 +277,7 @@ impl Started {
 }
 
 /// Restricts this process to the files that it needs.
-fn restrict(own: &Path, wanted: &Wanted<'_>, log: impl Fn(&str)) -> Result<(), Failure> {
+fn restrict(own: &Path, wanted: &Wanted<'_>, log: impl Fn(&Text)) -> Result<(), Failure> {
     let named = wanted.captures.folder().into_iter().chain(wanted.results);
     let named = named.map(|folder| std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()));
     let folders = std::iter::once(own.to_owned()).chain(named).collect();
@@ -290,7 +287,7 @@ fn restrict(own: &Path, wanted: &Wanted<'_>, log: impl Fn(&str)) -> Result<(), F
     let files = Files { read, devices: DEVICES.iter().map(PathBuf::from).collect(), folders };
     match confine::restrict_files(&files) {
         Ok(Restricted::Fully | Restricted::Partly) => {}
-        Ok(Restricted::Not) => log("this kernel has no Landlock: the agent can read all files of its user"),
+        Ok(Restricted::Not) => log(&"this kernel has no Landlock: the agent can read all files of its user".into()),
         Err(error) => return Err(Failure::host(format!("cannot restrict the agent to its files: {error}"))),
     }
     Ok(())

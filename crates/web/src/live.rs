@@ -226,7 +226,7 @@ impl Hub {
             Line::End(ending) => self.change(id, |run| {
                 run.ended = Some(Instant::now());
                 run.facts.ended = Some(ending.how);
-                run.facts.error = ending.error;
+                run.facts.error = ending.error.map(|error| error.plain());
             }),
             Line::Event { event } => {
                 let new = points.event(&event);

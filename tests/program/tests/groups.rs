@@ -169,7 +169,10 @@ fn only_the_holder_of_the_ticket_joins_and_others_wait_for_the_last() {
     // The first connection has the settings.
     second.send(&json!({"tune": {"settings": [{"key": "sysctl.net.ipv4.tcp_sack", "value": "1"}]}}));
     let untuned = second.receive().unwrap();
-    assert!(untuned.name == "untuned" && untuned["reason"].as_str().unwrap().contains("joined another"), "{untuned}");
+    assert!(
+        untuned.name == "untuned" && untuned["reason"]["statement"].as_str().unwrap().contains("joined another"),
+        "{untuned}"
+    );
     let other = connected(&agent);
     assert_eq!(acquire(&other, None)["ahead"], 1, "both are one measurement");
     first.send(&json!("release"));

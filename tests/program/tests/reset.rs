@@ -93,7 +93,7 @@ fn failing_once(agent: &Agent) -> (String, Arc<Mutex<Vec<String>>>) {
                 drop(names);
                 let answer = |message: Value| coordinator.send(&message);
                 if name == "prepare" && prepared == FAILS {
-                    answer(json!({"failed": {"reason": "a failure of this test", "cause": "setup"}}));
+                    answer(json!({"failed": {"reason": {"statement": "a failure of this test"}, "cause": "setup"}}));
                     continue;
                 }
                 if name == "reset" {

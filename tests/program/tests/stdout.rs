@@ -164,7 +164,7 @@ fn harmless(text: &str) {
 fn what_an_agent_says_cannot_order_the_terminal() {
     let sandbox = Sandbox::new();
     let refusing = agent(|wire| {
-        let _ = wire.try_send(&json!({"refused": {"reason": HOSTILE}}));
+        let _ = wire.try_send(&json!({"refused": {"reason": {"statement": HOSTILE, "spans": [{"code": HOSTILE}]}}}));
         std::thread::spawn(move || while wire.next_message().is_some() {});
     });
     let newer = agent(|wire| {

@@ -11,6 +11,8 @@ use schedule::{
 
 use super::pass::cancelled;
 use super::{ActiveRun, Cancel};
+use text::Said;
+
 use crate::ControlError;
 use crate::proto::message::{Done, WireLeg};
 
@@ -233,7 +235,7 @@ impl<E: Ends> ActiveRun<'_, E, ScheduledRun> {
     /// An error as the schedule takes it. The first one since the last step is kept: it ends the run if the schedule does not go
     /// on after it. A test that was interrupted because another one failed has no error of its own.
     fn failure(&mut self, error: ControlError) -> StepFailure {
-        let failure = StepFailure { kind: kind(&error), reason: error.to_string() };
+        let failure = StepFailure { kind: kind(&error), reason: error.say() };
         if matches!(self.error, None | Some(ControlError::Interrupted)) {
             self.error = Some(error);
         }

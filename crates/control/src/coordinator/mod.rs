@@ -39,6 +39,7 @@ pub use program::{FarProgram, ProgramCurve, run_with_program};
 pub use schedule::{
     AdvisePlan, CurvePlan, PairedPlan, PlanSchedule, Schedule, Unfixed, anatomy_of, check_stream_of, fit_to_path,
 };
+use text::Said;
 
 /// The measurement of a command.
 pub struct RunRequest {
@@ -186,7 +187,7 @@ impl<'a, E, R: Recording> ActiveRun<'a, E, R> {
             Err(_) if interrupted => "interrupted",
             Err(_) => "failed",
         };
-        let error = result.as_ref().err().filter(|_| !interrupted).map(ToString::to_string);
+        let error = result.as_ref().err().filter(|_| !interrupted).map(Said::say);
         let ending = Ending { how: how.into(), error, duration_ns: self.elapsed_ns(), clocks, drift };
         let ended = self.sink.event(&Event::End(ending.clone()));
         let failure = result.and(closed).and(ended.map_err(ControlError::from)).err();

@@ -115,7 +115,6 @@ impl Pair {
         cancel: &mut Cancel,
     ) -> Result<RatePass, ControlError> {
         let PassResult { near, far, failure } = self.pass(number, spec, legs, start, sink, cancel).await?;
-        let failure = failure.map(|failure| failure.plain());
         Ok(RatePass { near: near.into(), far: self.far.is_some().then(|| far.into()), failure })
     }
 

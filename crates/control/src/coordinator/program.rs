@@ -6,7 +6,6 @@ use std::pin::Pin;
 
 use model::{Ending, Event, EventSink, Pass, Phase, RunHeader, Spec};
 use schedule::{Leg, Methods, RatePass, RunState, Schedule, ScheduleKind, ScheduledRun, Unfixed};
-use text::Text;
 
 use super::drive::Ends;
 use super::{ActiveRun, Cancel};
@@ -76,7 +75,7 @@ impl<F: FarProgram> AnyFarProgram for F {
             } else {
                 (self.trial(number, spec, sink, cancel).await?, Vec::new())
             };
-            let failure = near.failure.as_ref().or(far.failure.as_ref()).map(Text::plain);
+            let failure = near.failure.as_ref().or(far.failure.as_ref()).cloned();
             Ok((RatePass { near: near.into(), far: Some(far.into()), failure }, repeats))
         })
     }
@@ -123,7 +122,7 @@ impl<F: FarProgram> Ends for ProgramRun<'_, F> {
         cancel: &mut Cancel,
     ) -> Result<RatePass, ControlError> {
         let [near, far] = self.0.trial(number, spec, sink, cancel).await?;
-        let failure = near.failure.as_ref().or(far.failure.as_ref()).map(Text::plain);
+        let failure = near.failure.as_ref().or(far.failure.as_ref()).cloned();
         Ok(RatePass { near: near.into(), far: Some(far.into()), failure })
     }
 }

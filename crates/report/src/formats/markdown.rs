@@ -34,7 +34,7 @@ fn report(run: &Run, rates: RateUnit) -> String {
     text += &match &run.ending {
         None => ". It has not finished.\n".to_owned(),
         Some(ending) => {
-            let why = ending.error.as_deref().map(|why| format!(": {}", plain(why))).unwrap_or_default();
+            let why = ending.error.as_ref().map(|why| format!(": {}", marked(why, rates))).unwrap_or_default();
             format!(", {} after {}{why}.\n", plain(&ending.how), units::seconds(ending.duration_ns as f64))
         }
     };

@@ -15,7 +15,7 @@ use crate::{Layout, Piece, ReportError, View, labels};
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("text")?;
     if view.runs.len() > 1 && view.whole.is_some() && view.runs.iter().all(is_curve) {
-        let heads: String = view.runs.iter().map(header).collect();
+        let heads: String = view.runs.iter().map(|run| header(run, view.layout)).collect();
         let text = format!("{heads}\n{}", curve_screen::side_by_side(view.runs, view.layout));
         return Ok(vec![Piece::new(stem(view.runs), "txt", text.into_bytes())]);
     }
@@ -24,7 +24,7 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
 }
 
 fn report(run: &Run, view: &View<'_>) -> String {
-    let mut text = header(run);
+    let mut text = header(run, view.layout);
     if let Some(whole) = view.whole.filter(|_| is_curve(run)) {
         return text + "\n" + &curve_screen::screen(run, view.layout, whole);
     }
@@ -92,7 +92,7 @@ fn limited_by(run: &Run, view: &View<'_>) -> String {
 }
 
 /// What was measured, between which hosts and when; then how the run ended.
-fn header(run: &Run) -> String {
+fn header(run: &Run, layout: Layout) -> String {
     let header = &run.header;
     let [transport, pattern] = [
         labels::distinct(run, |spec| spec.transport.to_string()),
@@ -124,7 +124,7 @@ fn header(run: &Run) -> String {
         Some(_) if header.origin.is_some() => {}
         Some(ending) => {
             let took = units::seconds(ending.duration_ns as f64);
-            let why = ending.error.as_deref().map(|why| format!(": {}", labels::plain(why))).unwrap_or_default();
+            let why = ending.error.as_ref().map(|why| format!(": {}", layout.shown(why))).unwrap_or_default();
             text.push_str(&format!("{} after {took}{why}\n", capitalised(&labels::plain(&ending.how))));
         }
     }

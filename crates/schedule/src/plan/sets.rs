@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::plan::Slot;
+use text::Text;
 
 use super::{PlanRun, Test};
 use crate::plan_parts::{failed_twice, set_failed_twice};
@@ -32,7 +33,7 @@ impl PlanRun {
 
     /// Why the tests of this step failed as a whole, if they did and the plan goes on: one of tests that start together could not
     /// be made. The others were interrupted, or measured a path with less load.
-    pub(super) fn failed_as_a_whole(&self, state: &RunState, results: &[TestResult]) -> Option<String> {
+    pub(super) fn failed_as_a_whole(&self, state: &RunState, results: &[TestResult]) -> Option<Text> {
         if !self.tests.iter().any(|test| test.starts_together) {
             return None;
         }
@@ -54,7 +55,7 @@ impl PlanRun {
         let measured = state.pass_rounds.iter().any(|pass| pass.round == Some(self.round));
         let ended = !measured && !failed.is_empty();
         failed.keys().for_each(|cell| *self.rounds_done.entry(*cell).or_default() += 1);
-        let (sets, apart): (BTreeMap<u32, String>, _) =
+        let (sets, apart): (BTreeMap<u32, Text>, _) =
             failed.into_iter().partition(|(cell, _)| self.together(*cell).is_some());
         state.notes.extend(failed_twice(&state.header, &self.schedule.slots, &apart, self.round));
         let mut noted: BTreeSet<usize> = BTreeSet::new();

@@ -80,7 +80,7 @@ pub fn run(
     let mut runner = CheckRunner { options, on_event, found };
     runner.local()?;
     let refused = match options.loopback {
-        true => Some("`--loopback` was given".to_owned()),
+        true => Some("--loopback was given".to_owned()),
         false => lab::available().err().map(|error| error.to_string()),
     };
     match refused {

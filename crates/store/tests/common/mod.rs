@@ -323,7 +323,7 @@ pub(crate) fn any_run() -> impl Strategy<Value = Vec<Event>> {
                 events.push(Event::Outcome(Outcome { cell, spec: spec.into(), summary, estimate, histogram, trials }));
             }
             events.extend(findings.into_iter().map(Event::Finding));
-            events.push(Event::End(Ending { how, error, duration_ns, ..Ending::default() }));
+            events.push(Event::End(Ending { how, error: error.map(Into::into), duration_ns, ..Ending::default() }));
             events
         },
     )

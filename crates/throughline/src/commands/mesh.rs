@@ -10,6 +10,7 @@ use model::{ByteSize, Nanos, Ratio, RunKind, TrafficKind};
 use options::values::{above_zero, variable, whole};
 use session::run::on_bus;
 use session::{Hosts, ThisHost, Work, stored};
+use text::say;
 
 use super::run::preview;
 use crate::console;
@@ -217,7 +218,7 @@ impl What {
             (self.draws.is_some(), !incast && !fan_out && *kind != TrafficKind::Ring, "draws"),
         ] {
             if given && !fits {
-                return Err(Failure::usage(format!("`--{flag}` does not apply to {name}: omit it")));
+                return Err(Failure::usage(say!("`--{flag}` does not apply to {name}: omit it")));
             }
         }
         Ok(Some(MeshTraffic {

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use clap::Args;
 use model::{Event, EventSink, Nanos, SinkError};
 use options::values::{above_zero, whole};
-use text::Text;
+use text::{Text, say};
 
 use super::mesh::What;
 use crate::flags::{FleetName, at_once};
@@ -119,7 +119,9 @@ fn condition(text: &str) -> Result<String, ConditionError> {
 /// Runs `thru fleet watch`.
 pub fn watch(args: &WatchArgs) -> Result<u8, Failure> {
     if args.what.traffic.is_some() {
-        return Err(Failure::usage("`--traffic` is measured by `thru mesh`; `thru fleet watch` follows single pairs"));
+        return Err(Failure::usage(say!(
+            "`--traffic` is measured by `thru mesh`; `thru fleet watch` follows single pairs"
+        )));
     }
     let mesh = args.what.mesh(None)?;
     let named = args.what.hosts.fleet.named()?;

@@ -46,7 +46,7 @@ fn prepare(wire: &Wire, role: &str, spec: &Spec, legs: &[Value], more: &Value) -
 /// Why a request was refused.
 fn reason(answer: &Message) -> &str {
     assert_eq!(answer.name, "failed", "{answer}");
-    answer["reason"].as_str().unwrap()
+    answer["reason"]["statement"].as_str().unwrap()
 }
 
 fn rendezvous(address: SocketAddr) -> Value {

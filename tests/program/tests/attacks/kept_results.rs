@@ -49,7 +49,7 @@ fn a_confined_agent_reads_results_of_any_size_and_says_which_it_cannot_read() {
     file.execute_batch("DROP TABLE result").unwrap();
     let end = ask(&agent).receive().unwrap();
     assert_eq!(end.name, "no-more-results");
-    assert!(end["unread"].as_str().unwrap().contains("cannot read results"), "{end}");
+    assert!(end["unread"]["statement"].as_str().unwrap().contains("cannot read results"), "{end}");
 }
 
 #[test]

@@ -341,7 +341,7 @@ fn a_helper_does_no_more_than_the_flags_of_its_agent_allow() {
     let mut session = Session::open(&socket, b'S');
     let mut refused = |request: Value, word: &str| {
         let answer = session.ask(&request);
-        let reason = answer["reason"].as_str().unwrap_or_default();
+        let reason = answer["reason"]["statement"].as_str().unwrap_or_default();
         assert!(answer.name == "refused" && reason.contains(word), "{request}: {answer}");
     };
     let tune = |key: &str, value: &str| json!({"tune": {"command": "x", "settings": [{"key": key, "value": value}]}});

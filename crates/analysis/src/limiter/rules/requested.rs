@@ -16,7 +16,7 @@ pub(super) const RATE: Rule = Rule {
     name: "requested-rate",
     speaks_for: &[LimiterKind::SenderApplication, LimiterKind::SenderCpu],
     about: "The sender's program reached its requested rate, or its thread did not run when it was due to send.",
-    source: "the spec of the measurement (`--rate`) and what the sender counted",
+    source: "the spec of the measurement (--rate) and what the sender counted",
     evaluate: |observations, direction| {
         let Some(requested) = observations.spec.rate_bps else { return Vec::new() };
         let asleep = asleep(direction);
@@ -59,7 +59,7 @@ pub(super) const DRAIN: Rule = Rule {
     name: "requested-drain",
     speaks_for: &[LimiterKind::ReceiverApplication],
     about: "The receiver's program read at its requested rate.",
-    source: "the spec of the measurement (`--drain`) and what the receiver counted",
+    source: "the spec of the measurement (--drain) and what the receiver counted",
     evaluate: |_: &Observations<'_>, direction: &DirectionView<'_>| {
         let Some(requested) = direction.receiver.options.drain_bps else { return Vec::new() };
         let usual = median(&bottleneck::arrivals(direction));

@@ -79,7 +79,7 @@ impl RunPart {
                 labels::distinct(run, |spec| spec.transport.to_string()),
                 labels::distinct(run, |spec| spec.pattern.to_string())
             )),
-            ending: ending(run),
+            ending: ending(run).map(|ending| layout.shown(&ending)),
             result: layout.shown(&result(run)),
             plan: lines.map(|line| labels::plain(line)).collect(),
             answer: answer_rows(run).iter().map(|(title, text)| ((*title).to_owned(), layout.shown(text))).collect(),
@@ -122,10 +122,10 @@ fn result(run: &Run) -> Text {
 }
 
 /// How a run ended that did not finish.
-fn ending(run: &Run) -> Option<String> {
-    let Some(ending) = &run.ending else { return Some("not finished".to_owned()) };
-    let error = ending.error.as_ref().map_or(String::new(), |error| format!(": {error}"));
-    (ending.how != "finished").then(|| labels::plain(&format!("{}{error}", ending.how)))
+fn ending(run: &Run) -> Option<Text> {
+    let Some(ending) = &run.ending else { return Some("not finished".into()) };
+    let error = ending.error.as_ref().map_or(Text::default(), |error| say!(": {error}"));
+    (ending.how != "finished").then(|| say!("{}{error}", ending.how))
 }
 
 /// The answer of a curve, a stream, a transfer or a round-trip test, as `thru` prints it; of a plan what was best. Empty for other runs.
