@@ -44,6 +44,7 @@ pub mod shared;
 pub mod source;
 pub mod stamps;
 pub mod stopping;
+mod summary;
 pub mod tally;
 pub mod tcp;
 pub mod traffic;
@@ -95,6 +96,7 @@ pub use shared::Shared;
 pub use source::{Source, SourceFacts};
 pub use stamps::{AnatomyTally, PartTally, StampedExchange, Stamps};
 pub use stopping::{Order, Stopping};
+pub use summary::{RunDocument, RunSummary};
 pub use tally::{
     Count, DatagramTally, Delay, Delays, Encryption, EndTally, FlowTally, Interval, OneWay, PacingTally, ProbeSample,
     RttTally, SocketFacts, WallClock,

@@ -3,7 +3,7 @@
 
 use schemars::{Schema, schema_for};
 
-use crate::{Event, Run, RunComparison, SelfTest, WhyDocument};
+use crate::{Event, RunComparison, RunDocument, SelfTest, WhyDocument};
 
 /// All of them, by the names of their files.
 #[must_use]
@@ -14,7 +14,7 @@ pub fn all() -> [(&'static str, Schema); 5] {
 /// JSON Schema of the document that `--json` and `thru export --format json` write.
 #[must_use]
 pub fn run() -> Schema {
-    schema_for!(Run)
+    schema_for!(RunDocument<'static>)
 }
 
 /// JSON Schema of the document that `thru compare --json` writes.

@@ -21,6 +21,7 @@ mod error;
 mod figures;
 mod formats;
 mod grid;
+mod headline;
 mod labels;
 mod layout;
 mod live;
@@ -38,6 +39,7 @@ pub use figures::{figures, history_figures, host_figures, map_figure, topology};
 pub use formats::{
     FORMATS, Fact, Format, PageLook, command_line, facts_of, format, page_data, page_look, page_shell, picture,
 };
+pub use headline::{headline, summary};
 pub use layout::Layout;
 pub use live::{LiveLines, LivePoint, LivePoints};
 pub use screens::comparison::comparison;
@@ -46,7 +48,7 @@ pub use screens::fleet_history::{mesh_alert, mesh_change, mesh_history, mesh_pas
 pub use screens::host::{host, host_differences};
 pub use screens::lab::lab_report;
 pub use screens::plan::{PlanPreview, plan_preview};
-pub use screens::run_list::{ListedRun, headline, listed, run_list};
+pub use screens::run_list::{ListedRun, run_list};
 pub use screens::selftest::{check_line, selftest_summary};
 pub use screens::settings::{
     changed_settings, planned_settings, restored_settings, reverted_settings, settings, settings_journal,

@@ -133,7 +133,7 @@ pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
         captures: options.captures,
         vanished_after: options.vanished_after,
         listening: options.listening,
-        log: Box::new(move |line| log(line)),
+        log: Box::new(log),
         ..setup::local_options(lowered.folder.path())?
     };
     let runtime = setup::runtime()?;

@@ -181,7 +181,7 @@ fn bounded(log: fn(&Text)) -> peers::Log {
     let lines = LogLines::default();
     Box::new(move |peer, text| {
         let line = lines.line(peer.ip(), text.clone(), Instant::now());
-        line.iter().for_each(|line| log(line));
+        line.iter().for_each(&log);
     })
 }
 

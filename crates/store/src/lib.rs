@@ -42,7 +42,6 @@
 mod agent_results;
 mod default_path;
 mod error;
-mod headline;
 mod id;
 mod load;
 mod recorder;

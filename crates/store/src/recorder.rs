@@ -5,12 +5,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use model::{Cell, Ending, Event, EventSink, Outcome, Run, RunHeader, Shared, SinkError, Spec, Trial};
+use model::{Cell, Ending, Event, EventSink, Outcome, Run, RunHeader, RunSummary, Shared, SinkError, Spec, Trial};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 use serde::Serialize;
 
 use crate::StoreError;
-use crate::headline::Headline;
 use crate::rows::{CellsRow, OutcomeRow, TOGETHER, without_lists};
 
 /// Takes the events of one run after another and appends each in a transaction of its own. Intervals and phases pass by:
@@ -31,7 +30,6 @@ pub struct Recorder {
 struct Current {
     number: i64,
     id: String,
-    headline: Headline,
     /// It was begun earlier, so that its header is in the file.
     resumed: bool,
     /// The specs of its cells.
@@ -42,14 +40,7 @@ struct Current {
 
 impl Current {
     fn new(number: i64, id: &str) -> Self {
-        Self {
-            number,
-            id: id.to_owned(),
-            headline: Headline::default(),
-            resumed: false,
-            specs: BTreeMap::new(),
-            trials: BTreeMap::new(),
-        }
+        Self { number, id: id.to_owned(), resumed: false, specs: BTreeMap::new(), trials: BTreeMap::new() }
     }
 }
 
@@ -86,11 +77,7 @@ impl Recorder {
             Event::Retest(retest) => self.append("retest", retest),
             Event::Pass(pass) => self.append("pass", pass),
             Event::Outcome(outcome) => self.outcome(outcome),
-            Event::Finding(finding) => {
-                self.append("finding", finding)?;
-                self.current_mut("finding")?.headline.finding(finding);
-                Ok(())
-            }
+            Event::Finding(finding) => self.append("finding", finding),
             Event::Advice(advice) => self.append("advice", advice),
             Event::End(ending) => self.end(ending),
             Event::Interval { .. } | Event::Reading { .. } | Event::Phase(_) => Ok(()),
@@ -161,7 +148,6 @@ impl Recorder {
                 outcome.trials.iter().try_for_each(|trial| trials.add(trial))?;
             }
             outcomes.add(&self.row_of(outcome, is_only)?)?;
-            self.current_mut("outcome")?.headline.outcome(outcome);
             if trials.is_full() || outcomes.is_full() {
                 // An outcome is behind its trials.
                 self.append_together(&mut trials)?;
@@ -171,10 +157,7 @@ impl Recorder {
         self.append_together(&mut trials)?;
         self.append_together(&mut outcomes)?;
         run.retests.iter().try_for_each(|retest| self.append("retest", retest))?;
-        for finding in &run.findings {
-            self.append("finding", finding)?;
-            self.current_mut("finding")?.headline.finding(finding);
-        }
+        run.findings.iter().try_for_each(|finding| self.append("finding", finding))?;
         run.advice.iter().try_for_each(|advice| self.append("advice", advice))?;
         run.ending.iter().try_for_each(|ending| self.end(ending))
     }
@@ -197,13 +180,12 @@ impl Recorder {
         change
             .execute("DELETE FROM entry WHERE run = ?1 AND kind IN ('outcome', 'outcomes', 'finding')", [number])
             .and_then(|_| {
-                let clear = "UPDATE run SET how = NULL, ending = NULL, headline = NULL, trust = NULL, directions = NULL WHERE number = ?1";
+                let clear = "UPDATE run SET how = NULL, ending = NULL, summary = NULL WHERE number = ?1";
                 change.execute(clear, [number])
             })
             .and_then(|_| {
-                let mut stored = change.prepare(
-                    "SELECT body FROM entry WHERE run = ?1 AND kind IN ('trial', 'trials') ORDER BY number",
-                )?;
+                let mut stored = change
+                    .prepare("SELECT body FROM entry WHERE run = ?1 AND kind IN ('trial', 'trials') ORDER BY number")?;
                 let mut rows = stored.query([number])?;
                 while let Some(row) = rows.next()? {
                     let body = row.get_ref(0)?.as_str()?;
@@ -294,7 +276,6 @@ impl Recorder {
         let body = encode("outcome", &self.row_of(outcome, stored)?)?;
         self.append_body("outcome", &body)?;
         let run = self.current_mut("outcome")?;
-        run.headline.outcome(outcome);
         if stored {
             // They are this outcome's: another one of the cell has its own.
             run.trials.remove(&outcome.cell);
@@ -316,17 +297,25 @@ impl Recorder {
     fn end(&mut self, ending: &Ending) -> Result<(), StoreError> {
         let doing = "append the end of a run";
         let run = self.current("ending")?;
-        let headline = run.headline.estimate().map(|estimate| encode("estimate", &estimate)).transpose()?;
-        let trust = run.headline.trust().map(|trust| encode("trust", &trust)).transpose()?;
-        let directions = run.headline.directions().map(|each| encode("directions", each)).transpose()?;
         let changed = self
             .connection
             .execute(
-                "UPDATE run SET how = ?1, ending = ?2, headline = ?3, trust = ?4, directions = ?5 WHERE number = ?6",
-                params![ending.how, encode("ending", ending)?, headline, trust, directions, run.number],
+                "UPDATE run SET how = ?1, ending = ?2 WHERE number = ?3",
+                params![ending.how, encode("ending", ending)?, run.number],
             )
             .map_err(|source| self.failed(doing, source))?;
         if changed == 0 { Err(self.gone(&run.id)) } else { Ok(()) }
+    }
+
+    /// Sets the answer of the run that was recorded last, for lists of runs.
+    ///
+    /// # Errors
+    /// No run was recorded, or the file cannot be written.
+    pub fn summarise(&mut self, summary: &RunSummary) -> Result<(), StoreError> {
+        let run = self.current("summary")?;
+        let body = encode("summary", summary)?;
+        let set = self.connection.execute("UPDATE run SET summary = ?1 WHERE number = ?2", params![body, run.number]);
+        set.map(drop).map_err(|source| self.failed("set the answer of a run", source))
     }
 
     /// One row, in one transaction unless there is one.

@@ -29,9 +29,7 @@ const LADDER: &[&str] = &["
         header          TEXT NOT NULL,                     -- model::RunHeader without cells and rows of an import
         how             TEXT,                              -- finished, interrupted, failed; null until then
         ending          TEXT,                              -- model::Ending
-        headline        TEXT,                              -- model::Estimate
-        directions      TEXT,                              -- of payload in both directions: two of model::Estimate, outbound first
-        trust           TEXT,                              -- model::Trust, the worst
+        summary         TEXT,                              -- model::RunSummary; null until it has ended
         starred         INTEGER NOT NULL DEFAULT 0         -- 0 or 1
     ) STRICT;
     CREATE INDEX run_by_name ON run (name) WHERE name IS NOT NULL;

@@ -4,12 +4,11 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use model::{Estimate, Outcome, RunHeader, RunKind, SelfTest, Spec, Trust};
+use model::{Outcome, RunHeader, RunKind, RunSummary, SelfTest, Spec};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row};
 use serde::Serialize;
 
 use crate::error::BUSY_WAIT;
-use crate::headline::Directions;
 use crate::load::{self, Depth, Loaded};
 use crate::recorder::Recorder;
 use crate::reference::{self, Found};
@@ -39,19 +38,9 @@ pub struct RunRow {
     pub started_unix_ns: u64,
     /// `finished`, `interrupted` or `failed`; `None` while it runs, or when its process was killed.
     pub ending: Option<String>,
-    /// The number that stands for the run: the estimate of its only outcome, else that of its peak, else that of its first
-    /// finding with an estimate, else the median over its cells. `None` until the run has ended.
-    #[serde(rename = "estimate")]
-    pub headline: Option<Estimate>,
-    /// If its only outcome has payload in both directions, the goodput of that from near to far, whose sum with the other one is
-    /// `headline`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub outbound: Option<Estimate>,
-    /// The same of the payload from far to near.
-    #[serde(rename = "return", skip_serializing_if = "Option::is_none")]
-    pub return_trip: Option<Estimate>,
-    /// The worst trust among its outcomes; `None` where none has a value, and until the run has ended.
-    pub trust: Option<Trust>,
+    /// The answer; `None` until the run has ended.
+    #[serde(flatten)]
+    pub summary: Option<RunSummary>,
     /// Number of its cells when it began.
     pub cells: u64,
     /// What its first cell measures; `None` when it has no cell.
@@ -137,10 +126,9 @@ impl Store {
             // instr() of two lower-case texts, because % and _ in a word mean themselves.
             self.connection
                 .prepare_cached(
-                    "SELECT id, name, kind, target, transport, started_unix_ns, how, headline, trust,
+                    "SELECT id, name, kind, target, transport, started_unix_ns, how, summary,
                             spec, cells, starred,
-                            (SELECT json_group_array(tag) FROM (SELECT tag FROM tag WHERE run = number ORDER BY tag)) AS tags,
-                            directions
+                            (SELECT json_group_array(tag) FROM (SELECT tag FROM tag WHERE run = number ORDER BY tag)) AS tags
                      FROM run
                      WHERE starred >= ?1 AND NOT EXISTS (
                          SELECT 1 FROM json_each(?2)
@@ -364,9 +352,7 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         let value = row.get_ref(column)?;
         Ok(value.as_bytes_or_null()?.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
     };
-    let [headline, trust, spec, tags, directions] = [7, 8, 9, 12, 13].map(text);
-    let directions = directions?.and_then(|text| serde_json::from_str(&text).ok());
-    let [outbound, return_trip]: Directions = directions.unwrap_or_default();
+    let [summary, spec, tags] = [7, 8, 11].map(text);
     Ok(RunRow {
         id: text(0)?.unwrap_or_default(),
         name: text(1)?,
@@ -375,13 +361,10 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         transport: text(4)?.unwrap_or_default(),
         started_unix_ns: row.get::<_, i64>(5)?.unsigned_abs(),
         ending: text(6)?,
-        headline: headline?.and_then(|text| serde_json::from_str(&text).ok()),
-        outbound,
-        return_trip,
-        trust: trust?.and_then(|text| serde_json::from_str(&text).ok()),
-        cells: row.get::<_, i64>(10)?.unsigned_abs(),
+        summary: summary?.and_then(|text| serde_json::from_str(&text).ok()),
+        cells: row.get::<_, i64>(9)?.unsigned_abs(),
         spec: spec?.and_then(|text| serde_json::from_str(&text).ok()),
-        starred: row.get(11)?,
+        starred: row.get(10)?,
         tags: tags?.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
     })
 }

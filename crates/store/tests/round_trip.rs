@@ -5,10 +5,11 @@
 mod common;
 
 use common::{any_run, cell, ending, estimate, expected, header, outcome, pass, record, trial};
-use model::{Event, EventSink, Finding, FindingKind, Interval, Phase, RunHeader, Trust};
+use model::{Event, EventSink, Finding, FindingKind, Interval, Phase, RunHeader, RunSummary, Trust};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use store::{RunSearch, Store, StoreError};
+use text::{Rate, say};
 
 fn new_store() -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
@@ -95,10 +96,16 @@ fn the_list_shows_the_latest_first_with_what_stands_for_each() {
             comparison: None,
         })
     };
-    record(
-        &store,
-        &[Event::Run(named("a", "before")), Event::Outcome(outcome(0, vec![])), Event::End(ending("finished"))],
-    );
+    let events = [Event::Run(named("a", "before")), Event::Outcome(outcome(0, vec![])), Event::End(ending("finished"))];
+    let summary = RunSummary {
+        headline: say!("{} ±1.00 %", Rate(9.5e8)),
+        estimate: Some(estimate(9.5e8)),
+        trust: Some(Trust::Fair),
+        ..RunSummary::default()
+    };
+    let mut recorder = store.recorder().unwrap();
+    events.iter().for_each(|event| recorder.record(event).unwrap());
+    recorder.summarise(&summary).unwrap();
     record(
         &store,
         &[
@@ -116,12 +123,10 @@ fn the_list_shows_the_latest_first_with_what_stands_for_each() {
     let ids: Vec<_> = rows.iter().map(|row| row.id.as_str()).collect();
     assert_eq!(ids, ["c", "b", "a"]);
     assert_eq!(rows[2].name.as_deref(), Some("before"));
-    assert_eq!(rows[2].headline, Some(estimate(9.5e8)));
+    assert_eq!(rows[2].summary, Some(summary));
     assert_eq!(rows[2].started_unix_ns, header("a").started_unix_ns);
     assert_eq!((rows[1].transport.as_str(), rows[1].ending.as_deref()), ("tcp", Some("interrupted")));
-    assert_eq!(rows[1].headline, Some(estimate(4.0)));
-    assert_eq!(rows[2].trust, Some(Trust::Fair));
-    assert_eq!((&rows[0].ending, &rows[0].headline, rows[0].trust), (&None, &None, None), "it has not ended");
+    assert_eq!((&rows[0].ending, &rows[0].summary), (&None, &None), "it has not ended");
     assert_eq!(store.list(2).unwrap(), rows[..2]);
     assert_eq!(store.list(0).unwrap(), []);
 }

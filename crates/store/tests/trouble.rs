@@ -214,7 +214,7 @@ fn a_damaged_run_hides_no_other_one() {
     assert_eq!(store.load("c").unwrap(), expected(&[Event::Run(header("c")), Event::End(ending("finished"))]));
     // Bytes that are no text, wherever they are.
     by_hand
-        .execute("UPDATE run SET name = CAST(x'ff41' AS TEXT), headline = CAST(x'ff' AS TEXT) WHERE id = 'b'", [])
+        .execute("UPDATE run SET name = CAST(x'ff41' AS TEXT), summary = CAST(x'ff' AS TEXT) WHERE id = 'b'", [])
         .unwrap();
     assert_eq!(store.list(9).unwrap()[1].name.as_deref(), Some("\u{fffd}A"));
 }

@@ -29,27 +29,38 @@ struct Written {
 
 impl From<Written> for Text {
     fn from(written: Written) -> Self {
-        if written.spans.is_empty() {
-            return written.statement.into();
-        }
-        let mut text = Self::default();
-        written.spans.into_iter().for_each(|span| text.push(span));
-        text
+        Self::of(written.statement, written.spans)
     }
 }
 
 impl From<Text> for Written {
     fn from(text: Text) -> Self {
-        let statement = text.plain();
-        let spans = match text.spans.as_slice() {
-            [] | [Span::Words(_)] => Vec::new(),
-            _ => text.spans.into_iter().map(Span::for_document).collect(),
-        };
-        Self { statement, spans }
+        Self { statement: text.plain(), spans: text.typed() }
     }
 }
 
 impl Text {
+    /// The text of a document: its typed parts, or the characters if there are none.
+    #[must_use]
+    pub fn of(characters: String, spans: Vec<Span>) -> Self {
+        if spans.is_empty() {
+            return characters.into();
+        }
+        spans.into_iter().fold(Self::default(), |mut text, span| {
+            text.push(span);
+            text
+        })
+    }
+
+    /// Its typed parts for a document; none if there are only words.
+    #[must_use]
+    pub fn typed(&self) -> Vec<Span> {
+        match self.spans.as_slice() {
+            [] | [Span::Words(_)] => Vec::new(),
+            spans => spans.iter().cloned().map(Span::for_document).collect(),
+        }
+    }
+
     /// Adds a span.
     pub fn push(&mut self, span: Span) {
         match (self.spans.last_mut(), span) {

@@ -73,10 +73,9 @@ pub(crate) async fn list(State(app): State<Arc<App>>, Query(wanted): Query<Wante
 }
 
 fn listed(app: &App, row: store::RunRow, measured: &str) -> Listed {
-    let result = report::listed(row.headline.as_ref(), [row.outbound.as_ref(), row.return_trip.as_ref()], row.cells);
-    let result = result.unwrap_or_default();
+    let summary = row.summary.unwrap_or_default();
     Listed {
-        result: result.shown(app.options.spelling),
+        result: summary.headline.shown(app.options.spelling),
         measured: measured.to_owned(),
         id: row.id,
         name: row.name,
@@ -84,7 +83,7 @@ fn listed(app: &App, row: store::RunRow, measured: &str) -> Listed {
         target: row.target,
         transport: row.transport,
         started_unix_ns: row.started_unix_ns,
-        trust: row.trust,
+        trust: summary.trust,
         ending: row.ending,
         starred: row.starred,
         tags: row.tags,

@@ -90,7 +90,7 @@ fn a_process_that_dies_leaves_the_finished_trials_and_says_so() {
             let ending = shown.run.ending.as_ref().unwrap();
             assert!(shown.trials().len() >= 3, "{what}");
             assert_eq!(ending.how, "failed", "{what}");
-            let error = ending.error.as_ref().map(|error| error.plain()).unwrap_or_default();
+            let error = ending.error.as_ref().map(model::Text::plain).unwrap_or_default();
             // Between two trials it is the far end's agent that is missed.
             let says = ["a worker process ended", "lost the connection to the agent at"]
                 .iter()

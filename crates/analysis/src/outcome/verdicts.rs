@@ -87,11 +87,17 @@ fn at_most(verdict: Verdict) -> Trust {
     }
 }
 
+/// Whether an outcome with this verdict must not be used.
+#[must_use]
+pub fn forbids_use(verdict: Verdict) -> bool {
+    at_most(verdict) == Trust::None
+}
+
 /// Whether an outcome must not be used: its trust is none, or would be if it had a value.
 #[must_use]
 pub fn is_unusable(outcome: &Outcome) -> bool {
     let Summary { trust, verdicts, .. } = &outcome.summary;
-    *trust == Some(Trust::None) || verdicts.iter().any(|verdict| at_most(*verdict) == Trust::None)
+    *trust == Some(Trust::None) || verdicts.iter().copied().any(forbids_use)
 }
 
 /// Adds a verdict that became known after the outcome was made, such as NetPIPE's self-limit, and lowers the trust accordingly.

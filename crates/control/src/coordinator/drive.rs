@@ -261,9 +261,7 @@ fn result(end: RunEnd, error: Option<ControlError>) -> Result<(), ControlError> 
         (RunEnd::Unmet { what, waited_ns }, _) => {
             Err(ControlError::Unmet { what, waited: model::units::seconds(waited_ns as f64) })
         }
-        (RunEnd::CutShort { what, reason }, _) => {
-            Err(ControlError::Trial { address: what.into(), reason: reason.into() })
-        }
+        (RunEnd::CutShort { what, reason }, _) => Err(ControlError::Trial { address: what.into(), reason }),
     }
 }
 

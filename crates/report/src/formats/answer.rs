@@ -2,19 +2,17 @@
 //! in the whole report.
 
 mod each_direction;
-mod repeat;
 
-use model::{
-    Confidence, Direction, FindingKind, Outcome, Pattern, Ratio, Remedy, Role, Run, RunKind, Summary, Verdict,
-    WorkingConditions, units,
-};
+use model::{Confidence, Direction, FindingKind, Outcome, Pattern, Ratio, Remedy, Role, Run, RunKind, Summary, units};
 
 use analysis::outcome::Shortfall;
 use text::{Rate, Said, Text, Time, say};
 
 use crate::sections::limiter::hanging;
+use crate::sections::next_step;
+use crate::sections::responsiveness::{of_trials, working};
 use crate::sections::{one_way, sides};
-use crate::{Layout, labels};
+use crate::{Layout, headline, labels};
 
 /// Width of the titles.
 const TITLE: usize = 13;
@@ -81,7 +79,7 @@ fn rows(run: &Run, outcome: &Outcome, whole: &str) -> Vec<Row> {
     });
     // A run that is not stored cannot be asked about.
     let is_known = summary.limits().next().is_some();
-    let next = (is_known && whole.contains(&run.header.id)).then(|| next(run, outcome));
+    let next = (is_known && whole.contains(&run.header.id)).then(|| next_step::of(run, outcome));
     let remedies = summary.limits().flat_map(|(of, why)| why.remedies.iter().map(move |remedy| (of, remedy)));
     let remedies = remedies.enumerate().map(|(index, (of, remedy))| match index {
         0 => ("Remedy", Some(say!("{}{}", way(of), remedy.statement)), WRAPPED),
@@ -95,7 +93,8 @@ fn rows(run: &Run, outcome: &Outcome, whole: &str) -> Vec<Row> {
         ("Latency", working_latency(outcome), WRAPPED),
         ("Carried", working_goodput(outcome), WRAPPED),
         ("Offered", offered(outcome), 1),
-        (headline_title(outcome), Some(headline(outcome)), 1),
+        (title(outcome), Some(figure(outcome)), WRAPPED),
+        ("Measured", measured(outcome), 1),
         ("Seconds", seconds(outcome), 1),
         ("RTT", of_one(round_trips(outcome)).filter(|_| working(outcome).is_none()), 1),
         ("Transferred", transferred(outcome), 1),
@@ -120,7 +119,7 @@ fn rows(run: &Run, outcome: &Outcome, whole: &str) -> Vec<Row> {
     rows.into_iter().filter_map(|(title, answer, lines)| Some((title, answer?, lines))).collect()
 }
 
-fn headline_title(outcome: &Outcome) -> &'static str {
+fn title(outcome: &Outcome) -> &'static str {
     match (outcome.summary.goodput_bps, outcome.summary.transactions_per_s) {
         (Some(_), _) if outcome.summary.directions().next().is_some() => "Together",
         (Some(_), _) => "Goodput",
@@ -129,25 +128,24 @@ fn headline_title(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// The headline figure with its interval: `26.8 Gbit/s ±1.2 % (14 trials, trust high)`.
-fn headline(outcome: &Outcome) -> Text {
+/// The figure with its interval, or why there is none: `26.8 Gbit/s ±1.2 % (95 % interval, 14 trials, trust high)`.
+fn figure(outcome: &Outcome) -> Text {
+    if let Some(why) = headline::reason(outcome) {
+        return say!("no result: {why}");
+    }
     let summary = &outcome.summary;
     let figure = outcome.estimate.as_ref().map_or_else(|| "no value".into(), labels::estimated);
     let has_interval = outcome.estimate.as_ref().is_some_and(|estimate| estimate.low.is_some());
     let interval = if has_interval { "95 % interval, " } else { "" };
     let trials = if summary.trials == 1 { "trial" } else { "trials" };
     let trust = summary.trust.map_or(Text::default(), |trust| say!(", trust {}", labels::trust(trust)));
-    let settled = match &summary.verdicts {
-        _ if is_growing(outcome) => ", not settled: still growing",
-        verdicts if verdicts.contains(&Verdict::SendBufferLimited) => ", not settled: send buffer",
-        _ => "",
-    };
-    say!("{figure}{settled} ({interval}{} {trials}{trust})", summary.trials)
+    say!("{figure}{} ({interval}{} {trials}{trust})", headline::unsettled(outcome), summary.trials)
 }
 
-/// Whether the rate was still growing when the trials ended.
-fn is_growing(outcome: &Outcome) -> bool {
-    outcome.summary.verdicts.contains(&Verdict::NotSettled)
+/// What was measured although it is not to be used.
+fn measured(outcome: &Outcome) -> Option<Text> {
+    headline::reason(outcome)?;
+    Some(say!("{}, not to be used", labels::estimated(outcome.estimate.as_ref()?)))
 }
 
 /// The spread over the seconds of a single trial.
@@ -256,17 +254,6 @@ fn flows(flows: u32, summary: &Summary) -> Option<Text> {
     Some(say!("{flows} flows: {range} (Jain's index {index:.3})"))
 }
 
-/// The working conditions of each trial.
-fn working(outcome: &Outcome) -> Option<&[WorkingConditions]> {
-    let probe = outcome.summary.probe.as_ref()?;
-    (!probe.working.is_empty()).then_some(probe.working.as_slice())
-}
-
-/// The mean of a figure over the trials.
-fn of_trials(trials: &[WorkingConditions], figure: fn(&WorkingConditions) -> f64) -> f64 {
-    trials.iter().map(figure).sum::<f64>() / trials.len() as f64
-}
-
 /// The responsiveness with the lowest confidence of the trials.
 fn responsiveness(outcome: &Outcome) -> Option<Text> {
     let trials = working(outcome)?;
@@ -325,31 +312,11 @@ fn caveats(run: &Run, outcome: &Outcome) -> Option<Text> {
     (!sentences.is_empty()).then(|| Text::join(sentences, "; "))
 }
 
-/// Commands that follow.
-fn next(run: &Run, outcome: &Outcome) -> Text {
-    let why = say!("`thru why {}` (evidence)", run.header.id);
-    if let Some(repeat) = repeat::command(run, outcome) {
-        return say!("{repeat}, {why}");
-    }
-    match &run.header.target {
-        Some(target) if working(outcome).is_some() => {
-            let (other, of) = match outcome.spec.direction {
-                Direction::Send => (say!("`thru stream {target} --responsiveness --reverse`"), "the other direction"),
-                Direction::Reverse => (say!("`thru stream {target} --responsiveness`"), "the other direction"),
-                Direction::Both => (say!("`thru stream {target} --responsiveness --reverse`"), "one direction"),
-            };
-            say!("{why}, {other} ({of})")
-        }
-        Some(target) => say!("{why}, `thru advise {target}` (settings)"),
-        None => why,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::sample;
-    use model::Verdict;
+    use model::{Verdict, WorkingConditions};
 
     fn shown(run: &Run, columns: u16) -> String {
         screen(

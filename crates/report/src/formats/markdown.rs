@@ -4,6 +4,7 @@ use model::{Run, units};
 use text::{RateUnit, Span, Spelling, Text};
 
 use super::table::OutcomeTable;
+use crate::headline::headline;
 use crate::screens::plan::text_tables;
 use crate::sections::{anatomy, ceiling_cost, each_direction, host_activity, limiter, one_way, sides};
 use crate::view::stem;
@@ -21,8 +22,8 @@ fn report(run: &Run, rates: RateUnit) -> String {
     let plan = header.plan.as_ref();
     let title = plan.and_then(|plan| plan.title.clone()).unwrap_or_else(|| labels::title(run));
     let mut text = format!("# {}\n\n", plain(&title));
-    if let Some(question) = plan.and_then(|plan| plan.question.as_ref()) {
-        text += &format!("{}\n\n", plain(question));
+    if !run.outcomes.is_empty() {
+        text += &format!("{}\n\n", marked(&headline(run), rates));
     }
     let name = header.name.as_ref().map_or(String::new(), |name| format!(" {}", code(name)));
     text += &format!(

@@ -6,6 +6,7 @@ use text::Text;
 use super::table::OutcomeTable;
 use super::{answer, braille, curve_screen, groups, mesh_screen, traffic_screen};
 use crate::grid::Grid;
+use crate::headline::headline;
 use crate::screens::host;
 use crate::sections::limiter::{limiters, wrapped};
 use crate::sections::{advice, anatomy, captures, ceiling_cost, each_direction, host_activity, one_way, sides};
@@ -25,11 +26,15 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
 
 fn report(run: &Run, view: &View<'_>) -> String {
     let mut text = header(run, view.layout);
-    if let Some(whole) = view.whole.filter(|_| is_curve(run)) {
-        return text + "\n" + &curve_screen::screen(run, view.layout, whole);
-    }
     if let Some((whole, outcome)) = view.whole.zip(answer::of(run)) {
         return text + "\n" + &answer::screen(run, outcome, view.layout, whole);
+    }
+    if !run.outcomes.is_empty() {
+        text.push('\n');
+        wrapped("", &headline(run), view.layout, &mut text);
+    }
+    if let Some(whole) = view.whole.filter(|_| is_curve(run)) {
+        return text + "\n" + &curve_screen::screen(run, view.layout, whole);
     }
     if let Some(whole) = view.whole.filter(|_| traffic_screen::is_of(run)) {
         return text + "\n" + &traffic_screen::screen(run, view.layout, whole);

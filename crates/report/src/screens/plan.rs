@@ -98,11 +98,7 @@ fn capitalised(word: &str) -> String {
 
 /// Tables for a terminal.
 pub(crate) fn in_text(run: &Run, layout: Layout) -> String {
-    let mut all = String::new();
-    if let Some(question) = run.header.plan.as_ref().and_then(|plan| plan.question.as_ref()) {
-        all += &format!("{}\n", labels::plain(question));
-    }
-    all + &grids(&text_tables(run), layout)
+    grids(&text_tables(run), layout)
 }
 
 /// The tables of these measures for a terminal.

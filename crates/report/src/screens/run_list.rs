@@ -1,11 +1,11 @@
 //! The table of runs in a store.
 
 use comfy_table::{ContentArrangement, Table};
-use model::{Direction, Estimate, FindingKind, Run, RunKind, Trust};
-use text::{Rate, RateUnit, Spelling, Text, Time, say};
+use model::{Run, Trust};
+use text::{RateUnit, Spelling, Text, User, say};
 
+use crate::headline::headline;
 use crate::labels;
-use crate::sections::{outcome_line, spread};
 
 /// One line of the table.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -37,78 +37,9 @@ impl From<&Run> for ListedRun {
             target: run.header.target.clone(),
             transport: labels::distinct(run, |spec| spec.transport.to_string()),
             measured: String::new(),
-            headline: headline(run),
+            headline: run.header.name.as_ref().map_or(Text::default(), |name| say!("{}: ", User(name))) + headline(run),
             trust: labels::worst_trust(run),
         }
-    }
-}
-
-/// A run's result in a few words, after its name: peak and latency of a curve, the range of a plan, otherwise the value of the first outcome. Says how a
-/// run ended that did not finish.
-#[must_use]
-pub fn headline(run: &Run) -> Text {
-    let mut parts: Vec<Text> = run.header.name.iter().map(|name| say!("{}:", labels::plain(name))).collect();
-    parts.push(result(run));
-    match &run.ending {
-        Some(ending) if ending.how == "finished" => {}
-        Some(ending) => parts.push(say!("({})", ending.how)),
-        None => parts.push("(not finished)".into()),
-    }
-    Text::join(parts, " ")
-}
-
-/// What stands for a run of so many cells in a list of runs that are not loaded: its number with the interval, that it is the median of
-/// several cells, or how many cells there are. Of payload in both directions, `directions` are the two numbers, outbound first, and
-/// stand for it.
-#[must_use]
-pub fn listed(number: Option<&Estimate>, directions: [Option<&Estimate>; 2], cells: u64) -> Option<Text> {
-    let words = number.map(labels::estimated);
-    let each = [Direction::Send, Direction::Reverse].into_iter().zip(directions);
-    let each = outcome_line::each_direction(each.filter_map(|(direction, one)| Some((direction, one?.clone()))));
-    match number {
-        _ if each.is_some() => each,
-        Some(number) if number.statistic == Estimate::MEDIAN_OVER_CELLS => {
-            Some(say!("median {} of {} cells", words?, number.n))
-        }
-        Some(_) => words,
-        None => (cells > 1).then(|| say!("{cells} cells")),
-    }
-}
-
-/// A run's result without its name and ending.
-pub(crate) fn result(run: &Run) -> Text {
-    let found = |kind, unit: &str| {
-        let finding = run.findings.iter().find(|finding| finding.kind == kind)?;
-        finding
-            .estimate
-            .as_ref()
-            .filter(|estimate| estimate.unit == unit)
-            .map(|estimate| estimate.value)
-            .filter(|value| value.is_finite())
-    };
-    let peak = found(FindingKind::Peak, "bit/s").map(|bps| say!("peak {}", Rate(bps)));
-    let latency = found(FindingKind::Latency, "ns").map(|ns| say!("RTT {}", Time(ns)));
-    let found: Vec<Text> = peak.into_iter().chain(latency).collect();
-    if run.header.kind == RunKind::Curve && !found.is_empty() {
-        return Text::join(found, ", ");
-    }
-    if run.header.plan.is_some() && run.outcomes.len() > 1 {
-        return spread::short(run)
-            .unwrap_or_else(|| say!("{} of {} cells", run.outcomes.len(), run.header.cells.len()));
-    }
-    match run.outcomes.as_slice() {
-        [a, b] if run.header.kind == RunKind::Ab => {
-            let difference = run.findings.iter().find_map(|finding| {
-                let answer = labels::answer(finding.comparison.as_ref()?.answer);
-                let figure = finding.estimate.as_ref().map(|ratio| say!(" ({})", labels::estimated(ratio)));
-                Some(say!("B {answer}{}: ", figure.unwrap_or_default()))
-            });
-            let short = |outcome| outcome_line::value(outcome).unwrap_or_else(|| "no value".into());
-            say!("{}A {}, B {}", difference.unwrap_or_default(), short(a), short(b))
-        }
-        [] => "no outcome".into(),
-        [only] => outcome_line::values(only),
-        [first, rest @ ..] => say!("{}; {} more", outcome_line::values(first), rest.len()),
     }
 }
 

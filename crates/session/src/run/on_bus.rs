@@ -18,9 +18,11 @@ use control::ControlError;
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
-use model::{Event, Run, Trial};
+use model::{Event, EventSink, Run, Trial};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
+
+use super::collect::Collect;
 
 /// Time before the second attempt to deliver an event; each further one waits twice as long.
 const RETRY: Duration = Duration::from_secs(1);
@@ -270,7 +272,14 @@ pub fn bring(id: &str, place: &Place, store: Option<&Path>) -> Result<(), Failur
         events(&bus, id).await
     })?;
     // All of it or nothing: a part would pass for the run the next time.
-    recorder(store)?.record_all(&fetched).map_err(|error| Failure::other(error.to_string()))
+    let mut recorder = recorder(store)?;
+    recorder.record_all(&fetched).map_err(Failure::other)?;
+    let mut run = Collect::default();
+    fetched.iter().try_for_each(|event| run.event(event)).map_err(|error| Failure::other(error.to_string()))?;
+    match run.0.as_ref().filter(|run| run.ending.is_some()) {
+        Some(run) => recorder.summarise(&report::summary(run)).map_err(Failure::other),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ pub(super) struct Sinks<'s> {
 impl EventSink for Sinks<'_> {
     fn event(&mut self, event: &Event) -> Result<(), SinkError> {
         self.collect.event(event)?;
-        let kept = self.keep(event);
+        let kept = self.keep(event).and_then(|kept| self.summarise(event, kept));
         let shown = self.screen.event(event);
         let store = self.recorder.as_ref().map(store::Recorder::path);
         self.followers.event(event, store, matches!(kept, Ok(true)));
@@ -87,6 +87,15 @@ impl<'s> Sinks<'s> {
     /// The document of the run.
     pub(super) fn document(self) -> Result<Run, Failure> {
         self.collect.0.ok_or_else(|| Failure::other("the run did not start"))
+    }
+
+    /// Stores the answer of a run that has ended, if that was kept.
+    fn summarise(&mut self, event: &Event, kept: bool) -> Result<bool, SinkError> {
+        let ended = (kept && matches!(event, Event::End(_))).then_some(self.collect.0.as_ref()).flatten();
+        if let Some((run, recorder)) = ended.zip(self.recorder.as_mut()) {
+            recorder.summarise(&report::summary(run)).map_err(|error| SinkError(error.to_string()))?;
+        }
+        Ok(kept)
     }
 
     /// Stores an event, and says whether it did. A run is stored from its first result on: one that is refused before it measures

@@ -76,6 +76,7 @@ pub fn import(request: &ImportRequest<'_>, mut tell: impl FnMut(ImportEvent<'_>)
                 let StoreError::IdTaken { .. } = error else { return Err(error.into()) };
                 run.header.id = ids.next(engine::unix_ns());
             }
+            recorder.summarise(&report::summary(&run))?;
             tell(ImportEvent::Stored(&run));
         }
     }

@@ -58,12 +58,8 @@ pub fn run(args: &RunsArgs) -> Result<u8, Failure> {
 
 fn line(row: store::RunRow, measured: String) -> report::ListedRun {
     let mut words: Vec<Text> = row.name.iter().map(|name| say!("{}:", User(name))).collect();
-    words.extend(report::listed(row.headline.as_ref(), [row.outbound.as_ref(), row.return_trip.as_ref()], row.cells));
-    match row.ending.as_deref() {
-        Some("finished") => {}
-        Some(how) => words.push(say!("({how})")),
-        None => words.push("(not finished)".into()),
-    }
+    let trust = row.summary.as_ref().and_then(|summary| summary.trust);
+    words.push(row.summary.map_or_else(|| "not finished".into(), |summary| summary.headline));
     report::ListedRun {
         id: row.id,
         started_unix_ns: row.started_unix_ns,
@@ -72,6 +68,6 @@ fn line(row: store::RunRow, measured: String) -> report::ListedRun {
         transport: row.transport,
         measured,
         headline: Text::join(words, " "),
-        trust: row.trust,
+        trust,
     }
 }

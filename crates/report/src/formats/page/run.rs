@@ -10,7 +10,7 @@ use super::method::{self, Facts};
 use super::pairs::{self, PairPart};
 use super::tables::{self, Table};
 use crate::formats::{answer, curve_screen, mesh_screen, traffic_screen};
-use crate::screens::run_list;
+use crate::headline::headline;
 use crate::sections::{
     advice, anatomy, captures, ceiling_cost, each_direction, host_activity, limiter, one_way, sides,
 };
@@ -80,7 +80,7 @@ impl RunPart {
                 labels::distinct(run, |spec| spec.pattern.to_string())
             )),
             ending: ending(run).map(|ending| layout.shown(&ending)),
-            result: layout.shown(&result(run)),
+            result: layout.shown(&headline(run)),
             plan: lines.map(|line| labels::plain(line)).collect(),
             answer: answer_rows(run).iter().map(|(title, text)| ((*title).to_owned(), layout.shown(text))).collect(),
             findings: run
@@ -101,23 +101,6 @@ impl RunPart {
             trials: tables::trials(run, layout),
             pairs: pairs::all(run),
         }
-    }
-}
-
-/// The result in a few words, with the intervals of a curve's two figures.
-fn result(run: &Run) -> Text {
-    let found = |kind, unit: &str, title: &str| {
-        let finding = run.findings.iter().find(|finding| finding.kind == kind)?;
-        let estimate =
-            finding.estimate.as_ref().filter(|estimate| estimate.unit == unit && estimate.value.is_finite())?;
-        Some(say!("{title} {}", labels::estimated(estimate)))
-    };
-    let figures = [found(FindingKind::Peak, "bit/s", "peak"), found(FindingKind::Latency, "ns", "RTT")];
-    let figures: Vec<Text> = figures.into_iter().flatten().collect();
-    if run.header.kind == RunKind::Curve && !figures.is_empty() {
-        Text::join(figures, ", ")
-    } else {
-        run_list::result(run)
     }
 }
 

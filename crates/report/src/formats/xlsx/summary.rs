@@ -1,12 +1,11 @@
 //! The first sheet: the result of each run, what limited it, the findings, and what the other sheets have.
 
-use model::{Estimate, FindingKind, Run, RunKind};
+use model::{Estimate, Run};
 use rust_xlsxwriter::XlsxError;
 
 use super::book::{Book, Sheet};
 use crate::formats::value::{Value, count, number, text};
 use crate::labels;
-use crate::screens::run_list::result;
 use crate::sections::{limiter, sides};
 
 /// Adds it before all others.
@@ -50,14 +49,15 @@ fn results(book: &Book, sheet: &mut Sheet, runs: &[Run]) -> Result<(), XlsxError
         ],
     )?;
     for run in runs {
-        let headline = headline(run);
+        let summary = crate::summary(run);
+        let headline = summary.estimate.as_ref();
         let of = |figure: fn(&Estimate) -> Option<f64>| number(headline.and_then(figure));
         let header = &run.header;
         let trials: usize = run.outcomes.iter().map(|outcome| outcome.trials.len()).sum();
         let ended = run.ending.as_ref().map_or("not finished", |ending| ending.how.as_str());
         sheet.line([
             text(labels::title(run)),
-            book.said(&result(run)),
+            book.said(&summary.headline),
             of(|estimate| Some(estimate.value)),
             of(|estimate| estimate.low),
             of(|estimate| estimate.high),
@@ -76,20 +76,6 @@ fn results(book: &Book, sheet: &mut Sheet, runs: &[Run]) -> Result<(), XlsxError
         ])?;
     }
     Ok(())
-}
-
-/// The peak of a curve, the difference of a comparison, otherwise the first outcome's own estimate. One of a plan's many cells does not
-/// stand for it.
-fn headline(run: &Run) -> Option<&Estimate> {
-    let wanted = match run.header.kind {
-        RunKind::Curve => Some(FindingKind::Peak),
-        RunKind::Ab => Some(FindingKind::Difference),
-        _ => None,
-    };
-    let found = run.findings.iter().filter(|finding| Some(finding.kind) == wanted);
-    let many = run.header.plan.is_some() && run.outcomes.len() > 1;
-    let own = || sides::shown(run).into_iter().filter(|_| !many).find_map(|outcome| outcome.estimate.as_ref());
-    found.filter_map(|finding| finding.estimate.as_ref()).next().or_else(own)
 }
 
 /// What limited the outcomes, each once.

@@ -6,7 +6,7 @@ use text::{Text, say};
 /// The command of the run with what its trials lacked, and what that is for; `None` if they lacked nothing.
 pub(super) fn command(run: &Run, outcome: &Outcome) -> Option<Text> {
     let verdicts = &outcome.summary.verdicts;
-    if super::is_growing(outcome) {
+    if verdicts.contains(&Verdict::NotSettled) {
         let needed = outcome.summary.start_up.and_then(|start| start.needs_ns)?;
         let words = without(&run.header.command, &["-t", "--time", "--trials", "--budget", "--warmup"]);
         return Some(say!("`thru {words} -t {}s --trials 1` (until it settles)", needed / 1_000_000_000));

@@ -1,0 +1,211 @@
+//! The answer of a run, the same wherever it is shown.
+
+use analysis::outcome::{explain, forbids_use, is_unusable};
+use model::{Answer, Direction, Estimate, Finding, FindingKind, Outcome, Run, RunKind, RunSummary, Trust, Verdict};
+use text::{Text, User, say};
+
+use crate::labels;
+use crate::sections::responsiveness::rpm;
+use crate::sections::{next_step, outcome_line, sides, spread};
+
+/// The answer of a run in one line, what limited it, what to do next, and the number that stands for it.
+#[must_use]
+pub fn summary(run: &Run) -> RunSummary {
+    let only = only(run);
+    let limits = only.map(limits).filter(|limits| !limits.is_empty());
+    let estimate = match only {
+        Some(outcome) => outcome.estimate.as_ref().filter(|_| reason(outcome).is_none()).cloned(),
+        None => found(run).and_then(|finding| finding.estimate.clone()).or_else(|| median(run)),
+    };
+    let of = |wanted| {
+        let mut each = only.into_iter().filter(|outcome| reason(outcome).is_none()).flat_map(Outcome::directions);
+        each.find(|(direction, _)| *direction == wanted).map(|(_, estimate)| estimate)
+    };
+    RunSummary {
+        headline: headline(run),
+        limited_by: limits,
+        next: only.filter(|outcome| outcome.summary.limits().next().is_some()).map(|only| next_step::of(run, only)),
+        estimate,
+        outbound: of(Direction::Send),
+        return_trip: of(Direction::Reverse),
+        trust: labels::worst_trust(run),
+    }
+}
+
+/// The answer of a run in one line, with its question if it has one. Says how a run ended that did not finish.
+#[must_use]
+pub fn headline(run: &Run) -> Text {
+    let question = run.header.plan.as_ref().and_then(|plan| plan.question.as_deref());
+    let question = question.map_or(Text::default(), |question| say!("{} ", User(question)));
+    let ending = match &run.ending {
+        Some(ending) if ending.how == "finished" => Text::default(),
+        Some(ending) => say!(" ({})", ending.how),
+        None => " (not finished)".into(),
+    };
+    say!("{question}{}{ending}", answer(run))
+}
+
+/// The only outcome of a run that was measured as one.
+fn only(run: &Run) -> Option<&Outcome> {
+    match sides::shown(run).as_slice() {
+        [outcome] if run.header.kind != RunKind::Curve => Some(*outcome),
+        _ => None,
+    }
+}
+
+fn answer(run: &Run) -> Text {
+    if run.header.kind == RunKind::Curve {
+        return curve(run).unwrap_or_else(|| of_cells(run));
+    }
+    if let (RunKind::Ab, [a, b]) = (run.header.kind, run.outcomes.as_slice()) {
+        return of_sides(run, a, b);
+    }
+    if let Some(outcome) = only(run) {
+        return of_outcome(outcome);
+    }
+    if let Some(finding) = found(run) {
+        let more = match run.findings.iter().filter(|other| other.kind == FindingKind::Outlier).count() {
+            others if finding.kind == FindingKind::Outlier && others > 1 => say!(" {} more stand out.", others - 1),
+            _ => Text::default(),
+        };
+        return finding.statement.brief() + more;
+    }
+    spread::short(run).unwrap_or_else(|| of_cells(run))
+}
+
+/// The finding that is the answer of several cells.
+fn found(run: &Run) -> Option<&Finding> {
+    let of = |kind| run.findings.iter().filter(move |finding| finding.kind == kind);
+    match run.header.kind {
+        RunKind::Curve => of(FindingKind::Peak).next(),
+        RunKind::Ab => of(FindingKind::Difference).next(),
+        RunKind::Advise => of(FindingKind::Advice).next(),
+        _ => {
+            let first = [FindingKind::Traffic, FindingKind::Fairness, FindingKind::Outlier, FindingKind::Asymmetry];
+            let first = first.into_iter().find_map(|kind| of(kind).next());
+            let best = || of(FindingKind::Best).find(|finding| finding.estimate.is_some());
+            first.or_else(best).or_else(|| of(FindingKind::Effect).find(|finding| is_clear(finding)))
+        }
+    }
+}
+
+/// Whether the interval of a ratio excludes 1.
+fn is_clear(finding: &Finding) -> bool {
+    let interval = finding.estimate.as_ref().and_then(|ratio| ratio.low.zip(ratio.high));
+    interval.is_some_and(|(low, high)| low > 1.0 || high < 1.0)
+}
+
+/// The median of the cells that have the unit of the first one with a value. Cells of a plan differ on purpose, so it has no interval.
+fn median(run: &Run) -> Option<Estimate> {
+    let all = || run.outcomes.iter().filter_map(|outcome| outcome.estimate.as_ref());
+    let unit = all().next()?.unit.clone();
+    let values: Vec<f64> = all().filter(|one| one.unit == unit).map(|one| one.value).collect();
+    Some(Estimate {
+        statistic: Estimate::MEDIAN_OVER_CELLS.to_owned(),
+        unit,
+        value: model::median(&values)?,
+        low: None,
+        high: None,
+        confidence: 0.0,
+        method: "median".to_owned(),
+        n: u32::try_from(values.len()).unwrap_or(u32::MAX),
+    })
+}
+
+/// Peak and latency of a curve.
+fn curve(run: &Run) -> Option<Text> {
+    let found = |kind, unit: &str| {
+        let finding = run.findings.iter().find(|finding| finding.kind == kind && is_usable(run, finding))?;
+        let estimate = finding.estimate.as_ref().filter(|one| one.unit == unit && one.value.is_finite())?;
+        Some((estimate, finding.block))
+    };
+    let peak = found(FindingKind::Peak, "bit/s").map(|(estimate, block)| {
+        let at = block.map_or(String::new(), |block| format!(" at {}", labels::block(block)));
+        say!("peak {}{at}", labels::estimated(estimate))
+    });
+    let latency = found(FindingKind::Latency, "ns").map(|(estimate, _)| say!("RTT {}", labels::estimated(estimate)));
+    let parts: Vec<Text> = peak.into_iter().chain(latency).collect();
+    (!parts.is_empty()).then(|| Text::join(parts, ", "))
+}
+
+/// Whether all outcomes that a finding is based on may be used.
+fn is_usable(run: &Run, finding: &Finding) -> bool {
+    !run.outcomes.iter().any(|outcome| finding.cells.contains(&outcome.cell) && is_unusable(outcome))
+}
+
+/// Both sides of a comparison with its answer.
+fn of_sides(run: &Run, a: &Outcome, b: &Outcome) -> Text {
+    let side = |outcome, letter: &str| sides::name(run, outcome).unwrap_or_else(|| letter.to_owned());
+    let (first, second) = (side(a, "A"), side(b, "B"));
+    let value = |outcome| match reason(outcome) {
+        Some(why) => say!("no result: {why}"),
+        None => outcome_line::value(outcome).unwrap_or_else(|| "no value".into()),
+    };
+    let values = say!("A {}, B {}", value(a), value(b));
+    let Some(finding) = found(run).filter(|finding| is_usable(run, finding)) else { return values };
+    let Some(comparison) = &finding.comparison else { return values };
+    let answer = match comparison.answer {
+        Answer::Better => say!("{} is better than {}", User(&second), User(&first)),
+        Answer::NotWorse => say!("{} is not worse than {}", User(&second), User(&first)),
+        Answer::CannotTell => say!("cannot tell whether {} is worse than {}", User(&second), User(&first)),
+        Answer::Worse => say!("{} is worse than {}", User(&second), User(&first)),
+    };
+    let ratio = finding.estimate.as_ref().map_or(Text::default(), |ratio| say!(" ({})", labels::estimated(ratio)));
+    say!("{answer}{ratio}: {values}")
+}
+
+/// What the values of several cells without a finding are, or that there are none.
+fn of_cells(run: &Run) -> Text {
+    match run.outcomes.as_slice() {
+        [] => "no outcome".into(),
+        [only] => of_outcome(only),
+        [first, rest @ ..] => say!("{}; {} more", outcome_line::values(first), rest.len()),
+    }
+}
+
+/// The answer of one outcome, with its trust.
+fn of_outcome(outcome: &Outcome) -> Text {
+    let trust = outcome.summary.trust.filter(|trust| *trust != Trust::None);
+    let trust = trust.map_or(Text::default(), |trust| say!(", trust {}", labels::trust(trust)));
+    match reason(outcome) {
+        Some(why) => say!("no result: {why}"),
+        None => say!("{}{}{trust}", value(outcome), unsettled(outcome)),
+    }
+}
+
+/// Responsiveness, or the value with its interval.
+fn value(outcome: &Outcome) -> Text {
+    let value = outcome_line::values(outcome);
+    match rpm(outcome) {
+        Some((rpm, confidence)) => say!("{rpm} RPM (confidence {}), {value}", confidence.name()),
+        None => value,
+    }
+}
+
+/// Why an outcome is not to be used, without what to do; `None` of one that may be.
+pub(crate) fn reason(outcome: &Outcome) -> Option<Text> {
+    (outcome.summary.trust == Some(Trust::None)).then_some(())?;
+    let unusable = outcome.summary.verdicts.iter().find(|verdict| forbids_use(**verdict));
+    Some(match unusable {
+        Some(verdict) => explain(*verdict),
+        None => "no trial was complete".into(),
+    })
+}
+
+/// Why the value is not final, after a comma; empty if it is.
+pub(crate) fn unsettled(outcome: &Outcome) -> &'static str {
+    match &outcome.summary.verdicts {
+        verdicts if verdicts.contains(&Verdict::NotSettled) => ", not settled: still growing",
+        verdicts if verdicts.contains(&Verdict::SendBufferLimited) => ", not settled: send buffer",
+        _ => "",
+    }
+}
+
+/// What limited an outcome, in a word or two; in both directions, each.
+fn limits(outcome: &Outcome) -> Text {
+    let of = |(direction, why): (Option<Direction>, &model::Why)| {
+        let way = direction.map_or(String::new(), |direction| format!("{}: ", direction.way()));
+        say!("{way}{}", analysis::limiter::named(why))
+    };
+    Text::join(outcome.summary.limits().map(of), "; ")
+}
