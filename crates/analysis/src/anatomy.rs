@@ -137,7 +137,7 @@ pub fn sentence(outcome: &Outcome) -> Option<Text> {
         let missing = anatomy.missing + anatomy.stepped;
         return Some(match missing {
             0 => "No time stamps: the trials ended before the first stamped exchange.".into(),
-            _ => say!("No time stamps: each of {missing} exchanges lacks one of its stamps."),
+            _ => say!("No time stamps: {missing} exchanges lack a stamp."),
         });
     };
     let spins = outcome.spec.strategy == Strategy::Spin;
@@ -151,20 +151,20 @@ pub fn sentence(outcome: &Outcome) -> Option<Text> {
     };
     let without = if spins { Text::default() } else { say!(" `--spin` measures without the wake-ups.") };
     let segments = if has_segments(outcome) {
-        " A message has several segments here: the network's part includes their transmission one after the other and waits for \
+        " Messages span several segments here, so the network's part includes sending them one after another and waiting for \
          acknowledgements."
     } else {
         ""
     };
     Some(if network > hosts {
         say!(
-            "{} are the network; the two hosts take {} for {doing}.{raised}{segments}",
+            "The network takes {}; the two hosts spend {} {doing}.{raised}{segments}",
             of_whole(network, whole),
             Time(hosts)
         )
     } else {
         say!(
-            "{} are the two hosts {doing}; the network takes {}.{without}{raised}{segments}",
+            "The two hosts spend {} {doing}; the network takes {}.{without}{raised}{segments}",
             of_whole(hosts, whole),
             Time(network)
         )
@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(
             said(blocking.clone(), Strategy::Auto),
             format!(
-                "42.9 of {} are the two hosts waking up and receiving; the network takes {}. `--spin` measures without the wake-ups.",
+                "The two hosts spend 42.9 of {} waking up and receiving; the network takes {}. `--spin` measures without the wake-ups.",
                 Time(50_400.0),
                 Time(2_300.0)
             )
@@ -300,11 +300,11 @@ mod tests {
         let spinning = anatomy([2_300, 2_200, 3_900, 0, 2_200, 3_900]);
         let text = said(spinning.clone(), Strategy::Spin);
         assert!(
-            text.starts_with("7.80 of ") && text.contains("are the two hosts receiving") && !text.contains("wake"),
+            text.starts_with("The two hosts spend 7.80 of ") && text.contains("µs receiving") && !text.contains("wake"),
             "{text}"
         );
         let far = said(anatomy([2_000, 20_000_000, 20_000, 0, 2_000, 20_000]), Strategy::Blocking);
-        assert!(far.starts_with("20.0 of 20.0 ms are the network; the two hosts take 40.0 "), "{far}");
+        assert!(far.starts_with("The network takes 20.0 of 20.0 ms; the two hosts spend 40.0 "), "{far}");
         let stalled = Anatomy { round_trip_p50_ns: Some(16_000), ..blocking.clone() };
         let raised = format!("raise these means: the median is {}.", Time(16_000.0));
         assert!(said(stalled, Strategy::Auto).ends_with(&raised));
@@ -319,7 +319,7 @@ mod tests {
             Anatomy { refused: Some("near host: SO_TIMESTAMPING: not permitted".into()), ..Anatomy::default() };
         assert_eq!(said(refused, Strategy::Auto), "No time stamps: near host: SO_TIMESTAMPING: not permitted.");
         let missing = Anatomy { missing: 7, ..Anatomy::default() };
-        assert!(said(missing, Strategy::Auto).contains("each of 7 exchanges lacks"));
+        assert!(said(missing, Strategy::Auto).contains("7 exchanges lack a stamp"));
         assert!(said(Anatomy::default(), Strategy::Auto).contains("before the first stamped exchange"));
     }
 }

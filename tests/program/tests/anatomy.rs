@@ -83,7 +83,7 @@ fn a_curve_has_the_anatomy_of_its_smallest_size() {
         assert!(doc.run.outcomes.iter().all(|one| one.summary.anatomy.is_none()), "{flags:?}");
     }
     let shown = sandbox.run(&["show", "over tcp", "over udp"]).ok().stdout;
-    assert_eq!(shown.matches("are the two hosts waking").count(), 2, "{shown}");
+    assert_eq!(shown.matches("The two hosts spend").count(), 2, "{shown}");
     assert!(shown.lines().any(|line| line.contains("over tcp") && line.contains("over udp")), "{shown}");
 }
 

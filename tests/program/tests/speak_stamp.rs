@@ -126,10 +126,10 @@ fn directions_that_differ_are_distinguished() {
     );
     assert!(doc.has(model::Verdict::Loss), "{:?}", doc.summary().verdicts);
     assert!(
-        doc.run
-            .findings
-            .iter()
-            .any(|finding| finding.statement.plain().contains(" datagrams were lost outbound and 0 on the return."))
+        doc.run.findings.iter().any(|finding| finding
+            .statement
+            .plain()
+            .contains(" datagrams were lost outbound and 0 on the return path."))
     );
 }
 

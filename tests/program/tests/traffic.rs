@@ -65,7 +65,7 @@ impl Drop for Port {
 fn said(run: &Run) -> (String, f64, usize) {
     let mut found = run.findings.iter().filter(|finding| finding.kind == FindingKind::Traffic);
     let (found, ended) = (found.next().expect("the goodput"), found.next().expect("the completion times"));
-    assert!(ended.statement.plain().contains("all transfers of 256 KiB had ended after"), "{:?}", ended.statement);
+    assert!(ended.statement.plain().contains("all transfers of 256 KiB ended within"), "{:?}", ended.statement);
     let all_ns = ended.estimate.as_ref().expect("a value").value;
     let flows = run.outcomes.iter().flat_map(|outcome| &outcome.trials).flat_map(|trial| &trial.near.flows);
     let waited = |flow: &&FlowTally| flow.tcp.last().and_then(|last| last.timeouts).is_some_and(|count| count > 0);

@@ -23,10 +23,10 @@ pub fn moved_parts(start: &Outcome, best: &Outcome) -> Option<Finding> {
         .filter(|(_, old, new)| (new - old).abs() >= CHANGE * before)
         .map(|(part, old, new)| say!("{} from {} to {}", name(part, start.spec.strategy), Time(old), Time(new)))
         .collect();
-    let none = || Text::from("no part by 5 % of it or more");
+    let none = || Text::from("no part by 5 % or more of the round trip");
     let changed = if changes.is_empty() { none() } else { Text::join(changes, ", ") };
     let statement = say!(
-        "The mean stamped round trip of the start is {}, that of the best combination {}; changed: {changed}.",
+        "The mean stamped round trip is {} at the start and {} with the best combination; changed: {changed}.",
         Time(before),
         Time(after),
     );
@@ -64,7 +64,7 @@ mod tests {
         assert_eq!(found.cells, [0, 3]);
         let same = moved_parts(&start, &outcome(4, [2_400, 2_300, 21_000, 200, 2_600, 21_500])).unwrap();
         assert!(
-            same.statement.plain().ends_with("changed: no part by 5 % of it or more."),
+            same.statement.plain().ends_with("changed: no part by 5 % or more of the round trip."),
             "{}",
             same.statement.plain()
         );

@@ -125,7 +125,7 @@ impl AddSettings for AdvicePersistent {
     /// nothing the kernel sizes the buffer up to the last part of `sizing`, which is in the kernel's doubled size (socket(7)).
     fn buffer(&mut self, bytes: Option<u64>, option: &str, limit: &str, sizing: &str, host: &Inventory) {
         let Some(bytes) = bytes else {
-            self.program.push(format!("do not set {option}: the kernel then sizes the buffer"));
+            self.program.push(format!("do not set {option}, so that the kernel sizes the buffer"));
             return;
         };
         self.program.push(format!("set {option} to {bytes} before connecting or listening"));
@@ -143,7 +143,7 @@ impl AddSettings for AdvicePersistent {
 
     fn program_changes(&mut self, start: &Spec, best: &Spec) {
         if start.engine != best.engine {
-            self.program.push(format!("use the calls of engine {}", best.engine));
+            self.program.push(format!("use the system calls of engine {}", best.engine));
         }
         if start.block != best.block {
             self.program.push(format!("send blocks of {}", ByteSize(best.block)));

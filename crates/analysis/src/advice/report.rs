@@ -115,7 +115,8 @@ impl SearchResult<'_> {
         };
         let method = "randomisation test over ABBA rounds of new pairs, on the logarithms of their ratios";
         let estimate = |log: f64, interval: Option<ConfidenceInterval>, noun: &str| {
-            let statistic = format!("ratio of the {noun} with the change to that without, geometric mean over rounds");
+            let statistic =
+                format!("ratio of the {noun} with the change to the {noun} without it, geometric mean over rounds");
             ratio(log, interval, statistic, method.into(), CONFIDENCE, one.rounds)
         };
         AdviceStep {
@@ -139,7 +140,7 @@ impl SearchResult<'_> {
             dimension: self.candidates[race.dimension].name.to_owned(),
             from: self.label(race.dimension, race.from),
             to: self.label(race.dimension, to),
-            estimate: self.race_estimate(race, "the adopted level to that at the one before"),
+            estimate: self.race_estimate(race, "the adopted level to that at the level before"),
             goodput: None,
             p_value: None,
             confirmed: false,
@@ -173,7 +174,7 @@ impl SearchResult<'_> {
         }
         let estimate = Some(race)
             .filter(|race| race.from == 0)
-            .and_then(|race| self.race_estimate(race, "the best other level to that at the kept one"));
+            .and_then(|race| self.race_estimate(race, "the best other level to that at the kept level"));
         Some(AdviceUnchanged {
             dimension: self.candidates[dimension].name.to_owned(),
             kept: self.label(dimension, 0),
@@ -220,11 +221,11 @@ impl SearchResult<'_> {
     fn step(&self, step: &AdviceStep) -> Text {
         let AdviceStep { dimension, from, to, .. } = step;
         let Some(estimate) = &step.estimate else {
-            return say!("{dimension} ({from} to {to}): no round of its confirmation is complete.");
+            return say!("{dimension} ({from} to {to}): no confirmation round was completed.");
         };
         let qualifier = match (step.confirmed, step.p_value) {
             (true, _) => "",
-            (false, Some(_)) => "; not significant, so it may be left unchanged",
+            (false, Some(_)) => "; not significant, so you can leave it unchanged",
             (false, None) => " in the search; not confirmed separately",
         };
         say!(
@@ -249,7 +250,7 @@ impl SearchResult<'_> {
         let high = ends.iter().flatten().copied().reduce(f64::max);
         let result = match high {
             Some(high) if high < -min => "is worse",
-            Some(high) if high <= min => "does not matter",
+            Some(high) if high <= min => "makes no difference",
             _ => "is not significantly different",
         };
         let best_of = if levels.len() > 1 { say!(", the best of {tried},") } else { Text::default() };

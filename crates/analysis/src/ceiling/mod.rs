@@ -124,7 +124,7 @@ fn rate_words(bps: f64) -> Text {
 }
 
 /// One window per RTT, if the size of the receive buffer was requested. The minimum RTT and the last announced window are those that
-/// the kernel reports. A window that the kernel sizes is no bound, because it grows as needed.
+/// the kernel reports. A window that the kernel sizes is not a bound, because it grows as needed.
 fn window(spec: &Spec, directions: &[DirectionView<'_>]) -> Option<Bound> {
     if directions.iter().any(|direction| direction.receiver.options.rcvbuf.is_none()) {
         return None;

@@ -74,10 +74,10 @@ pub(crate) fn other_clock(one: Option<&str>, other: Option<&str>) -> Option<Text
     let name = |program: Option<&str>| program.unwrap_or(THRU).to_owned();
     let (one, other) = if one.is_none() { (one, other) } else { (other, one) };
     (one != other).then(|| {
-        let rule = if one.is_none() { " (thru starts it with the first arrival, most others with the connection)" } else { "" };
+        let rule = if one.is_none() { " (in thru at the first arrival, in most others with the connection)" } else { "" };
         say!(
-            "the time of a trial does not start at the same event in {} and in {}{rule}: where it lasts few round trips, a part of \
-             the difference is that of their clocks",
+            "a trial's clock starts at different events in {} and {}{rule}: in trials of a few round trips this explains part of the \
+             difference",
             name(one),
             name(other)
         )

@@ -86,7 +86,7 @@ pub fn of_paired(outcomes: &[Outcome], rule: &Stopping) -> Vec<Finding> {
 fn statement(answer: Answer, estimate: Option<&Estimate>, rule: &Stopping, rounds: usize, headline: Headline) -> Text {
     let says = verdict(answer, rule.target);
     let Some(estimate) = estimate else {
-        return say!("{says}: no round of four trials is complete.");
+        return say!("{says}: no round of four trials was completed.");
     };
     let advice = match (answer, estimate.low) {
         (Answer::CannotTell, Some(_)) => " Use longer trials, more pairs or a larger tolerance.",

@@ -71,8 +71,8 @@ pub fn stored_runs(a: &[&Run], b: &[&Run], tolerance: f64, confidence: f64) -> R
 }
 
 /// The note of a comparison of different patterns.
-const BY_GOODPUT: &str = "The sides have different patterns and are compared by goodput: of exchanges, request and response over the \
-                          round trip (NetPIPE's rate).";
+const BY_GOODPUT: &str = "The sides have different patterns, so their goodput is compared; for exchanges it is request and response \
+                          over the round trip (NetPIPE's rate).";
 
 /// The levels of each side's cells, as text.
 fn levels_of(unpaired: &[Unpaired]) -> String {
@@ -123,7 +123,7 @@ impl<'a> Compared<'a> {
 
 /// The cells with their answers, each by the interval of its ratio. Among many cells some look worse or better by chance, so intervals
 /// and p-values alike are corrected for the number of cells (Bonferroni): an interval without 1 is a significant difference, and an
-/// answer never contradicts the interval beside it.
+/// answer never contradicts the interval next to it.
 fn judged(compared: &[Compared<'_>], tolerance: f64, confidence: f64) -> Vec<CellComparison> {
     let bound = -(1.0 - tolerance).ln();
     let bounds = ConfidenceInterval { low: -bound, high: bound };
@@ -188,7 +188,7 @@ fn statement(cells: &[CellComparison], tolerance: f64, confidence: f64) -> Text 
     .map(|(answer, word)| say!("{} {word}", of(answer)))
     .collect();
     let some = if worst == Answer::Worse && of(worst) < cells.len() { " in some cells" } else { "" };
-    say!("{says}{some}. Of {}: {}.", plural(cells.len(), "cell"), Text::join(parts, ", "))
+    say!("{says}{some}. {}: {}.", plural(cells.len(), "cell"), Text::join(parts, ", "))
 }
 
 /// The answer for all cells together: B is worse if it is so in one of them.
@@ -213,14 +213,13 @@ fn notes(a_runs: &[&Run], b_runs: &[&Run], by_run: bool, cells: usize) -> Vec<Te
     let apart = a.iter().max() < b.iter().min() || b.iter().max() < a.iter().min();
     if by_run && apart {
         notes.push(
-            "All runs of one side were taken before all of the other: drift over that time looks like an effect."
-                .into(),
+            "All runs of one side precede those of the other, so drift over that time looks like an effect.".into(),
         );
     }
     if !by_run {
         notes.push(
-            "With one run on a side the intervals do not include run-to-run variation: the answer is about these runs, and \
-             others may differ by more. Compare several runs of each side to include it."
+            "With one run on a side, the intervals exclude run-to-run variation: other runs may differ by more. Compare several runs of \
+             each side to include it."
                 .into(),
         );
     }
@@ -357,9 +356,7 @@ mod tests {
         }
         assert!(answers.len() > 1, "{answers:?}");
         assert_eq!(found.answer, Answer::Worse);
-        assert!(
-            found.statement.plain().starts_with("B is worse than A by more than 1.00 % in some cells. Of 60 cells: ")
-        );
+        assert!(found.statement.plain().starts_with("B is worse than A by more than 1.00 % in some cells. 60 cells: "));
     }
 
     #[test]
@@ -371,17 +368,19 @@ mod tests {
         };
         let note = |a: &Run, b: &Run| stored_runs(&[a], &[b], 0.01, 0.95).unwrap().notes[0].clone();
         let (ours, theirs) = (spoken("1", None, Pattern::Stream), spoken("2", Some(Program::Iperf3), Pattern::Stream));
-        assert!(note(&ours, &theirs).plain().contains("the same event in thru and in iperf3 ("));
+        assert!(note(&ours, &theirs).plain().contains("different events in thru and iperf3 ("));
         assert_eq!(note(&ours, &theirs), note(&theirs, &ours));
-        assert!(!note(&theirs, &spoken("3", Some(Program::Iperf3), Pattern::Stream)).plain().contains("same event"));
+        assert!(
+            !note(&theirs, &spoken("3", Some(Program::Iperf3), Pattern::Stream)).plain().contains("different events")
+        );
         // An import was measured by the program that it names.
         let mut imported = spoken("4", None, Pattern::Stream);
         imported.header.origin = Some(Box::new(model::Origin { tool: "iperf3".into(), ..model::Origin::default() }));
-        assert!(note(&ours, &imported).plain().contains("in thru and in iperf3"), "{}", note(&ours, &imported).plain());
-        assert!(!note(&theirs, &imported).plain().contains("same event"));
+        assert!(note(&ours, &imported).plain().contains("in thru and iperf3"), "{}", note(&ours, &imported).plain());
+        assert!(!note(&theirs, &imported).plain().contains("different events"));
         // The median of round trips has no such time.
         let trips = [spoken("5", None, Pattern::Pingpong), spoken("6", Some(Program::Netpipe), Pattern::Pingpong)];
-        assert!(!note(&trips[0], &trips[1]).plain().contains("same event"));
+        assert!(!note(&trips[0], &trips[1]).plain().contains("different events"));
     }
 
     #[test]
@@ -495,7 +494,7 @@ mod tests {
         // Two bytes for each exchange.
         let cell = &found.cells[0];
         assert_eq!((cell.pattern.as_str(), cell.unit.as_str(), cell.b.round()), ("stream/rr", "bit/s", 16.0));
-        assert!(found.notes[0].plain().contains("compared by goodput"), "{:?}", found.notes);
+        assert!(found.notes[0].plain().contains("their goodput is compared"), "{:?}", found.notes);
         let (a, b) = (
             run("1", vec![made(Pattern::Stream, 0, 4_096, &[1.0; 6])]),
             run("2", vec![made(Pattern::Rr, 0, 1, &[1.0; 6])]),

@@ -14,8 +14,8 @@ pub(super) fn connections(outcomes: &[Outcome]) -> Option<Finding> {
     let spread = level_spread(&values)?;
     let passes = sorted.iter().map(|outcome| outcome.trials.len()).max().unwrap_or(0);
     let statement = say!(
-        "All sizes together vary by {:.1} % (standard deviation) from pass to pass, each over new connections: expect this much \
-         run-to-run variation.",
+        "All sizes vary together by {:.1} % (standard deviation) from pass to pass, because each opens new connections: expect this \
+         much run-to-run variation.",
         spread * 100.0,
     );
     Some(Finding {

@@ -39,11 +39,11 @@ pub(super) fn of_small_sizes(outcomes: &[Outcome], largest: u64) -> Option<Findi
 fn finding(histogram: &Histogram, of: &str, cells: Vec<u32>) -> Option<Finding> {
     let [fast, slow] = modes(histogram)?;
     let share = |mode: &Mode| say!("{:.0} % take about {}", 100.0 * mode.share, Time(mode.ns as f64));
-    let statement = say!("{of} have two modes, and a mean lies between them: {}, {}.", share(&fast), share(&slow));
+    let statement = say!("{of} have two modes, so a mean lies between them: {}, {}.", share(&fast), share(&slow));
     Some(Finding { kind: FindingKind::Note, statement, estimate: None, comparison: None, block: None, cells })
 }
 
-/// The faster and the slower mode. Of all valleys the deepest one divides them.
+/// The faster and the slower mode. The deepest valley divides them.
 fn modes(histogram: &Histogram) -> Option<[Mode; 2]> {
     if histogram.count() < LEAST {
         return None;

@@ -7,7 +7,7 @@ use text::{Text, Time, say};
 pub(super) fn of_directions(outcome: &Outcome) -> Option<Finding> {
     let one_way = outcome.summary.one_way.as_ref()?;
     let statement = say!(
-        "The median one-way delay is {} outbound and {} return, by two clocks: {}. By the shortest delays the far clock is {}.{}{}",
+        "The median one-way delay is {} outbound and {} return, by two clocks: {}. The shortest delays put the far clock {}.{}{}",
         signed(one_way.outbound.p50_ns),
         signed(one_way.return_trip.p50_ns),
         accuracy(one_way),
@@ -38,14 +38,14 @@ fn accuracy(one_way: &OneWay) -> Text {
             say!("{who}, so only the sum of the two delays, the RTT, is certain")
         }
         Some(ns) if i64::try_from(ns).map_or(true, |ns| ns >= least) => say!(
-            "the clocks may differ by {}, more than one of the delays, so only their sum, the RTT, is certain",
+            "the clocks may differ by {}, which exceeds a delay, so only the sum of the delays, the RTT, is certain",
             Time(ns as f64)
         ),
-        Some(ns) => say!("the hosts report that these differ by at most {}", Time(ns as f64)),
+        Some(ns) => say!("the hosts report that they differ by at most {}", Time(ns as f64)),
     }
 }
 
-/// Why the clocks' difference cannot be what the delays say: no delay is negative, so within a trial the lower bound of the difference
+/// Why the delays are impossible: no delay is negative, so within a trial the lower bound of the difference
 /// is below the upper one, one difference fits all trials, and it is no larger than both hosts report. `None` if all of this holds.
 fn contradiction(outcome: &Outcome, all: &OneWay) -> Option<Text> {
     let trials = || {
@@ -57,7 +57,7 @@ fn contradiction(outcome: &Outcome, all: &OneWay) -> Option<Text> {
     if within > 0 {
         let trials = if within == 1 { "a trial".to_owned() } else { format!("{within} trials") };
         return Some(say!(
-            "the shortest delays of {trials} add up to less than nothing, so a clock was set meanwhile; only the RTT is certain"
+            "the shortest delays of {trials} have a negative sum, so a clock was set meanwhile; only the RTT is certain"
         ));
     }
     let offsets = || trials().map(|trial| trial.offset_ns);
@@ -67,7 +67,7 @@ fn contradiction(outcome: &Outcome, all: &OneWay) -> Option<Text> {
     {
         let apart = Time(least.abs_diff(most) as f64);
         return Some(say!(
-            "no difference of the clocks fits all trials (they are {apart} apart), so a clock was set or drifts; only the RTT is certain"
+            "no single clock offset fits all trials (they are {apart} apart), so a clock was set or drifts; only the RTT is certain"
         ));
     }
     let error_ns = i64::try_from(all.clock_error_ns?).ok()?;
@@ -75,7 +75,7 @@ fn contradiction(outcome: &Outcome, all: &OneWay) -> Option<Text> {
     let beyond = least.saturating_sub(error_ns).max(most.saturating_neg().saturating_sub(error_ns));
     (beyond > 0).then(|| {
         let (reported, apart) = (Time(error_ns as f64), Time((beyond + error_ns) as f64));
-        say!("the hosts report a difference of at most {reported}, and it is at least {apart}; only the RTT is certain")
+        say!("the hosts report an offset of at most {reported}, but it is at least {apart}; only the RTT is certain")
     })
 }
 
@@ -90,7 +90,7 @@ fn losses(one_way: &OneWay) -> Text {
         (Some(outbound), Some(return_trip)) => {
             let datagrams =
                 if outbound == 1 { "1 datagram was".to_owned() } else { format!("{outbound} datagrams were") };
-            say!(" {datagrams} lost outbound and {return_trip} on the return.")
+            say!(" {datagrams} lost outbound and {return_trip} on the return path.")
         }
         _ => " The reflector does not count datagrams, so the direction of losses is unknown.".into(),
     }
@@ -169,11 +169,11 @@ mod tests {
             lost_return: Some(0),
             ..one_way(10 * ms, 30 * ms, [true; 2], Some(ms as u64))
         }));
-        assert!(accurate.contains("differ by at most 1.00 ms") && !accurate.contains("only their sum"), "{accurate}");
-        assert!(accurate.contains("3 datagrams were lost outbound and 0 on the return."), "{accurate}");
-        assert!(accurate.contains("the far clock is -30.0 ms to 10.0 ms ahead"), "{accurate}");
+        assert!(accurate.contains("differ by at most 1.00 ms") && !accurate.contains("only the sum"), "{accurate}");
+        assert!(accurate.contains("3 datagrams were lost outbound and 0 on the return path."), "{accurate}");
+        assert!(accurate.contains("put the far clock -30.0 ms to 10.0 ms ahead"), "{accurate}");
         let inaccurate = said(Some(one_way(10 * ms, 30 * ms, [true; 2], Some(10 * ms as u64))));
-        assert!(inaccurate.contains("may differ by 10.0 ms, more than one of the delays"), "{inaccurate}");
+        assert!(inaccurate.contains("may differ by 10.0 ms, which exceeds a delay"), "{inaccurate}");
         assert!(inaccurate.contains("the direction of losses is unknown"), "{inaccurate}");
     }
 
@@ -187,14 +187,14 @@ mod tests {
         assert!(!said_of(Some(possible.clone()), &[possible.offset_ns; 2]).contains("impossible"));
         // -20 ms outbound and 5 ms return: together less than nothing.
         let crossed = said(Some(of(-20, 5, Some(1))));
-        assert!(crossed.contains("is -5.00 ms to -20.0 ms ahead of the near one. That is impossible: the shortest delays of a trial add up"), "{crossed}");
+        assert!(crossed.contains("put the far clock -5.00 ms to -20.0 ms ahead of the near one. That is impossible: the shortest delays of a trial have a negative"), "{crossed}");
         let crossed = said_of(Some(of(10, 30, None)), &[(5 * ms, -ms), (6 * ms, -ms)]);
-        assert!(crossed.contains("the shortest delays of 2 trials add up"), "{crossed}");
+        assert!(crossed.contains("the shortest delays of 2 trials have a negative"), "{crossed}");
         let between = said_of(Some(of(10, 30, None)), &[(-30 * ms, 10 * ms), (15 * ms, 40 * ms)]);
-        assert!(between.contains("no difference of the clocks fits all trials (they are 5.00 ms apart)"), "{between}");
+        assert!(between.contains("no single clock offset fits all trials (they are 5.00 ms apart)"), "{between}");
         // A delay of -7 ms, where the hosts claim 1 ms.
         let claimed = said(Some(of(-7, 90, Some(1))));
-        assert!(claimed.contains("at most 1.00 ms, and it is at least 7.00 ms; only the RTT"), "{claimed}");
+        assert!(claimed.contains("at most 1.00 ms, but it is at least 7.00 ms; only the RTT"), "{claimed}");
         assert!(said(Some(of(90, -7, Some(1)))).contains("at least 7.00 ms"));
         assert!(!said(Some(of(-1, 90, Some(1)))).contains("impossible"), "within the reported error");
     }

@@ -13,8 +13,8 @@ use crate::stats::interval::t_critical;
 pub(super) fn peak(fit: &Fit) -> Option<Finding> {
     if let (Some(carried), Some(moment), Some(last)) = (&fit.carried, fit.moment, fit.groups.last()) {
         let statement = say!(
-            "The path carries {} (streams after their start); blocks up to {} pass faster for a moment, up to {}, as a token bucket \
-             lets them through, and do not show what the path carries.",
+            "The path carries {} (streams after their start); blocks up to {} pass faster for a moment, up to {}, as through a token \
+             bucket, and do not show what the path carries.",
             wording::estimate(carried),
             wording::size(moment.largest),
             wording::value(moment.fastest_bps, "bit/s"),

@@ -15,9 +15,7 @@ pub(super) fn of_rules(outcome: &Outcome) -> Vec<Text> {
     let peer = flows().find_map(|flow| address(flow.socket.peer.as_deref()));
     if let (false, true, Some(peer)) = (rules.is_empty(), matched.is_empty(), peer) {
         let ip = peer.ip().to_canonical();
-        return vec![say!(
-            "No section of the rules matches {ip}, so none applied: its dst_addr and src_addr say for which addresses a section is."
-        )];
+        return vec![say!("No section of the rules matches {ip}, so none applied: check their dst_addr and src_addr.")];
     }
     let mut sentences = Vec::new();
     for (rule, flow) in matched {
@@ -30,7 +28,8 @@ pub(super) fn of_rules(outcome: &Outcome) -> Vec<Text> {
             let cut = has.filter(|has| asked > 0 && *has < 2 * u64::from(asked));
             sentences.extend(cut.map(|has| {
                 say!(
-                    "Section [{}] asks for a {name} buffer of {}, but {limit} allows {}: `thru tune set sysctl.{limit}={asked}` lifts it.",
+                    "Section [{}] asks for a {name} buffer of {}, but {limit} allows {}: `thru tune set sysctl.{limit}={asked}` raises \
+                     it.",
                     rule.name,
                     amount(f64::from(asked)),
                     amount(has as f64 / 2.0),

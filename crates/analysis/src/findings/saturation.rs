@@ -93,7 +93,7 @@ fn not_reached(groups: &[Group], rates: &[f64]) -> Finding {
     let why = if rates.last().is_some_and(|rate| *rate >= highest + NEARLY.ln()) {
         "the rate still rises at the largest block"
     } else {
-        "the rates of large blocks differ by more than 11 %, up or down, to the end"
+        "the rates vary by more than 11 % up to the largest block"
     };
     let statement =
         say!("No saturation between {} and {}: {why}.", wording::size(first.block), wording::size(last.block));
@@ -168,7 +168,7 @@ mod tests {
         let sizes: Vec<u64> = netpipe().into_iter().filter(|block| *block < 12_000_000).collect();
         let found = of(&sizes, |block| uneven(block) * if block > 7_000_000 { 3.0 } else { 1.0 }, 0.0, 1);
         assert_eq!(found.block, None, "{}", found.statement.plain());
-        assert!(found.statement.plain().contains("differ by more than 11 %"), "{}", found.statement.plain());
+        assert!(found.statement.plain().contains("vary by more than 11 %"), "{}", found.statement.plain());
     }
 
     proptest! {

@@ -106,7 +106,7 @@ fn range(shares: &Shares) -> Text {
         many => say!("; {many} flows got nothing"),
     };
     say!(
-        "; they got from {:.2} to {:.2} of an equal share, {:.2} at the median{empty}",
+        "; they got {:.2} to {:.2} of an equal share, {:.2} at the median{empty}",
         shares.min,
         shares.max,
         shares.median
@@ -121,7 +121,7 @@ fn send_method(engine: &Engine) -> Option<Text> {
     let why = if engine.auto { ", the fastest of those tried" } else { "" };
     // Segments of one large packet cost less than packets, so the figure is not comparable with one of single datagrams.
     let segments = if engine.send == SendBy::Gso {
-        " With UDP GSO up to 64 datagrams (64 KiB in all) pass the stack as one packet, which the device splits, if anything does."
+        " With UDP GSO, up to 64 datagrams (64 KiB in all) pass the stack as one packet, which only the device splits, if at all."
     } else {
         ""
     };
@@ -181,9 +181,9 @@ fn working(probe: &Responsiveness) -> Text {
     });
     let trial = |one: &WorkingConditions| {
         say!(
-            "Responsiveness under working conditions is {} round trips per minute (RPM, draft-ietf-ippm-responsiveness without \
-             TLS), confidence {}: {} on new connections (handshake {}, request to response {}), {} on the loaded ones (TCP's RTT \
-             {}). The goodput was {} with {}, its confidence is {}; these are means over {} to {} s of the trial.",
+            "Responsiveness under working conditions is {} round trips per minute (RPM, draft-ietf-ippm-responsiveness without TLS), \
+             confidence {}: {} on new connections (handshake {}, request to response {}), {} on the loaded ones (TCP's RTT {}). The \
+             goodput was {} with {}, confidence {}; all are means from {} to {} s of the trial.",
             model::units::three_digits(one.rpm),
             one.confidence.name(),
             model::units::three_digits(one.foreign_rpm),
@@ -216,7 +216,7 @@ fn added(probe: &Responsiveness) -> Text {
     if ns > spread {
         return say!(": the load adds {} (bufferbloat)", Time(ns));
     }
-    say!(": the load adds less than the interquartile range without it, {} (bufferbloat)", Time(spread.max(1.0)))
+    say!(": the load adds less than the idle interquartile range, {} (bufferbloat)", Time(spread.max(1.0)))
 }
 
 /// What may be wrong if the goodput is above its ceiling.
@@ -227,7 +227,7 @@ fn above(outcome: &Outcome) -> Option<Finding> {
             "the interface's speed or MTU differs from what the driver reports, or the data took another interface"
         }
         BoundKind::Window | BoundKind::SendBuffer => {
-            "the minimum RTT is not that of this path, or the buffer was larger earlier in the trial"
+            "the minimum RTT is not from this path, or the buffer was larger earlier in the trial"
         }
         _ => "the sender exceeded the requested rate, or the trials were too short for their rate",
     };
@@ -250,7 +250,7 @@ fn above(outcome: &Outcome) -> Option<Finding> {
 /// The requested rate of a paced sender, the rate that it sent at and how evenly.
 fn paced(outcome: &Outcome) -> Option<Text> {
     if outcome.spec.paced_to_receiver {
-        return Some("The sender was paced to the receiver, so losses are those of the path.".into());
+        return Some("The sender was paced to the receiver, so losses come from the path.".into());
     }
     let requested = outcome.spec.rate_bps?;
     let sent = outcome.summary.sender_bps.map_or(Text::default(), |bps| say!(", the sent rate {}", Rate(bps)));
@@ -401,7 +401,7 @@ mod tests {
             statement.contains(&format!("completes 16.6 k/s (no interval) over 1 trial, RTT {rtt} at the median.")),
             "{statement}"
         );
-        assert!(statement.contains("Too few trials for an interval: it takes 3, on a curve 10."), "{statement}");
+        assert!(statement.contains("Too few trials for an interval: it needs 3, or 10 on a curve."), "{statement}");
     }
 
     #[test]

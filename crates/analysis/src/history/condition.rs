@@ -96,7 +96,8 @@ pub(super) enum Limit {
 pub enum ConditionError {
     /// No figure with its limit.
     #[error(
-        "'{text}' is not a condition: write a figure ({}), < or >, and a limit, such as goodput<500Mbit, or drop>20% or rise>50% of what is usual",
+        "'{text}' is not a condition: write a figure ({}), < or >, and a limit, such as goodput<500Mbit, or drop>20% or rise>50% of the \
+         usual value",
         FollowedFigure::ALL.map(|(name, ..)| name).join(", ")
     )]
     NoCondition {
@@ -126,13 +127,13 @@ pub enum ConditionError {
         text: String,
     },
     /// A drop of all or more.
-    #[error("'{text}': a drop is less than 100 %")]
+    #[error("'{text}': a drop must be less than 100 %")]
     WholeDrop {
         /// What the user wrote.
         text: String,
     },
     /// A change below a share.
-    #[error("'{text}': write {change}>, a change above a share")]
+    #[error("'{text}': use {change}> instead of {change}<")]
     Below {
         /// What the user wrote.
         text: String,
@@ -219,7 +220,7 @@ mod tests {
         assert!(of("speed<1").contains("goodput, rtt, rtt.p99, transactions, loss"), "{}", of("speed<1"));
         assert!(of("goodput").contains("is not a condition"));
         assert!(of("goodput<2MB").contains("'goodput<2MB': "), "{}", of("goodput<2MB"));
-        assert!(of("drop<20%").contains("write drop>"));
+        assert!(of("drop<20%").contains("use drop> instead of drop<"));
         assert!(of("drop>100%").contains("less than 100 %"));
         assert!(of("drop>0").contains("more than 0"));
         assert!(of("transactions>nan").contains("is not a condition"));

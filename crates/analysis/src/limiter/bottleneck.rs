@@ -34,7 +34,7 @@ pub(super) struct Bottleneck {
 impl Bottleneck {
     /// `acknowledgements queued on the return path: ...`.
     pub(super) fn of_return(&self, acknowledgements: Option<f64>) -> Text {
-        let came = acknowledgements.map_or(Text::default(), |rate| say!(" ({} of them a second)", count(rate)));
+        let came = acknowledgements.map_or(Text::default(), |rate| say!(" ({} per second)", count(rate)));
         say!(
             "acknowledgements{came} queued on the return path, which is slow or busy: {}. The delay arose after the data had arrived",
             self.observation
@@ -45,7 +45,7 @@ impl Bottleneck {
     pub(super) fn statement(&self) -> Text {
         let rate = Rate(self.bps);
         if self.shared {
-            return say!("its share of a bottleneck on the path, about {rate}: {}", self.observation);
+            return say!("a share of about {rate} of a bottleneck on the path: {}", self.observation);
         }
         say!("a bottleneck of about {rate} on the path: {}", self.observation)
     }

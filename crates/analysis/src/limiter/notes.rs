@@ -37,7 +37,7 @@ fn stall(direction: &DirectionView<'_>) -> Option<Text> {
     let lasts: Vec<&TcpSample> = flows.iter().filter_map(|series| series.last()).collect();
     let closed = |one: &&TcpSample| one.peer_window_bytes.is_some_and(|bytes| bytes < one.mss);
     let who = if !lasts.is_empty() && lasts.iter().all(closed) {
-        "the receiver blocked (its program did not read, so its window was closed)".into()
+        "the receiver blocked (its program did not read, so its window closed)".into()
     } else if lasts.iter().any(|one| one.unacked > 0) {
         let unacked: u32 = lasts.iter().map(|one| one.unacked).sum();
         say!("the path or the receiving host blocked ({unacked} segments were in flight and none was acknowledged)")
@@ -115,8 +115,8 @@ fn own_queue(observations: &Observations<'_>) -> Option<Text> {
     let rate = flows.iter().map(|flow| flow.rate_bps).sum::<f64>() / trials;
     let [fills, in_flight] = [shortest, shortest + added].map(|rtt| wording::rounded_size(rate * rtt / 8e9));
     Some(say!(
-        "Self-inflicted bufferbloat: {} over a minimum RTT of {} need {fills} in flight, but {in_flight} were in flight. The excess \
-         waited in a queue and added {} to each RTT.",
+        "Self-inflicted bufferbloat: {} over a minimum RTT of {} needs {fills} in flight, but {in_flight} was. The excess waited in a \
+         queue and added {} to each RTT.",
         Rate(rate),
         Time(shortest),
         Time(added)
@@ -136,7 +136,7 @@ fn too_small(observations: &Observations<'_>) -> Option<Text> {
     let needed = line * shortest / 8e9;
     (window > 0.0 && window < needed).then(|| {
         say!(
-            "The window of {} is smaller than the bandwidth-delay product: {} over an RTT of {} need {}.",
+            "The window of {} is smaller than the bandwidth-delay product: {} over an RTT of {} needs {}.",
             wording::rounded_size(window),
             Rate(line),
             Time(shortest),
@@ -166,7 +166,7 @@ pub(super) fn missing(observations: &Observations<'_>) -> Vec<String> {
         }
         if let Some(seen) = ends.iter().find_map(|end| end.pass?.observed.as_ref()) {
             let used = seen.missing.iter().filter(|gap| seen.is_evidence(gap));
-            missing.extend(used.map(|gap| format!("of the {name}'s host: {gap}")));
+            missing.extend(used.map(|gap| format!("on the {name}'s host: {gap}")));
         }
         if !ends.iter().any(threads::measured) {
             missing.push(format!("CPU time of the {name}'s measuring threads"));

@@ -63,7 +63,7 @@ fn off(side: &Side<'_>) -> bool {
 fn scaled(side: &Side<'_>, role: Role, window: f64, why: &Text) -> Option<Remedy> {
     let end = if role == Role::Active { "near" } else { "far" };
     let command = tune(SCALING, "1");
-    let statement = say!("`{command}` on the {end} host: {why}; without window scaling a window has at most 64 KiB");
+    let statement = say!("`{command}` on the {end} host: {why}; without window scaling, a window is at most 64 KiB");
     off(side).then(|| Remedy {
         role,
         setting: format!("sysctl.{SCALING}"),
@@ -123,7 +123,7 @@ impl Buffer {
             let [least, default, most] = self.limits(side)?;
             let needed = up(2.0 * window);
             let reason = say!(
-                "on the {end} host (now {}): {why}; the third value of {} counts memory, twice that, rounded up",
+                "on the {end} host (now {}): {why}; the third value of {} counts memory, so it is twice that, rounded up",
                 wording::rounded_size(most as f64),
                 self.autotuning
             );
@@ -191,7 +191,7 @@ fn of_direction(
     let window = aim / 8e9 * rtt / flows.len() as f64;
     let each = if flows.len() > 1 { say!(" for each of {} connections", flows.len()) } else { Text::default() };
     let why =
-        say!("{}{of_what} × RTT of {} is a window of {}{each}", Rate(aim), Time(rtt), wording::rounded_size(window));
+        say!("{}{of_what} × {} RTT needs a window of {}{each}", Rate(aim), Time(rtt), wording::rounded_size(window));
     let mut buffers = [(SEND, &direction.sender, sender), (RECEIVE, &direction.receiver, receiver)];
     let place = |kind| limiters.iter().position(|limiter| *limiter == kind).unwrap_or(usize::MAX);
     buffers.sort_by_key(|(buffer, ..)| place(buffer.kind));

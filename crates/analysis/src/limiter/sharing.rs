@@ -69,7 +69,7 @@ fn beside(direction: &DirectionView<'_>, side: &Side<'_>, end: &str, column: &st
     let share = others as f64 / all as f64;
     let weight = 0.95 * ramp(share, SHARE[0], SHARE[1]);
     let statement = say!(
-        "{} of other traffic passed {} of the {end} beside the {} of this measurement ({:.0} % of all)",
+        "{} of other traffic passed {} of the {end}, besides {} of this measurement ({:.0} % is other traffic)",
         amount(others as f64),
         interface.name,
         amount(own as f64),
@@ -85,7 +85,7 @@ fn early_queue(observations: &Observations<'_>, direction: &DirectionView<'_>) -
     let least = observations.directions.iter().filter_map(shortest).reduce(f64::min)?;
     let weight = 0.8 * ramp(own - least, 2e6, 6e6) * ramp(own / least, 1.1, 1.4);
     let statement = say!(
-        "the shortest RTT of a trial was {}, and that of another one {}: a queue that this measurement did not cause was already on the path",
+        "the shortest RTT was {} in one trial and {} in another: a queue that this measurement did not cause was already on the path",
         Time(own),
         Time(least)
     );

@@ -123,7 +123,7 @@ fn a_small_send_buffer_is_the_send_buffer() {
     case.hosts[0].sysctl.insert("net.core.wmem_max".into(), "65536".into());
     let [remedy] = &case.why().remedies[..] else { panic!("no remedy") };
     assert_eq!(remedy.command, "thru tune set sysctl.net.core.wmem_max=131072");
-    let said = "(now 64 KiB), and then `--sndbuf 128KiB`: 40.0 Mbit/s (twice the measured rate) × RTT";
+    let said = "(now 64 KiB), and then `--sndbuf 128KiB`: 40.0 Mbit/s (twice the measured rate) × 20.0 ms RTT";
     assert!(remedy.statement.plain().contains(said), "{remedy:?}");
 }
 
@@ -427,7 +427,7 @@ fn a_stalled_trial_names_the_end_that_blocked_and_for_how_long() {
     let said = case.why().notes[0].plain();
     assert_eq!(
         said,
-        "A trial stalled for its last 600 ms: the receiver blocked (its program did not read, so its window was closed)."
+        "A trial stalled for its last 600 ms: the receiver blocked (its program did not read, so its window closed)."
     );
     case.samples(|_, one| (one.peer_window_bytes, one.unacked) = (Some(65_536), 12));
     assert!(case.why().notes[0].plain().contains("12 segments were in flight and none was acknowledged"));
@@ -478,7 +478,7 @@ fn a_window_below_the_bandwidth_delay_product_is_reported_with_its_numbers() {
     assert!(
         notes
             .iter()
-            .any(|note| note.plain().contains("window of 64 KiB is smaller") && note.plain().contains("need 2.38 MiB")),
+            .any(|note| note.plain().contains("window of 64 KiB is smaller") && note.plain().contains("needs 2.38 MiB")),
         "{notes:?}"
     );
 }

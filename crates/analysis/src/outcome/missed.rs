@@ -42,10 +42,10 @@ pub fn missed_target<'a>(
 
 /// Most trials to propose.
 const MOST_TRIALS: f64 = 1000.0;
-/// What helps where no number of trials that somebody would wait for does.
+/// What helps where no reasonable number of trials would.
 const QUIETER: &str = "the path or a host varies too much: use longer trials or an idle host";
 
-/// A budget of at least so many seconds as it is typed; `None` beyond the largest one.
+/// A budget of at least this many seconds, as it is typed; `None` beyond the largest one.
 fn budget(seconds: f64) -> Option<Text> {
     let seconds = BUDGETS_S.into_iter().find(|one| *one as f64 >= seconds)?;
     Some(if seconds < 120 { say!("`--budget {seconds}s`") } else { say!("`--budget {}min`", seconds / 60) })

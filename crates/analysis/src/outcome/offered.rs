@@ -38,8 +38,8 @@ impl ShortfallCause {
     pub fn words(self) -> &'static str {
         match self {
             Self::Asleep => "the sender's thread got too little CPU time",
-            Self::Host => "the sender's host took no more",
-            Self::Transport => "the path or one of the ends took no more",
+            Self::Host => "the sender's host accepted no more",
+            Self::Transport => "the path or one of the ends accepted no more",
         }
     }
 

@@ -126,33 +126,31 @@ pub fn explain(verdict: Verdict) -> Text {
         Verdict::ByteCountMismatch => say!("the byte counts of the two ends do not match: do not use the rate"),
         Verdict::NotSettled => {
             say!(
-                "the rate was still growing after the start-up of the connections, or the trials were too short to see that it was not: use \
-             longer trials"
+                "the rate was still growing after the connections' start-up, or the trials were too short to tell: use longer trials"
             )
         }
         Verdict::SendBufferLimited => {
             say!(
-                "the send buffer limited the only connection, and another one may get another rate: use at least 3 trials, or a larger buffer"
+                "the send buffer limited the only connection, and the next one may get a different rate: use at least 3 trials or a \
+                 larger buffer"
             )
         }
         Verdict::TargetMissed => say!("the interval is wider than requested: allow more trials or a larger budget"),
-        Verdict::FewTrials => say!("too few trials for an interval: it takes 3, on a curve 10"),
+        Verdict::FewTrials => say!("too few trials for an interval: it needs 3, or 10 on a curve"),
         Verdict::Noisy => {
             say!(
-                "the legs of this size vary too much for the budget: `--spin` and `--pin` remove the wake-ups of threads, other load and \
-             steal remain"
+                "the values of this size vary too much for the budget: `--spin` and `--pin` avoid thread wake-ups, but not other load \
+                 or steal"
             )
         }
         Verdict::Drifting => {
             say!(
-                "the values rose or fell during the run (of a curve, those of all sizes alike): another run may differ by more than the \
-             interval"
+                "the values rose or fell during the run (on a curve, at all sizes alike): another run may differ by more than the \
+                 interval"
             )
         }
         Verdict::Thinned => {
-            say!(
-                "sizes between were left out: the legs of all of them do not fit into the budget: allow a larger budget"
-            )
+            say!("some sizes were left out because the budget is too small for all: allow a larger budget")
         }
         Verdict::CutShort => {
             say!("the measurement ended before its stop rule was met (interrupted, or the peer disconnected)")
@@ -160,26 +158,24 @@ pub fn explain(verdict: Verdict) -> Text {
         Verdict::Overlapped => say!("another measurement ran on one of the hosts at the same time"),
         Verdict::BatchTimed => say!("round trips were timed in batches, so percentiles are of batch means"),
         Verdict::SocketDrops => {
-            say!("the receiver's own socket dropped datagrams: a limit of the host, not of the path")
+            say!("the receiver's own socket dropped datagrams: the host is the limit, not the path")
         }
         Verdict::Loss => say!("datagrams were lost"),
         Verdict::SelfLimited => say!("larger blocks were not measured (NetPIPE's self-limit or the budget)"),
         Verdict::OneHost => say!("both ends are on one host, with no network between them"),
         Verdict::MetricsKept => {
-            say!("the TCP metrics cache of a sending end was on, so a trial may start with values from an earlier one")
+            say!("a sender's TCP metrics cache was on, so a trial may start with values from an earlier one")
         }
         Verdict::AboveCeiling => say!("the goodput is above its ceiling: one of the two figures is wrong"),
-        Verdict::Unmet => say!("a precondition of the plan did not hold before a trial, which was skipped"),
-        Verdict::Starved => say!("a flow got nothing in a trial: see the shares of the flows in the JSON document"),
+        Verdict::Unmet => say!("a trial was skipped because a precondition of the plan did not hold"),
+        Verdict::Starved => say!("a flow got nothing in a trial: see each flow's share in the JSON document"),
         Verdict::RateNotOffered => {
             say!(
                 "the sender sent less than requested: use a lower rate, or an idle machine (`--pin` gives a thread a core)"
             )
         }
         Verdict::NothingArrived => {
-            say!(
-                "in a trial nothing arrived of what was sent: a firewall, an MTU that the datagrams exceed, or a dead path"
-            )
+            say!("nothing arrived in a trial: check for a firewall, datagrams larger than an MTU, or a dead path")
         }
         Verdict::EmulatorLate => {
             say!("the lab's emulator was more than 1 ms late: give it a core of its own, or repeat on an idle machine")
@@ -194,8 +190,7 @@ pub fn explain(verdict: Verdict) -> Text {
         }
         Verdict::OverlapClose => {
             say!(
-                "each connection was closed during the next transaction (`--overlap-close`): the rate is above that of \
-             sequential transactions"
+                "each connection was closed during the next transaction (`--overlap-close`): sequential transactions are slower"
             )
         }
         _ => say!("unknown to this version: see the manual of the version that measured"),

@@ -16,14 +16,14 @@ pub const MAX_CELLS: usize = 100_000;
 #[non_exhaustive]
 pub enum ExpandError {
     /// Too many cells.
-    #[error("too many cells: {total}, and a plan has at most {MAX_CELLS}")]
+    #[error("too many cells: {total}, but a plan can have at most {MAX_CELLS}")]
     TooManyCells {
         /// Their number, as far as it was counted.
         total: usize,
     },
     /// Too many combinations of levels.
     #[error(
-        "too many cells: the factors have {total} combinations of levels, and a plan has at most {MAX_CELLS} cells"
+        "too many cells: the factors have {total} combinations of levels, but a plan can have at most {MAX_CELLS} cells"
     )]
     TooManyCombinations {
         /// Their number.
@@ -42,7 +42,7 @@ pub enum ExpandError {
         cells: [usize; 2],
     },
     /// A level that names a host of traffic.
-    #[error("{} has the hosts of `--from` and `--to`: omit the fields `from` and `host`", kind.name())]
+    #[error("{} uses the hosts of `--from` and `--to`: omit the fields `from` and `host`", kind.name())]
     HostOfTraffic {
         /// The traffic.
         kind: TrafficKind,
@@ -54,7 +54,7 @@ pub enum ExpandError {
     #[error("`--from` and `--to` contain no pair of different hosts")]
     NoPair,
     /// A pair of hosts that the plan does not name.
-    #[error("the pair {near} and {far}: its first host must be in `--from`, the second in `--to`")]
+    #[error("pair {near} and {far}: the first host must be in `--from`, the second in `--to`")]
     UnknownPair {
         /// Its near host.
         near: String,
@@ -62,7 +62,7 @@ pub enum ExpandError {
         far: String,
     },
     /// A pair that is there already, or a host with itself.
-    #[error("the pair {near} and {far} is given twice, or has one host")]
+    #[error("the pair {near} and {far} is given twice or is a single host")]
     SamePair {
         /// Its near host.
         near: String,
@@ -70,7 +70,7 @@ pub enum ExpandError {
         far: String,
     },
     /// A level that names a host where the plan varies hosts.
-    #[error("`{key}` at the top has several hosts already: name one there, or omit the field `{field}`")]
+    #[error("`{key}` at the top already has several hosts: give one there, or omit the field `{field}`")]
     SeveralHosts {
         /// The key of the plan's hosts.
         key: &'static str,
@@ -466,7 +466,7 @@ mod tests {
         assert_eq!(cells[0].to.as_deref(), Some("b"));
         assert_eq!((cells[1].to.as_deref(), cells[1].fields.len()), (Some("c:5201"), 1));
         let twice = Plan { to: hosts(&["b", "d"]), ..plan.clone() };
-        assert!(expand(&twice).unwrap_err().to_string().contains("several hosts already"));
+        assert!(expand(&twice).unwrap_err().to_string().contains("already has several hosts"));
         let itself = Plan { from: hosts(&["c:5201"]), ..plan };
         assert!(expand(&itself).unwrap_err().to_string().contains("both the near and the far host"));
     }

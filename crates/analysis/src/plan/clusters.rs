@@ -131,7 +131,7 @@ mod tests {
             found[0].starts_with("r1 is slow as a sender to others: the goodput of pairs that leave it is 2."),
             "{found:?}"
         );
-        assert!(found[0].contains(" lower than that of other pairs between two (95 % interval"), "{found:?}");
+        assert!(found[0].contains(" lower than that of other pairs between clusters (95 % interval"), "{found:?}");
     }
 
     #[test]

@@ -446,7 +446,7 @@ mod tests {
         let said = of(Pattern::Stream);
         let noted: Vec<bool> = said
             .iter()
-            .map(|one| one.contains(" The time of a trial does not start at the same event in thru and in iperf3 "))
+            .map(|one| one.contains(" A trial's clock starts at different events in thru and iperf3 "))
             .collect();
         assert!(said[0].starts_with("system ") && noted == [true, false, false], "{said:#?}");
         assert!(of(Pattern::Pingpong).iter().all(|one| !one.contains("iperf3")));

@@ -29,7 +29,7 @@ pub struct RoundMean {
 }
 
 impl RoundMean {
-    /// The same as an estimate of so many rounds, with the confidence `level`.
+    /// The same as an estimate over this many rounds, with the confidence `level`.
     pub(super) fn estimate(&self, statistic: &str, unit: &str, level: f64, rounds: usize) -> Estimate {
         Estimate {
             statistic: statistic.into(),
@@ -311,7 +311,7 @@ fn findings(set: &GroupShares, level: f64) -> Vec<Finding> {
     if let Some(index) = &set.index {
         let of_flows = set.index_of_flows.as_ref().filter(|_| set.flows as usize > set.groups.len());
         let of_flows =
-            of_flows.map_or(Text::default(), |index| say!(", and of all {} flows {}", set.flows, index_text(index)));
+            of_flows.map_or(Text::default(), |index| say!(", and {} over all {} flows", index_text(index), set.flows));
         let limited = set.groups.iter().any(|group| group.rate_bps.is_some());
         let relative = if limited { " relative to its fair share" } else { "" };
         let statement = say!(
@@ -335,7 +335,7 @@ fn findings(set: &GroupShares, level: f64) -> Vec<Finding> {
     }
     if set.starved_flows > 0 {
         let statement = say!(
-            "In one round {} of {} got less than a tenth of their fair share.",
+            "{} of {} got less than a tenth of their fair share in one round.",
             set.starved_flows,
             plural(set.flows as usize, "flow")
         );
@@ -491,7 +491,7 @@ mod tests {
         assert!(is_near(set.index_of_flows.unwrap().value, 1600.0 / (4.0 * 600.0)));
         assert_eq!(set.starved_flows, 1);
         let said = said(&[Sent("a", spec(2), vec![20, 0]), Sent("b", spec(2), vec![10, 10])]);
-        assert!(said.iter().any(|one| one.starts_with("In one round 1 of 4 flows got less than a tenth")), "{said:?}");
+        assert!(said.iter().any(|one| one.starts_with("1 of 4 flows got less than a tenth")), "{said:?}");
     }
 
     #[test]

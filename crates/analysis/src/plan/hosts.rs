@@ -85,7 +85,7 @@ fn with_directions<'a>(
         let (from, to) = (from.as_str(), to.as_str());
         let back = alike.get(&[to, from]);
         let same = back.is_some() && back == alike.get(&[from, to]);
-        // Of two directions that stand out to the same side, the first one tells of both.
+        // If two directions stand out to the same side, the first finding reports both.
         if same && places.get(&[to, from]) < places.get(&[from, to]) {
             continue;
         }
@@ -128,12 +128,12 @@ fn not_significant(matrix: &Matrix, out: &StandingOut, number: usize) -> Option<
     let side = if left[most] < middle { "lower" } else { "higher" };
     let differ = if places.len() == 1 { "differs" } else { "differ" };
     let statement = say!(
-        "not significant: {} of {} {differ} in {} by 1.25 times or more, most {from} → {to}, {} times {side}{}.",
+        "not significant: {} of {} {differ} in {} by a factor of 1.25 or more, {from} → {to} the most, {} times {side}{}.",
         places.len(),
         plural(left.len(), "pair"),
         noun(pairs.kind),
         model::units::three_digits((left[most] - middle).abs().exp()),
-        Aside("from the median, without what hosts and clusters that stand out explain".into()),
+        Aside("than the median, less what outlying hosts and clusters explain".into()),
     );
     let cells = places.iter().flat_map(|place| pairs.behind[*place].cells.iter().copied()).collect();
     Some(Finding { kind: FindingKind::Unconfirmed, statement, estimate: None, block: None, cells, comparison: None })
@@ -240,9 +240,9 @@ mod tests {
         let found = of_hosts(&run.header, &run.outcomes, &[]);
         let [only] = &found[..] else { panic!("{found:?}") };
         assert_eq!((only.kind, only.cells.len()), (FindingKind::Unconfirmed, 4));
-        let start = "not significant: 4 of 56 pairs differ in goodput by 1.25 times or more, most ";
+        let start = "not significant: 4 of 56 pairs differ in goodput by a factor of 1.25 or more, ";
         assert!(
-            only.statement.plain().starts_with(start) && only.statement.plain().contains(", 1.43 times lower (from"),
+            only.statement.plain().starts_with(start) && only.statement.plain().contains(", 1.43 times lower (than"),
             "{only:?}"
         );
     }

@@ -214,14 +214,14 @@ impl Test {
             }
             Of::Cluster { role, .. } => {
                 let cross = if *role == Side::Rows { "leave" } else { "enter" };
-                format!(": the {noun} of pairs that {cross} it {are} {by} that of other pairs between two")
+                format!(": the {noun} of pairs that {cross} it {are} {by} that of other pairs between clusters")
             }
-            Of::Within { .. } => format!(" the {noun} {are} {by} between two"),
+            Of::Within { label } => format!(" the {noun} {are} {by} from one {label} to another"),
             Of::Clusters { from, to } if from == to => {
-                format!(": their {noun} {are} {by} that of pairs within another one")
+                format!(": their {noun} {are} {by} that of pairs within other clusters")
             }
             Of::Clusters { .. } => {
-                format!(": the {noun} of pairs between them {are} {by} that of other pairs between two")
+                format!(": the {noun} of pairs between them {are} {by} that of other pairs between clusters")
             }
         })
     }
@@ -233,9 +233,9 @@ impl Test {
             Of::Pair { .. } => "ratio of the pair's value to that of the fit",
             Of::Asymmetry { .. } => "ratio of the pair's directions, each to that of the fit",
             Of::Cluster { leaving: false, .. } => "ratio of the cluster's hosts to the median of the other hosts",
-            Of::Cluster { .. } => "ratio of the cluster's pairs with others to other pairs between two",
-            Of::Within { .. } => "ratio of the pairs within a cluster to those between two",
-            Of::Clusters { .. } => "ratio of the pairs of two clusters to those of others",
+            Of::Cluster { .. } => "ratio of the cluster's pairs with others to other pairs between clusters",
+            Of::Within { .. } => "ratio of the pairs within a cluster to pairs between clusters",
+            Of::Clusters { .. } => "ratio of the pairs between two clusters to pairs between others",
         }
     }
 

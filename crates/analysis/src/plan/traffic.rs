@@ -16,7 +16,7 @@ const LEAST_HOSTS: usize = 3;
 #[non_exhaustive]
 pub enum TrafficError {
     /// A level of its factor that is not a number of hosts or sets.
-    #[error("{factor}: '{level}' is not a whole number from 1 on")]
+    #[error("{factor}: '{level}' is not a positive whole number")]
     NotWhole {
         /// The factor.
         factor: &'static str,
@@ -32,7 +32,7 @@ pub enum TrafficError {
         factor: &'static str,
     },
     /// More hosts around a hub than there are.
-    #[error("{}: {number} are too many: {} of {hub} has at most {most}", kind.factor().unwrap_or_default(), kind.name())]
+    #[error("{}: {number} is too many: {} of {hub} has at most {most}", kind.factor().unwrap_or_default(), kind.name())]
     TooMany {
         /// The traffic.
         kind: TrafficKind,
@@ -44,7 +44,7 @@ pub enum TrafficError {
         most: usize,
     },
     /// Near and far hosts differ, and each host is to send and to receive.
-    #[error("{} is between the same hosts: give `--from` and `--to` the same ones", kind.name())]
+    #[error("{} runs within one set of hosts: give `--from` and `--to` the same hosts", kind.name())]
     Apart {
         /// The traffic.
         kind: TrafficKind,
@@ -283,11 +283,11 @@ mod tests {
     fn mistakes_are_named() {
         let refused = |plan: &Plan| expand(plan).unwrap_err().to_string();
         let many = refused(&plan(TrafficKind::Incast, 5, 1, &[2, 5]));
-        assert_eq!(many, "senders: 5 are too many: incast of n0 has at most 4");
+        assert_eq!(many, "senders: 5 is too many: incast of n0 has at most 4");
         let apart = Plan { to: vec!["x".into()], ..plan(TrafficKind::Ring, 5, 1, &[]) };
-        assert_eq!(refused(&apart), "ring is between the same hosts: give `--from` and `--to` the same ones");
+        assert_eq!(refused(&apart), "ring runs within one set of hosts: give `--from` and `--to` the same hosts");
         assert_eq!(refused(&plan(TrafficKind::Permutation, 2, 1, &[1])), "permutation needs 3 hosts or more");
-        assert_eq!(refused(&plan(TrafficKind::Incast, 3, 1, &[0])), "senders: '0' is not a whole number from 1 on");
+        assert_eq!(refused(&plan(TrafficKind::Incast, 3, 1, &[0])), "senders: '0' is not a positive whole number");
     }
 
     proptest! {

@@ -31,7 +31,7 @@ const APART_NS: f64 = 20e6;
 pub struct TrafficStep {
     /// The flows, their shares and their common goodput.
     pub shares: GroupShares,
-    /// The number of senders or receivers; `None` where that is no factor.
+    /// The number of senders or receivers; `None` where that is not a factor.
     pub number: Option<usize>,
     /// The one host at one end of all flows.
     pub hub: Option<String>,
@@ -106,7 +106,7 @@ pub fn traffic_curves(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass])
     curves
 }
 
-/// The knee of the goodput. What may fall only by the time between the starts is no fall: hosts without free cores begin apart.
+/// The knee of the goodput. A fall that the time between the starts may explain does not count: hosts without free cores begin apart.
 fn knee_of(steps: &[TrafficStep], confidence: f64) -> Option<Knee> {
     let of = |totals: fn(&GroupShares) -> &BTreeMap<u32, f64>| {
         let rounds = |step: &TrafficStep| totals(&step.shares).values().copied().collect();
@@ -256,10 +256,10 @@ fn over_numbers(curve: &TrafficCurve, level: f64) -> Vec<Finding> {
     let rounds = Aside(say!("{} interval over {}", confidence(level), plural(last.shares.rounds, "round")));
     let (said, told) = match curve.knee {
         _ if steps.len() == 1 => (say!("{subject} is {}", at(first)), *first),
-        None => (say!("{subject} is {} and {}, not judged with one round", at(first), at(last)), *last),
+        None => (say!("{subject} is {} and {}; one round is too few to judge", at(first), at(last)), *last),
         Some(Knee { unclear: Some(fall), .. }) => {
             let worst = steps[fall.worst];
-            (say!("{subject} is {} and {}; whether it falls is not known", at(first), at(worst)), worst)
+            (say!("{subject} is {} and {}; whether it falls is unclear", at(first), at(worst)), worst)
         }
         Some(Knee { knee, best, fall, .. }) => {
             let (knee, best) = (steps[knee], steps[best]);
@@ -278,8 +278,8 @@ fn over_numbers(curve: &TrafficCurve, level: f64) -> Vec<Finding> {
                 None if knee == *first => {
                     (say!("{subject} is {} and as high with up to {}", at(first), number(last)), *first)
                 }
-                None if knee == *last => (say!("{subject} rises up to {}; more might bring more", at(last)), *last),
-                None => (say!("{subject} rises to {} and not beyond with up to {}", at(knee), number(last)), knee),
+                None if knee == *last => (say!("{subject} rises up to {} and might rise further", at(last)), *last),
+                None => (say!("{subject} rises to {} and no further with up to {}", at(knee), number(last)), knee),
             }
         }
     };
@@ -290,8 +290,8 @@ fn over_numbers(curve: &TrafficCurve, level: f64) -> Vec<Finding> {
     });
     let said = say!("{said}{}{rounds}.", apart.unwrap_or_default());
     let mut found = vec![finding(FindingKind::Traffic, curve, &said, Some(total(told, level)), &steps)];
-    found.extend(completion_finding(curve, last, &say!("With {} ", number(last)), level));
-    found.extend(fairness(curve, last, &say!("With {} ", number(last)), level));
+    found.extend(completion_finding(curve, last, &say!("With {}, ", number(last)), level));
+    found.extend(fairness(curve, last, &say!("With {}, ", number(last)), level));
     found
 }
 
@@ -330,7 +330,7 @@ fn completion_finding(curve: &TrafficCurve, step: &TrafficStep, place: &Text, le
     let tail = tail.map(|(name, ns)| say!(", {name} within {}", value(ns, "ns")));
     let tail = Text::join(tail, "");
     let statement = say!(
-        "{place}all transfers of {} had ended after {}; of {} the median took {}{tail}, the longest {}{}.",
+        "{place}all transfers of {} ended within {}; the median of {} took {}{tail}, the longest {}{}.",
         size(it.bytes),
         short(&all),
         it.count,
@@ -350,11 +350,11 @@ fn fairness(curve: &TrafficCurve, step: &TrafficStep, place: &Text, level: f64) 
     let starved = match step.shares.starved_flows {
         0 => Text::default(),
         count => {
-            say!("; in one round {count} of {} got less than a tenth of it", plural(step.shares.flows as usize, "flow"))
+            say!("; {count} of {} got less than a tenth of it in one round", plural(step.shares.flows as usize, "flow"))
         }
     };
     let statement = say!(
-        "{place}Jain's fairness index is {:.3}{half}; the smallest flow of a round has {} of an equal share{starved}.",
+        "{place}Jain's fairness index is {:.3}{half}; a round's smallest flow has {} of an equal share{starved}.",
         index.value,
         Ratio((smallest.value * 1e3).round() / 1e3)
     );
@@ -400,7 +400,7 @@ fn of_draws(curve: &TrafficCurve, level: f64) -> Vec<Finding> {
     let worst = steps.iter().min_by(|a, b| index(a).total_cmp(&index(b)));
     if let Some(worst) = worst {
         let place = match (curve.kind.factor(), steps.len()) {
-            (Some(factor), 2..) => say!("In the least fair {factor} "),
+            (Some(factor), 2..) => say!("In the least fair {factor}, "),
             _ => Text::default(),
         };
         found.extend(completion_finding(curve, worst, &place, level));
@@ -476,7 +476,7 @@ mod tests {
         assert!(falls.contains("collapses to 39.5 Mbit/s") && !falls.contains("began"), "{falls}");
         let apart = said(&[(0, 160), (240, 160)]);
         let expected = "is 100 Mbit/s ±<0.1 % with 1 sender and 40.0 Mbit/s ±<0.1 % with 2 senders; whether it falls is \
-                        not known; the transfers with 2 senders began within 240 ms of each other (95 %";
+                        unclear; the transfers with 2 senders began within 240 ms of each other (95 %";
         assert!(apart.contains(expected), "{apart}");
     }
 }

@@ -392,7 +392,7 @@ fn what_another_program_cannot_do_is_refused() {
             "[settings.far]\n\"dev.eth0.mtu\" = 9000\n[base]",
             "dev.eth0.mtu at the far end with `speak = iperf3`",
         ),
-        ("to = [\"b\"]", "to = [\"b\", \"d\"]", "several hosts already"),
+        ("to = [\"b\"]", "to = [\"b\", \"d\"]", "already has several hosts"),
     ] {
         let said = wrong(&SYSTEMS.replacen(old, new, 1));
         assert!(said.contains(part), "{new}: {said}");
@@ -514,7 +514,7 @@ fn traffic_is_a_factor_beside_others_and_its_mistakes_are_named() {
         ("[traffic]\nsenders = 1\n", "`kind` is missing: write one of incast"),
         ("[traffic]\nkind = \"incast\"\nsenders = 4\n", "4 senders are more than the 3 hosts"),
         ("[traffic]\nkind = \"incast\"\ncuts = 4\n", "`cuts` is of another kind than incast"),
-        ("[traffic]\nkind = \"ring\"\n", "ring is between the same hosts"),
+        ("[traffic]\nkind = \"ring\"\n", "ring runs within one set of hosts"),
         ("[traffic]\nkind = \"incast\"\n[base]\nboth = true\n", "omit `reverse` and `both`"),
         ("[traffic]\nkind = \"incast\"\n[base]\npattern = \"curve\"\n", "a curve"),
         ("[traffic]\nkind = \"incast\"\n[[group]]\nflows = 2\n", "[traffic] and [[group]] exclude each other"),

@@ -201,7 +201,7 @@ mod tests {
             let text = screen(&run, Layout { columns, ..Layout::default() }, "`thru show x -v`");
             assert!(text.lines().all(|line| line.chars().count() <= usize::from(columns)), "{text}");
             assert!(text.starts_with("Goodput       Goodput into a "), "{text}");
-            assert!(text.contains("Fairness      With 4 senders Jain's fairness index is "), "{text}");
+            assert!(text.contains("Fairness      With 4 senders, Jain's fairness index is "), "{text}");
             assert!(text.contains(" senders ") && text.contains(" goodput "), "{text}");
             assert!(text.ends_with("all pairs with their intervals and limits\n") || text.contains("Jain"), "{text}");
         }

@@ -134,7 +134,7 @@ fn a_peak_through_a_token_bucket_is_what_the_path_carries() {
         assert!((peak.value / rate - 1.0).abs() < 0.03, "{rate} {burst}: {peak:?}");
         assert!(peak.low.is_some() && peak.high.is_some(), "{peak:?}");
         let statement = found(&ended, FindingKind::Peak).statement.plain();
-        assert!(statement.contains("as a token bucket lets them through"), "{statement}");
+        assert!(statement.contains("as through a token bucket"), "{statement}");
         let half = found(&ended, FindingKind::HalfPeak).block.unwrap();
         let saturation = found(&ended, FindingKind::Saturation).block;
         assert!(saturation.is_none_or(|from| half <= from), "{half} {saturation:?}");

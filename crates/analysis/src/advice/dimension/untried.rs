@@ -22,7 +22,7 @@ pub(crate) enum Untried {
     #[error("out of time: use a larger `--budget`")]
     OutOfTime,
     /// Nothing is known about the bytes in flight.
-    #[error("the pilot trials have no RTT")]
+    #[error("the pilot trials measured no RTT")]
     NoRtt,
     /// The transport sends in one way.
     #[error("{transport} has only one send method")]
@@ -31,13 +31,13 @@ pub(crate) enum Untried {
     #[error("`--block` was given")]
     BlockGiven,
     /// Datagrams have the size that the path carries.
-    #[error("the path determines the size of datagrams")]
+    #[error("the path sets the datagram size")]
     DatagramSize,
     /// There are no flows that could share threads.
-    #[error("one flow has one thread")]
+    #[error("one flow uses one thread")]
     OneFlow,
     /// A host does not report its cores.
-    #[error("the number of cores of a host is unknown")]
+    #[error("a host's number of cores is unknown")]
     UnknownCores,
     /// Threads cannot be moved.
     #[error("neither host has a second core")]
@@ -55,7 +55,7 @@ pub(crate) enum Untried {
     #[error("the transport is not TCP")]
     NotTcp,
     /// The senders have no second congestion control in common.
-    #[error("only {name} is allowed: see net.ipv4.tcp_allowed_congestion_control and load modules")]
+    #[error("only {name} is allowed: load modules and see net.ipv4.tcp_allowed_congestion_control")]
     OneCongestionControl { name: String },
     /// TCP_NODELAY is on with round trips.
     #[error("it is on, which is best for round trips")]
@@ -64,13 +64,13 @@ pub(crate) enum Untried {
     #[error("a host does not report {sysctl}")]
     NotReported { sysctl: &'static str },
     /// Only a sysctl that is off is changed.
-    #[error("no host has switched {sysctl} off")]
+    #[error("no host has {sysctl} turned off")]
     NotOff { sysctl: &'static str },
     /// The inventory has no interface with the address of the data.
-    #[error("the interface of the data is unknown")]
+    #[error("the data's interface is unknown")]
     UnknownInterface,
     /// Loopback is not a device.
-    #[error("the data uses the loopback")]
+    #[error("the data uses loopback")]
     Loopback,
     /// Neither host reports a governor.
     #[error("the hosts have no CPU frequency governor")]

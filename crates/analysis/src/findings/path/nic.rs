@@ -46,8 +46,8 @@ pub(super) fn half_duplex(end: &End<'_>) -> Vec<Text> {
     let half = |interface: &&Interface| interface.duplex.as_deref() == Some("half");
     let words = |interface: &Interface| {
         say!(
-            "{} of the {} end runs half duplex: its two directions share the link and collide. Check the duplex mode that both \
-             sides of the link negotiate.",
+            "{} at the {} end runs half duplex: its two directions share the link and collide. Check the duplex mode on both sides of \
+             the link.",
             interface.name,
             end.side
         )
@@ -61,7 +61,7 @@ pub(super) fn narrow_slots(end: &End<'_>) -> Vec<Text> {
         let (now, possible) = (rate(pci.speed_mts?, pci.width?), rate(pci.max_speed_mts?, pci.max_width?));
         (now < possible).then(|| {
             say!(
-                "{} of the {} end is in a slot with {}, but the NIC supports {}: about {} of {}.",
+                "{} at the {} end is in a slot with {}, but the NIC supports {}: about {} of {}.",
                 interface.name,
                 end.side,
                 lanes(pci.speed_mts, pci.width),
@@ -122,7 +122,7 @@ pub(super) fn other_traffic(end: &End<'_>) -> Option<Text> {
     let busy = |packets: f64, bits: f64| packets >= PACKETS_PER_S || bits >= bound;
     (busy(seen.rx_packets_per_s, seen.rx_bps) || busy(seen.tx_packets_per_s, seen.tx_bps)).then(|| {
         say!(
-            "{} of the {} end was not idle before the test: {} packets/s ({}) received and {} packets/s ({}) sent.",
+            "{} at the {} end was not idle before the test: it received {} packets/s ({}) and sent {} packets/s ({}).",
             interface.name,
             end.side,
             count(seen.rx_packets_per_s),

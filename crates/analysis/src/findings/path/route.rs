@@ -32,8 +32,8 @@ pub(super) fn unequal_mtus(near: &End<'_>, far: &End<'_>, outcomes: &[Outcome]) 
     (least != most).then(|| {
         say!(
             "The MTUs differ: {near_mtu} bytes on {near_name} (near) and {far_mtu} on {far_name} (far). TCP uses the smaller one in \
-             both directions; larger datagrams are fragmented or dropped. Remedy: `thru tune set dev.{small}.mtu={most}` on the \
-             {less} host if all devices between carry {most} bytes, else `thru tune set dev.{large}.mtu={least}` on the {more} host."
+            both directions; larger datagrams are fragmented or dropped. Remedy: `thru tune set dev.{small}.mtu={most}` on the {less} \
+             host if all devices in between carry {most} bytes, else `thru tune set dev.{large}.mtu={least}` on the {more} host."
         )
     })
 }

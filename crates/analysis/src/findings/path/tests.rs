@@ -84,7 +84,7 @@ fn different_mtus_are_reported_with_their_interfaces() {
         header.path_outbound.as_mut().unwrap().mtu = None;
     });
     assert!(said.contains("9000 bytes on eth0 (near) and 1500 on eth0 (far)."), "{said}");
-    let remedy = "Remedy: `thru tune set dev.eth0.mtu=9000` on the far host if all devices between carry 9000 bytes, else \
+    let remedy = "Remedy: `thru tune set dev.eth0.mtu=9000` on the far host if all devices in between carry 9000 bytes, else \
                   `thru tune set dev.eth0.mtu=1500` on the near host.";
     assert!(said.ends_with(remedy), "{said}");
 }
@@ -179,7 +179,7 @@ fn half_duplex_is_found_below_a_vlan_too() {
         header.near.interfaces.push(vlan);
         header.path_outbound.as_mut().unwrap().route.as_mut().unwrap().interface = Some("eth0.42".into());
     });
-    assert!(said.starts_with("eth0 of the near end runs half duplex"), "{said}");
+    assert!(said.starts_with("eth0 at the near end runs half duplex"), "{said}");
 }
 
 #[test]
@@ -208,7 +208,10 @@ fn interrupts_served_on_another_node_are_counted() {
 fn other_traffic_counts_by_packets_or_by_its_share_of_the_link() {
     let traffic = |packets, bps| Some(Traffic { rx_packets_per_s: packets, rx_bps: bps, ..Traffic::default() });
     let said = only(|header| nic(&mut header.near).traffic = traffic(3_000.0, 2e6));
-    assert!(said.starts_with("eth0 of the near end was not idle before the test: 3.00 k packets/s"), "{said}");
+    assert!(
+        said.starts_with("eth0 at the near end was not idle before the test: it received 3.00 k packets/s"),
+        "{said}"
+    );
     // 5 Mbit/s is half a thousandth of 10 Gbit/s.
     assert_eq!(super::tests::said(|header| nic(&mut header.near).traffic = traffic(500.0, 5e6)), [""; 0]);
     assert_eq!(super::tests::said(|header| nic(&mut header.near).traffic = traffic(500.0, 5e7)).len(), 1);

@@ -57,7 +57,7 @@ pub(super) const LOSS: Rule = Rule {
 pub(super) const WINDOW: Rule = Rule {
     name: "congestion-window",
     speaks_for: &[LimiterKind::CongestionWindow, LimiterKind::Jitter],
-    about: "The congestion window was full without loss, so its growth, delay, delay that varies by itself or congestion marks set the rate.",
+    about: "The congestion window was full without loss, so its growth, delay, jitter or congestion marks set the rate.",
     source: "RFC 5681, section 3.1 (slow start), RFC 9406 (HyStart++), RFC 3168 (marks); tcpi_snd_cwnd in linux/tcp.h",
     evaluate: |observations: &Observations<'_>, direction: &DirectionView<'_>| {
         let flows = sender_flows(direction);
@@ -85,8 +85,8 @@ pub(super) const WINDOW: Rule = Rule {
                 (true, _) => say!("it was in slow start for {:.0} % of the time", 100.0 * starting),
                 (_, 0) => match jitter {
                     Some([low, high]) => say!(
-                        "it stopped growing because the delay varies: RTTs from {} to {} that do not follow the data in flight, which \
-                         TCP takes for a queue",
+                        "it stopped growing because the delay varies: RTTs from {} to {} do not follow the data in flight, but TCP \
+                         takes them for a queue",
                         Time(low),
                         Time(high)
                     ),

@@ -38,7 +38,7 @@ pub(super) const ROUND_TRIP: Rule = Rule {
             let cost = observations.outcome.summary.cost.as_ref().map_or(Text::default(), |cost| {
                 let ends = [Some(&cost.near), cost.far.as_ref()];
                 let ns: f64 = ends.into_iter().flatten().filter_map(|end| end.process_ns_per_transaction).sum();
-                say!(", including {} of CPU time of the two programs", Time(ns))
+                say!(", including {} of CPU time in both programs", Time(ns))
             });
             let of = if flows > 1.0 { say!(" on each of {} connections", count(flows)) } else { Text::default() };
             say!("one transaction at a time{of}, with a mean RTT of {}{cost}", Time(rtt.mean_ns))

@@ -22,7 +22,8 @@ const ARRIVES: f64 = 0.05;
 pub(super) const SIZE: Rule = Rule {
     name: "packet-size",
     speaks_for: &[LimiterKind::PathMtu],
-    about: "Hardly any datagram arrived and each is larger than an MTU of the path, or no full segment was acknowledged although smaller ones were.",
+    about: "Hardly any datagrams arrived and each is larger than an MTU on the path, or no full segment was acknowledged although \
+            smaller ones were.",
     source: "RFC 4821, section 1, and RFC 2923, section 2.1 (black holes of path MTU discovery); RFC 8085, section 3.2",
     evaluate: |observations: &Observations<'_>, direction: &DirectionView<'_>| {
         let path_mtu = observations.path_mtu();
@@ -51,7 +52,7 @@ fn datagram_size(direction: &DirectionView<'_>, path_mtu: Option<u32>) -> Option
         }),
         // Without an MTU that is known to be smaller, something else may drop them all.
         None if arrived == 0 => Signal::of(LimiterKind::PathMtu, 0.2, || {
-            say!("{arrivals}, each a packet of {packet} bytes: a path MTU below that would drop all of them")
+            say!("{arrivals}, each a packet of {packet} bytes: a smaller path MTU would drop them all")
         }),
         None => Vec::new(),
     })

@@ -43,7 +43,7 @@ pub(super) const RETURN_PATH: Rule = Rule {
 pub(super) const SHARED: Rule = Rule {
     name: "other-traffic",
     speaks_for: &[LimiterKind::OtherTraffic],
-    about: "The path was full, and others used it: their bytes passed an interface of either end, or their queue stood before the data came.",
+    about: "The path was full and shared: other traffic passed an interface at either end, or its queue stood before the data came.",
     source: "RFC 5136, section 2.3 (available capacity); counters of /proc/net/dev",
     evaluate: |observations: &Observations<'_>, direction: &DirectionView<'_>| {
         let Some(found) = sharing::other_traffic(observations, direction) else { return Vec::new() };
@@ -89,8 +89,8 @@ pub(super) const QDISC: Rule = Rule {
         Signal::of(LimiterKind::Qdisc, weight, || {
             if reduced == weight {
                 return say!(
-                    "the sender's qdisc had no room for {drops} packets, and TCP reduced its congestion window for them: the queue \
-                     is shorter than its bursts"
+                    "the sender's qdisc had no room for {drops} packets, so TCP reduced its congestion window: the queue is too short \
+                     for its bursts"
                 );
             }
             say!(

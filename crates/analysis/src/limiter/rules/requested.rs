@@ -9,7 +9,7 @@ use super::{Rule, Signal};
 use crate::direction::DirectionView;
 use crate::outcome::Headline;
 
-/// A trial whose rate is at least this part of the usual one had no pause that is worth telling.
+/// A trial whose rate is at least this part of the usual one had no pause worth reporting.
 const SAME: f64 = 0.98;
 
 pub(super) const RATE: Rule = Rule {
@@ -23,7 +23,7 @@ pub(super) const RATE: Rule = Rule {
         if asleep > AWAKE {
             return Signal::shared(LimiterKind::SenderCpu, 0.97 * ramp(asleep, AWAKE, 0.05), Some(asleep), || {
                 say!(
-                    "the sender's thread did not run when it was due to send, and gave up {} of its schedule",
+                    "the sender's thread did not run when it was due to send, and missed {} of its schedule",
                     Ratio(asleep)
                 )
             });
@@ -45,10 +45,10 @@ pub(super) const RATE: Rule = Rule {
     },
 };
 
-/// A sender that gave up no more than this part of its schedule kept its rate.
+/// A sender that missed no more than this part of its schedule kept its rate.
 const AWAKE: f64 = 0.01;
 
-/// The part of its schedule that the sender gave up because its thread did not run.
+/// The part of its schedule that the sender missed because its thread did not run.
 fn asleep(direction: &DirectionView<'_>) -> f64 {
     let tally = direction.sender.tally;
     let time = tally.sends().ns as f64 * tally.flows.len().max(1) as f64;

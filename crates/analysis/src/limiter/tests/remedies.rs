@@ -20,8 +20,8 @@ fn buffers_at_the_hosts_limits_are_reported_with_the_window_that_is_needed() {
     let [remedy] = &why.remedies[..] else { panic!("{:#?}", why.remedies) };
     assert_eq!((remedy.now.as_str(), remedy.value.as_str()), ("4096 16384 4194304", "4096 16384 16777216"));
     let said = "`thru tune set 'sysctl.net.ipv4.tcp_wmem=4096 16384 16777216'` on the near host (now 4 MiB): 800 Mbit/s (twice the \
-                measured rate) × RTT of 80.0 ms is a window of 7.63 MiB; the third value of net.ipv4.tcp_wmem counts memory, twice \
-                that, rounded up";
+                measured rate) × 80.0 ms RTT needs a window of 7.63 MiB; the third value of net.ipv4.tcp_wmem counts memory, so \
+                it is twice that, rounded up";
     assert_eq!(remedy.statement.plain(), said);
     // The receiver's limit follows where it would be next, and the line's rate counts where it is known.
     case.hosts[1].sysctl.insert("net.ipv4.tcp_rmem".into(), "4096\t131072\t6291456".into());
