@@ -19,7 +19,7 @@ pub use stream::{NetperfResultError, NetpipeLineError, QperfError, QperfFault, S
 #[non_exhaustive]
 pub enum ImportError {
     /// Nothing but numbers.
-    #[error("numbers alone: neither what they measure nor their unit is in the text")]
+    #[error("only numbers: the text does not say what they measure or in which unit")]
     NumbersAlone,
     /// No format reads it; the names of all formats.
     #[error("the format was not recognised; supported formats: {}", .0.join(", "))]
@@ -79,7 +79,7 @@ pub enum ImportError {
         expected: usize,
     },
     /// A row of another number of columns than its table.
-    #[error("{found} {what}, the table has {expected}")]
+    #[error("{found} {what}, but the table has {expected}")]
     Row {
         /// Those of the row.
         found: usize,
@@ -91,28 +91,28 @@ pub enum ImportError {
     /// Figures that contradict each other.
     #[error(transparent)]
     Contradiction(#[from] Contradiction),
-    /// Of JSON, of runs of this program, of flent and of tables.
+    /// A fault of JSON, a run of this program, flent or a table.
     #[error(transparent)]
     Document(#[from] DocumentError),
-    /// Of iperf 2 and iperf3.
+    /// A fault of iperf 2 or iperf3.
     #[error(transparent)]
     Iperf(#[from] IperfError),
-    /// Of netperf.
+    /// A fault of netperf.
     #[error(transparent)]
     Netperf(#[from] NetperfResultError),
-    /// Of NetPIPE.
+    /// A fault of NetPIPE.
     #[error(transparent)]
     Netpipe(#[from] NetpipeLineError),
-    /// Of a test of qperf.
+    /// A fault of a qperf test.
     #[error(transparent)]
     Qperf(#[from] Box<QperfError>),
-    /// Of nttcp, nuttcp, rapid and sockperf.
+    /// A fault of nttcp, nuttcp, rapid or sockperf.
     #[error(transparent)]
     Stream(#[from] StreamError),
-    /// Of round trips and hops.
+    /// A fault of round trips or hops.
     #[error(transparent)]
     Path(#[from] PathError),
-    /// Of a host's settings, interfaces and activity.
+    /// A fault of a host's settings, interfaces or activity.
     #[error(transparent)]
     Host(#[from] HostError),
 }

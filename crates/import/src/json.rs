@@ -260,7 +260,7 @@ mod tests {
         let text = "{\"a\":1,\"a\":1}\n{\"b\":[{\"c\":{\"d\":1,\"d\":2}}]}\n{\"e\":1}\n";
         let all: Vec<Refused> = refused(text, ANY);
         assert_eq!(all, [Refused::new(2, DocumentError::TwoValues("b[].c.d".into()))]);
-        assert_eq!(all[0].to_string(), "b[].c.d is there twice, with different values");
+        assert_eq!(all[0].to_string(), "b[].c.d appears twice with different values");
         let other = Shape::of(|document| document["b"].is_null());
         assert_eq!((refused(text, other), documents(text, other).count()), (Vec::new(), 2), "it is of another program");
         let allowed = Shape { may_repeat: |_, key| key == "b[].c.d", ..ANY };

@@ -22,7 +22,7 @@ pub(crate) fn leave_out(imported: &mut Vec<Imported>) {
             Some(at) => {
                 let line = one.rows.first().map(|row| row.line);
                 let place = line.map_or(String::new(), |line| format!(" in line {line}"));
-                kept[at].copies.push(format!("the text has this measurement again{place}: it is imported once"));
+                kept[at].copies.push(format!("the text repeats this measurement{place}: imported once"));
             }
             None => {
                 alike.push(kept.len());
@@ -33,7 +33,7 @@ pub(crate) fn leave_out(imported: &mut Vec<Imported>) {
     *imported = kept;
 }
 
-/// When a measurement was made, by which socket, or what of it chance does not repeat; `None` if the text has nothing of these.
+/// When a measurement was made, by which socket, or the figures that chance does not repeat; `None` if the text has none of these.
 fn identity(imported: &Imported) -> Option<String> {
     let flows = || imported.rows.iter().flat_map(|row| &row.trial.near.flows);
     let measured = imported.rows.iter().any(|row| row.trial.value.is_some());
@@ -44,14 +44,14 @@ fn identity(imported: &Imported) -> Option<String> {
     Some(format!("{} {own}", imported.tool))
 }
 
-/// So many digits are not those of another test.
+/// This many equal digits do not come from another test.
 const MANY: usize = 30;
-/// So many of the first figures are enough.
+/// This many of the first figures are enough.
 const MOST: usize = 100;
 /// The digits of a figure that count: more may come from a unit.
 const OF_ONE: usize = 4;
 
-/// The different figures, if they have so many digits together that two tests do not agree in them.
+/// The different figures, if they have too many digits together for two tests to agree in them.
 fn digits(imported: &Imported) -> Option<String> {
     let rows = imported.rows.iter().flat_map(|row| {
         let series = row.trial.near.intervals.iter().map(|part| (part.bytes_sent + part.bytes_received) as f64);

@@ -55,7 +55,7 @@ pub(crate) fn number(word: &str) -> Option<f64> {
     word.parse().ok().filter(|value: &f64| *value <= MAX_NUMBER)
 }
 
-/// The number after `label`; `None` for one with a decimal comma, which is no number of these programs.
+/// The number after `label`; `None` for one with a decimal comma, which these programs do not print.
 pub(crate) fn after(line: &str, label: &str) -> Option<f64> {
     let rest = line.split_once(label)?.1.trim_start();
     let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());

@@ -115,7 +115,7 @@ fn counts_that_a_program_could_not_keep_are_left_out() {
     remarked(&run, "at its limit");
     let run = only("iperf2-one-report.txt");
     assert_eq!(figures(&run).get("lost_packets"), None, "one of two servers' reports");
-    remarked(&run, "1 of 2 reports of the server arrived");
+    remarked(&run, "1 of 2 server reports arrived");
     assert_eq!(run.outcomes[0].summary.goodput_bps, None, "two thirds of the other connection were lost");
 }
 

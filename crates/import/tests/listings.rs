@@ -122,7 +122,7 @@ fn ethtool_and_its_options() {
     assert_eq!((device.offloads["large-receive-offload"].as_str(), device.pause["tx"]), ("off [fixed]", false));
     assert_eq!(device.firmware.as_deref(), Some("0x800006d1"));
     let lonely = (format("ethtool").unwrap().read)("driver: ixgbe\nversion: 1\nfirmware-version: 2\n");
-    assert!(lonely.imported.is_empty() && lonely.refused[0].to_string().contains("does not name its device"));
+    assert!(lonely.imported.is_empty() && lonely.refused[0].to_string().contains("does not print its device"));
 }
 
 #[test]

@@ -156,7 +156,7 @@ fn figures_without_a_unit_are_refused_with_the_reason() {
             },
         )
     };
-    assert!(reason("  941.49\n").starts_with("numbers alone"));
+    assert!(reason("  941.49\n").starts_with("only numbers"));
     let title = "MIGRATED TCP STREAM TEST from 0.0.0.0 () port 0 AF_INET to 192.0.2.2 () port 0 AF_INET\n";
     assert!(reason(&format!("{title}  941.49\n")).contains("without its unit (-v 0)"));
 }
@@ -184,7 +184,7 @@ fn averages_of_sar_alone_are_a_reading_and_wrong_ones_a_contradiction() {
         series.lines.iter().any(|line| line.name == "cpu.all.user" && line.values == [Some(0.519_2)]),
         "{series:?}"
     );
-    assert!(one.notes.iter().any(|note| note.starts_with("averages alone")), "{:?}", one.notes);
+    assert!(one.notes.iter().any(|note| note.starts_with("only averages")), "{:?}", one.notes);
     let wrong = of(&text.replace("51.92     29.88", "41.92     39.88"));
     assert_eq!((wrong.imported.len(), wrong.refused.len()), (0, 1), "{wrong:?}");
     assert!(wrong.refused[0].to_string().contains("is not between its values"), "{wrong:?}");
@@ -199,7 +199,7 @@ fn a_line_behind_an_interrupt_is_read() {
 #[test]
 fn a_document_that_contradicts_itself_is_refused_by_its_key() {
     let refused = |text: &str| of(text).refused.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let twice = "is there twice, with different values";
+    let twice = "appears twice with different values";
     let nstat = "{\"kernel\":{\"TcpRetransSegs\":1,\"TcpRetransSegs\":9}}";
     assert_eq!(refused(nstat), [format!("kernel.TcpRetransSegs {twice}")]);
     let mtr = recorded("mtr.json").replacen("\"Avg\":", "\"Avg\": 77.7, \"Avg\":", 1);

@@ -95,7 +95,7 @@ fn iperf3s_events_make_a_document_and_a_contradicted_rate_is_refused() {
     assert_eq!((streamed.rows.len(), &streamed.rows[0].figures), (1, &plain.rows[0].figures));
     assert_eq!(streamed.rows[0].trial.near.intervals, plain.rows[0].trial.near.intervals);
     let cut = of(&format!("{start}{interval}"));
-    assert!(cut.imported.is_empty() && cut.refused[0].to_string().contains("without an end"), "{cut:?}");
+    assert!(cut.imported.is_empty() && cut.refused[0].to_string().contains("before the end of the test"), "{cut:?}");
     let wrong = of(&document(9e6).to_string());
     assert!(wrong.imported.is_empty() && wrong.refused[0].to_string().contains("contradict"), "{wrong:?}");
 }

@@ -199,7 +199,7 @@ pub enum Contradiction {
         max: f64,
     },
     /// A mean latency, us, that is outside its range, or another one in the summary.
-    #[error("a mean of {0} us contradicts its other figures")]
+    #[error("a mean of {0} us contradicts the other figures")]
     MeanLatency(f64),
 }
 

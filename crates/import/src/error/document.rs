@@ -10,10 +10,10 @@ pub enum DocumentError {
     #[error("not valid JSON: {0}")]
     Json(String),
     /// A key with two values, by its path.
-    #[error("{} is there twice, with different values", plain(.0))]
+    #[error("{} appears twice with different values", plain(.0))]
     TwoValues(String),
     /// A run that the text has again.
-    #[error("run {} is in line {first} already: it is imported once", plain(id))]
+    #[error("run {} is already in line {first}: imported once", plain(id))]
     SameRun {
         /// Its id.
         id: String,
@@ -21,13 +21,13 @@ pub enum DocumentError {
         first: u32,
     },
     /// A document of the right schema that cannot be read, in the words of the parser.
-    #[error("not a document of {schema}: {0}", schema = Run::SCHEMA)]
+    #[error("not a {schema} document: {0}", schema = Run::SCHEMA)]
     NotARun(String),
     /// A document of an unknown program.
-    #[error("a document without a schema such as {}", Run::SCHEMA)]
+    #[error("the document has no schema such as {}", Run::SCHEMA)]
     NoSchema,
     /// Another document of this program, by its schema.
-    #[error("a document of {} is not a run: import the runs, which `thru export --format json` writes", plain(.0))]
+    #[error("a {} document is not a run: import the runs that `thru export --format json` writes", plain(.0))]
     OtherKind(String),
     /// A run of another version of this program.
     #[error(
@@ -44,7 +44,7 @@ pub enum DocumentError {
     #[error("the file has no x_values and results")]
     NoSeries,
     /// Times of flent that are not in order.
-    #[error("its x_values, the times, go back")]
+    #[error("its x_values (times) go backwards")]
     Times,
     /// A series with more or fewer values than times.
     #[error("series '{series}' has {values} values for {times} times")]
@@ -90,7 +90,7 @@ pub enum DocumentError {
     },
     /// A table without a unit.
     #[error(
-        "the table has no unit: write it into the first cell, with the names of the factors, such as '{row} \\ {column} (Mbit/s)'"
+        "the table has no unit: write it in the first cell, with the names of the factors, such as '{row} \\ {column} (Mbit/s)'"
     )]
     NoUnitOfTable {
         /// What the rows are of.
@@ -99,7 +99,7 @@ pub enum DocumentError {
         column: String,
     },
     /// A row of a table that is shorter or longer than its head.
-    #[error("{cells} cells, the first line has {head}")]
+    #[error("{cells} cells, but the first line has {head}")]
     Cells {
         /// Cells of the row.
         cells: usize,

@@ -5,7 +5,7 @@
 #[non_exhaustive]
 pub enum HostError {
     /// A driver of an unknown device.
-    #[error("ethtool -i does not name its device: keep the line with the command")]
+    #[error("ethtool -i does not print its device: keep the line with the command")]
     NoDevice,
     /// A setting below no folder of /proc/sys, by the beginning of its name.
     #[error("no kernel setting begins with '{0}.'")]
@@ -22,7 +22,7 @@ pub enum HostError {
         value: String,
     },
     /// A counter with two values.
-    #[error("{name} is {above} in a line above and {here} here")]
+    #[error("{name} is {above} in an earlier line and {here} here")]
     TwoCounts {
         /// Its name.
         name: String,
@@ -32,16 +32,16 @@ pub enum HostError {
         here: i64,
     },
     /// A line of ss without the details that belong to it.
-    #[error("a connection without its details (is -i absent, or the text cut?)")]
+    #[error("a connection has no details (was -i omitted, or is the text cut off?)")]
     NoDetails,
     /// A word of ss before a rate that is not there.
-    #[error("'{0}' without a rate")]
+    #[error("'{0}' has no rate")]
     NoRate(String),
     /// A word of ss without a valid number.
     #[error("'{0}' has no number")]
     NoNumber(String),
     /// A row of sar above one with a later time.
-    #[error("its time is before that of the row above")]
+    #[error("its time is earlier than in the row above")]
     Earlier,
     /// A figure with two values.
     #[error("a second value of {0} at the same time")]
@@ -50,19 +50,19 @@ pub enum HostError {
     #[error("the average of {0} is not between its values")]
     Average(String),
     /// Tables of other columns.
-    #[error("no table that is imported; columns: {}", .0.join(", "))]
+    #[error("no supported table; columns: {}", .0.join(", "))]
     OtherColumns(Vec<String>),
     /// A listing of sar without its last lines.
-    #[error("the listing ends without its averages: it is cut, or still runs")]
+    #[error("the listing ends without averages: it is cut off or still running")]
     NoAverages,
     /// A time that cannot be read, as in the document.
     #[error("{0} is not a time")]
     Time(String),
     /// A reading that is not after the one before it, by its time.
-    #[error("{0} is not after the reading before it")]
+    #[error("{0} is not later than the previous reading")]
     NotAfter(String),
     /// Figures of a core or an interface without its name.
-    #[error("figures of {figures} without their {key}")]
+    #[error("figures of {figures} have no {key}")]
     NoName {
         /// Their name.
         figures: String,
@@ -94,12 +94,12 @@ pub enum HostError {
     #[error("expected {0} numbers")]
     Numbers(usize),
     /// A head of vmstat alone.
-    #[error("vmstat's head has no lines")]
+    #[error("vmstat's header has no lines below it")]
     HeadAlone,
     /// The first line of vmstat alone.
     #[error("only the mean since boot: run vmstat with a delay and a count")]
     SinceBoot,
     /// Times of lines that are not in order.
-    #[error("the times of the lines go back, or a line has the time of another")]
+    #[error("the times go backwards or repeat")]
     Times,
 }

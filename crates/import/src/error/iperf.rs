@@ -15,10 +15,10 @@ pub enum IperfError {
         end_s: f64,
     },
     /// A connection, by its number if it is known, without a total.
-    #[error("{} has no line of the whole test: it did not complete", named(*.0))]
+    #[error("{} has no line for the whole test: it did not complete", named(*.0))]
     NoTotal(Option<u32>),
     /// Totals of some connections only.
-    #[error("{connections} connections, of which {totals} have a total: the text is cut")]
+    #[error("only {totals} of {connections} connections have a total: the text is cut off")]
     Totals {
         /// Connections.
         connections: usize,
@@ -26,16 +26,16 @@ pub enum IperfError {
         totals: usize,
     },
     /// A line of the CSV whose address, time or connection cannot be read.
-    #[error("its time, an address or the number of its connection is none")]
+    #[error("its time, an address or its connection number is invalid")]
     Connection,
     /// A line of the CSV of another number of columns.
-    #[error("{0} columns, of 9 or 14")]
+    #[error("{0} columns instead of 9 or 14")]
     Columns(usize),
     /// A line that is cut.
-    #[error("not a line of iperf's CSV")]
+    #[error("not a line of iperf CSV")]
     NotCsv,
     /// Lines of a receiver that are reports of some senders only.
-    #[error("{reports} of {lines} lines of a receiver are reports of the {senders} senders")]
+    #[error("{reports} of {lines} receiver lines are server reports on the {senders} senders")]
     Reports {
         /// Lines that are reports.
         reports: usize,
@@ -48,13 +48,13 @@ pub enum IperfError {
     #[error("iperf3's output has no summary: the test did not complete")]
     NoSummary,
     /// A summary of some connections only.
-    #[error("the summary lacks lines of some connections: the text is cut")]
+    #[error("the summary lacks lines for some connections: the text is cut off")]
     CutSummary,
     /// Events without the last one.
-    #[error("the events end without an end of the test")]
+    #[error("the events stop before the end of the test")]
     CutEvents,
     /// The test of an earlier document, with other figures.
-    #[error("the same test as that of line {0}, by its cookie, with other figures")]
+    #[error("the same test as in line {0}, by its cookie, with different figures")]
     SameCookie(u32),
     /// An error instead of a result, in the program's words.
     #[error("iperf3 ended with an error: {0}")]
@@ -90,10 +90,10 @@ pub enum IperfError {
         contradiction: Contradiction,
     },
     /// Sums of one name, and a stream without figures.
-    #[error("its sums of both directions have the same names (iperf3 before 3.10), and a stream lacks figures")]
+    #[error("the sums of both directions have the same names (iperf3 before 3.10), and a stream lacks figures")]
     Stream,
     /// Sums of one name, and no stream of one of the directions.
-    #[error("its sums of both directions have the same names (iperf3 before 3.10), and no stream is of one direction")]
+    #[error("the sums of both directions have the same names (iperf3 before 3.10), and one direction has no stream")]
     NoStream,
 }
 

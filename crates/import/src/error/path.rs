@@ -5,7 +5,7 @@
 #[non_exhaustive]
 pub enum PathError {
     /// A round trip or a summary that cannot be read.
-    #[error("line {line}: a round trip of '{word}' is not a number: run ping with LC_ALL=C")]
+    #[error("line {line}: the round trip '{word}' is not a number: run ping with LC_ALL=C")]
     RoundTrip {
         /// Its line.
         line: u32,
@@ -21,22 +21,22 @@ pub enum PathError {
         others: usize,
     },
     /// Replies without a summary, by the peer.
-    #[error("ping {0} has no summary: the text is cut")]
+    #[error("ping {0} has no summary: the text is cut off")]
     NoSummary(String),
     /// Neither replies nor a summary, by the peer.
     #[error("ping {0} has no reply and no summary")]
     NoReply(String),
     /// A summary of fping that cannot be read.
-    #[error("counts or times that are not numbers")]
+    #[error("counts or times are not numbers")]
     Summary,
     /// A path without hops, by its program.
-    #[error("{0} has no hop")]
+    #[error("{0} has no hops")]
     NoHop(&'static str),
     /// A line that should be a hop.
     #[error("not a hop")]
     NotAHop,
     /// Hops are missing between two.
-    #[error("hop {hop} follows hop {before}: those between are missing")]
+    #[error("hop {hop} follows hop {before}: the hops in between are missing")]
     Gap {
         /// The later one.
         hop: u8,
@@ -44,10 +44,10 @@ pub enum PathError {
         before: u16,
     },
     /// A hop with the number of an earlier one.
-    #[error("a hop that is not after hop {0}")]
+    #[error("the hop number is not above {0}")]
     OutOfOrder(u16),
     /// Hops of which some are not after those before them.
-    #[error("the numbers of the hops are not in order: several reports, or one that is broken")]
+    #[error("the hop numbers are out of order: several reports, or a broken one")]
     Unordered,
     /// A share that cannot be one, as printed.
     #[error("{0} is not a share of lost echoes")]
@@ -56,6 +56,6 @@ pub enum PathError {
     #[error("no column {0}")]
     NoColumn(&'static str),
     /// A document of mtr without valid hops.
-    #[error("mtr has no hop, or one without its number, host, Loss% and Avg")]
+    #[error("mtr has no hops, or one without a number, host, Loss% and Avg")]
     Hubs,
 }

@@ -7,7 +7,7 @@ use super::Contradiction;
 #[non_exhaustive]
 pub enum NetperfResultError {
     /// A test of a transport that this program does not have.
-    #[error("a test of {0}, a transport that is not supported")]
+    #[error("transport {0} is not supported")]
     Transport(&'static str),
     /// A row with other words among its numbers.
     #[error("not a row of numbers")]
@@ -16,13 +16,13 @@ pub enum NetperfResultError {
     #[error("the duration is {0} s")]
     Duration(f64),
     /// A rate that netperf does not know.
-    #[error("its rate is not known")]
+    #[error("its rate is unknown")]
     NoRate,
     /// A size that cannot be one, bytes.
     #[error("the block size is {0} bytes")]
     Block(f64),
     /// A row whose number of columns no test of its kind has.
-    #[error("{0} columns, unlike any table of this test")]
+    #[error("no table of this test has {0} columns")]
     Columns(usize),
     /// A value that is not a number.
     #[error("{key} is '{value}', which is not a valid figure")]
@@ -98,6 +98,6 @@ pub enum StreamError {
     #[error("no latency with percentiles, and no throughput: the test did not complete")]
     Incomplete,
     /// A higher percentile below a lower one.
-    #[error("its percentiles are not in order")]
+    #[error("its percentiles are out of order")]
     Percentiles,
 }

@@ -118,11 +118,11 @@ impl<'a> Line<'a> {
     pub(super) fn no_loss(&self) -> &'static str {
         let counts = || self.rest.iter().filter(|word| word.contains('/'));
         if counts().next().is_none() {
-            "the line has no count of datagrams: how many were lost is not known"
+            "the line has no count of datagrams: the loss is unknown"
         } else if counts().any(|word| word.starts_with('-')) {
-            "a count of datagrams is negative: how many were lost is not known"
+            "a count of datagrams is negative: the loss is unknown"
         } else {
-            "the count of datagrams stands at its limit: how many were lost is not known"
+            "the count of datagrams is at its limit: the loss is unknown"
         }
     }
 

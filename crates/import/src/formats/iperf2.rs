@@ -353,8 +353,7 @@ fn one_way<'a>(
         losses(&mut row, setting, if setting.server { flows } else { &[] }, &group.reported)?;
     } else {
         let (some, all) = (group.reported.len(), flows.len());
-        row.remarks
-            .push(format!("{some} of {all} reports of the server arrived: what was received and lost is not known"));
+        row.remarks.push(format!("{some} of {all} server reports arrived: what was received and lost is unknown"));
     }
     series(&mut row, group, total, summed, receives);
     Ok(row)
@@ -411,7 +410,7 @@ fn both(
     row.carried(false, rate(true));
     if !setting.datagrams {
         row.carried(true, rate(false));
-        row.remarks.push("outbound it is the sender's rate, not the receiver's".into());
+        row.remarks.push("the outbound rate is the sender's, not the receiver's".into());
     } else if group.reported.len() == of(false).count() {
         let arrived = group.reported.iter().map(|(.., line)| line.bps).sum::<f64>();
         row.trial.value = Some(arrived + rate(true));

@@ -176,7 +176,7 @@ fn read(text: &str) -> TextReading {
     }
     if let (Some(last), false) = (reading.imported.last_mut(), repeated.is_empty()) {
         let lines = repeated.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-        last.copies.push(format!("copies of earlier lines are counted once: {lines}"));
+        last.copies.push(format!("copies of earlier lines, counted once: {lines}"));
     }
     reading
 }
@@ -435,7 +435,7 @@ fn both(outbound: &[Lines<'_>], back: &[Lines<'_>]) -> Option<Imported> {
     row.figure("reverse_receiver_rate_bps", bps(&here));
     row.carried(true, bps(&there));
     row.carried(false, bps(&here));
-    row.remarks.push("outbound it is the sender's rate, not the receiver's".into());
+    row.remarks.push("the outbound rate is the sender's, not the receiver's".into());
     if outbound.iter().chain(back).any(|lines| lines.len() > 1) {
         row.remarks.push("the intervals of both directions are not imported".into());
     }

@@ -92,17 +92,17 @@ impl Tests {
         let earlier = &mut reading.imported[known.at];
         match (known.by_server, by_server) {
             (false, true) => {
-                earlier.copies.push(format!("line {line} has its server's document of the same test: not imported"));
+                earlier.copies.push(format!("line {line} has the server's document of the same test: not imported"));
             }
             // The client's document has the figures of both ends.
             (true, false) => {
                 let copies =
-                    vec![format!("line {} has its server's document of the same test: not imported", known.line)];
+                    vec![format!("line {} has the server's document of the same test: not imported", known.line)];
                 *earlier = Imported { copies, ..imported };
                 (known.line, known.by_server) = (line, by_server);
             }
             _ if earlier.rows.iter().map(|row| &row.figures).eq(imported.rows.iter().map(|row| &row.figures)) => {
-                earlier.copies.push(format!("line {line} has the same test again: it is imported once"));
+                earlier.copies.push(format!("line {line} repeats the test: imported once"));
             }
             _ => reading.refuse(line, IperfError::SameCookie(known.line)),
         }
@@ -222,7 +222,7 @@ fn of_document(document: &Value, line: u32) -> Result<Imported, ImportError> {
     if let Some(retransmits) = end["sum_sent"].get("retransmits").filter(|count| ways.len() == 1 && count.is_number()) {
         match connections::counted(retransmits) {
             Some(count) => row.figure("retransmits", count as f64),
-            None => row.remarks.push(format!("{retransmits} retransmits are no count: it is not imported")),
+            None => row.remarks.push(format!("{retransmits} retransmits is not a count: not imported")),
         }
     }
     connections::flows(&mut row, document, by_server);

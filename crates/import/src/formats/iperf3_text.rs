@@ -338,7 +338,7 @@ impl<'a> Session<'a> {
             if total.line.lost() != Some(counts) {
                 differs = true;
                 self.remarks.push(format!(
-                    "the total counts {} datagrams, the intervals {}: what came after the last interval is left out",
+                    "the total counts {} datagrams, the intervals {}: those after the last interval are left out",
                     total.line.lost().map_or(0, |(_, all)| all),
                     counts.1
                 ));
@@ -460,10 +460,7 @@ impl<'a> Session<'a> {
         }
         if uncounted {
             row.trial.value = None;
-            row.flag(
-                Verdict::ByteCountMismatch,
-                "what arrived of the datagrams was not printed, so there is no goodput",
-            );
+            row.flag(Verdict::ByteCountMismatch, "the received datagrams were not printed, so there is no goodput");
         }
         flag_rounding(&mut row, error_bps);
         if let Some(error) = &self.error {
@@ -520,8 +517,7 @@ impl<'a> Session<'a> {
             if jitter <= longest {
                 row.figure(&format!("{prefix}jitter_ns"), jitter);
             } else {
-                row.remarks
-                    .push(format!("a jitter of {} ms is longer than the test: it is not imported", jitter / 1e6));
+                row.remarks.push(format!("a jitter of {} ms is longer than the test: not imported", jitter / 1e6));
             }
         }
         for (end, total) in [("sender", sent), ("receiver", received)] {
@@ -533,16 +529,14 @@ impl<'a> Session<'a> {
             if count <= COUNTER_LIMIT as f64 {
                 row.figure(&format!("{prefix}retransmits"), count);
             } else {
-                row.remarks.push(format!(
-                    "{count} retransmits are a count below 0, which iperf3 prints so: it is not imported"
-                ));
+                row.remarks.push(format!("{count} retransmits is how iperf3 prints a count below 0: not imported"));
             }
         }
         match received {
             None => row.remarks.push("the receiver's line is missing: a sender's rate, not a receiver's".into()),
             Some(received) if self.datagrams && lost.is_none() => row.remarks.push(received.no_loss.into()),
             Some(_) if unknown && some(received) => {
-                row.remarks.push("bytes arrived in 0 datagrams: how many were lost is not known".into());
+                row.remarks.push("bytes arrived in 0 datagrams: the loss is unknown".into());
             }
             Some(_) => {}
         }

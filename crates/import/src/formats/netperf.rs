@@ -119,7 +119,7 @@ impl Title {
     }
 }
 
-/// bit/s of one of netperf's units, or 1 for transactions per second; `None` for a word that is no unit of a rate.
+/// bit/s of one of netperf's units, or 1 for transactions per second; `None` for a word that is not a unit of a rate.
 fn unit(word: &str) -> Option<f64> {
     Some(match word.strip_suffix("ec").unwrap_or(word) {
         "bits/s" => 1.0,
@@ -239,7 +239,7 @@ fn read(text: &str) -> TextReading {
                 if let Some(width) = unsure.take() {
                     row.flag(
                         Verdict::TargetMissed,
-                        format!("netperf did not reach the confidence that was asked for: its interval of the throughput is {width}"),
+                        format!("netperf did not reach the requested confidence: its throughput interval is {width}"),
                     );
                 }
                 let same = |(other, own, _): &(Title, [u64; 2], Imported)| other == title && *own == sizes;
@@ -275,7 +275,7 @@ fn read(text: &str) -> TextReading {
     reading
 }
 
-/// Rows without a head: the number of columns tells the test, and the units are netperf's own.
+/// Rows without a header: the number of columns identifies the test, and the units are netperf's own.
 fn of_bare_rows(title: &Title, rows: &[Numbers<'_>], reading: &mut TextReading) {
     let mut imported: Option<Imported> = None;
     for (at, line, all) in rows.iter().take(MAX_ROWS) {
@@ -293,7 +293,7 @@ fn of_bare_rows(title: &Title, rows: &[Numbers<'_>], reading: &mut TextReading) 
     }
     reading.imported.extend(imported.map(|imported| Imported {
         assumed: vec!["transport", "direction"],
-        notes: [imported.notes, vec!["without a head (-P 0): rates are taken for 10^6 bit/s".into()]].concat(),
+        notes: [imported.notes, vec!["no header (-P 0): rates are taken to be in 10^6 bit/s".into()]].concat(),
         ..imported
     }));
 }
@@ -358,7 +358,7 @@ fn elapsed(text: &str, column: usize, seconds: f64) -> Result<u64, NetperfResult
 fn lasted(row: &mut Row, ns: u64, count: Count) {
     row.figure("elapsed_ns", ns as f64);
     if ns == 0 {
-        row.flag(Verdict::ResolutionLimited, "the time has too few digits: it is printed as zero");
+        row.flag(Verdict::ResolutionLimited, "the time has too few digits: printed as zero");
         return;
     }
     row.spec.stop = Stop::TimeNs(ns);

@@ -294,8 +294,7 @@ fn listing(points: &[(u32, &str, Point)], mode: Mode) -> Option<Imported> {
     }];
     if mode == Mode::PingPong && rows.len() > 2 && rows.iter().all(|row| row.spec.block % 2 == 0) {
         notes.push(
-            "all sizes are even: if this is the output of NPtcp -2, sizes and times are those of both directions"
-                .into(),
+            "all sizes are even: if this is the output of NPtcp -2, sizes and times cover both directions".into(),
         );
     }
     for row in &mut rows {

@@ -239,7 +239,7 @@ fn flush(table: Option<Table>, imported: &mut Imported, reading: &mut TextReadin
         row.figure(&format!("{end}_cpu_rate_bps"), line.cpu_bps);
         row.figure(&format!("{end}_calls"), line.calls as f64);
         if line.columns_touch {
-            row.remarks.push(format!("the {end} end's mark touches its {} bytes; they were separated", line.bytes));
+            row.remarks.push(format!("the {end} end's mark runs into its {} bytes; they were separated", line.bytes));
         }
     }
     let windows = [("local", session.local), ("remote", session.remote)];
@@ -291,7 +291,7 @@ fn close(imported: &mut Imported, reading: &mut TextReading) {
         let slow: Vec<usize> = (0..values.len()).filter(|row| values[*row] < SLOW * middle).collect();
         if let [slow] = slow.as_slice() {
             let part = values[*slow] / middle * 100.0;
-            done.rows[*slow].remarks.push(format!("the only slow value, {part:.0} % of the median of its listing"));
+            done.rows[*slow].remarks.push(format!("the only slow value: {part:.0} % of its listing's median"));
         }
     }
     let blocks: std::collections::BTreeSet<u64> = done.rows.iter().map(|row| row.spec.block).collect();

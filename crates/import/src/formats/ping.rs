@@ -36,7 +36,7 @@ struct Session {
     answered: BTreeSet<u64>,
     /// Half of the last digit of the coarsest round trip, ms.
     rounding_ms: f64,
-    /// A round trip that is no number.
+    /// A round trip that is not a number.
     unreadable: Option<(u32, String)>,
     sent: Option<u32>,
     received: Option<u32>,
@@ -247,7 +247,7 @@ fn close(session: Option<Session>, reading: &mut TextReading) {
         // With -q and -f.
         let mut row = Row::new(spec, summary[1] * 1e6, line, &text);
         summarise(&mut row, Some(summary));
-        row.remarks.push("no round trips, only the summary: the value is the mean, not the median".into());
+        row.remarks.push("only the summary, no round trips: the value is the mean, not the median".into());
         rows.push(row);
     } else if sent.is_some_and(|sent| sent > 0) {
         let mut row = Row::new(spec, 0.0, line, &text);
@@ -266,11 +266,11 @@ fn close(session: Option<Session>, reading: &mut TextReading) {
         row.figure("echoes_received", f64::from(ping.received));
         if duplicates > 0 {
             row.figure("duplicates", duplicates as f64);
-            row.remarks.push(format!("{duplicates} further replies to answered echoes are left out"));
+            row.remarks.push(format!("{duplicates} duplicate replies are left out"));
         }
         let seen = u32::try_from(times_ms.len() + unread).unwrap_or(u32::MAX);
         if seen > 0 && seen < ping.received && !windows {
-            row.remarks.push(format!("the text has {seen} of {} replies: the value is theirs", ping.received));
+            row.remarks.push(format!("the text has {seen} of {} replies: the value is from these", ping.received));
         }
         if ping.received < ping.sent {
             row.flag(Verdict::Loss, format!("{} of {} echoes were lost", ping.sent - ping.received, ping.sent));

@@ -65,7 +65,7 @@ fn finished(mut imported: Imported, sized: bool) -> Imported {
             row.levels.insert("listed".into(), format!("line {}", row.line));
         }
         imported.notes.push(
-            "several results without their message sizes: they may be of several sizes, so that each is a measurement of its own".into(),
+            "several results without message sizes: the sizes may differ, so each is a separate measurement".into(),
         );
     }
     imported

@@ -311,7 +311,7 @@ impl Listing {
             for (name, (order, unit, value, _)) in std::mem::take(&mut self.averages) {
                 self.series.insert(name, (order, unit, BTreeMap::from([(0, value)])));
             }
-            self.note = Some("averages alone: over how long is not in the text".into());
+            self.note = Some("only averages: the text does not say over how long".into());
         }
         let times: BTreeSet<u64> = self.series.values().flat_map(|(_, _, values)| values.keys().copied()).collect();
         if times.is_empty() {

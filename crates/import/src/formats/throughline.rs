@@ -111,6 +111,6 @@ mod tests {
         let newer = refusal("throughline-run/3").to_string();
         assert!(newer.ends_with("schema version 3; this version of thru reads 1: update thru"), "{newer}");
         assert!(refusal("throughline-why/1").to_string().contains("is not a run"));
-        assert!(refusal("").to_string().contains("without a schema"));
+        assert!(refusal("").to_string().contains("has no schema"));
     }
 }

@@ -106,7 +106,7 @@ pub(super) fn ways(end: &Value, spec: &Spec, by_server: bool) -> Result<Vec<Way>
         way.check_streams(end, both)?;
         // An interrupted client has not fetched what its server sent.
         if way.received.is_some_and(|sum| sum.bytes > 0) && way.sent.take_if(|sum| sum.bytes == 0).is_some() {
-            way.remarks.push("bytes arrived of a sender that reports none: what it sent is not known".into());
+            way.remarks.push("bytes arrived from a sender that reports none: what it sent is unknown".into());
         }
         way.check_arrivals(spec)?;
         way.leave_out(end, spec, both);
@@ -157,13 +157,13 @@ impl Way {
         let seconds = self.received.or(self.sent).map_or(0.0, |sum| sum.ns as f64 / 1e9);
         if let Some(jitter) = self.jitter_ms.filter(|jitter| jitter / 1e3 > seconds) {
             self.jitter_ms = None;
-            self.remarks.push(format!("a jitter of {jitter} ms is longer than the test: it is not imported"));
+            self.remarks.push(format!("a jitter of {jitter} ms is longer than the test: not imported"));
         }
         let some = |sum: Option<Sum>| sum.is_some_and(|sum| sum.bytes > 0);
         if self.datagrams == Some((0, 0)) && (some(self.sent) || some(self.received)) {
             self.datagrams = None;
             if some(self.received) {
-                self.remarks.push("bytes arrived in 0 datagrams: how many were lost is not known".into());
+                self.remarks.push("bytes arrived in 0 datagrams: the loss is unknown".into());
             }
         }
         let names = [format!("sum_received{}", self.suffix), "sum".to_owned()];
@@ -172,7 +172,7 @@ impl Way {
             .filter(|name| !both || name.as_str() != "sum")
             .find_map(|name| end[name.as_str()]["lost_packets"].as_f64());
         if let Some(lost) = printed.filter(|lost| *lost < 0.0) {
-            self.remarks.push(format!("{lost} lost datagrams are no count: how many were lost is not known"));
+            self.remarks.push(format!("{lost} lost datagrams is not a count: the loss is unknown"));
         }
         let each = self.streams(end, both).map(|stream| count(stream.get("udp")?, "out_of_order"));
         let sum = each.collect::<Option<Vec<u64>>>().filter(|each| !each.is_empty());
