@@ -522,7 +522,7 @@ impl Machine for PlanRun {
                 }
                 At::Step => self.next_step(state, now),
                 At::Recover => {
-                    report(state, format!("{} failed tests are repeated", self.steps.len()), None);
+                    report(state, format!("repeating {} failed tests", self.steps.len()), None);
                     return Step::Pause(RECOVER_NS);
                 }
                 At::Hold => return Step::Hold,

@@ -78,7 +78,7 @@ pub(crate) fn is_cut(trial: &Trial) -> bool {
     trial.verdicts.contains(&Verdict::CutShort)
 }
 
-/// Tells what is done now.
+/// Reports the current activity.
 pub(crate) fn report(state: &mut RunState, activity: impl Into<Text>, remaining_ns: Option<u64>) {
     let (cells_done, cells) = (state.cells.done().len() as u32, state.header.cells.len() as u32);
     state.event(Event::Phase(Phase { activity: activity.into(), cells_done, cells, remaining_ns }));

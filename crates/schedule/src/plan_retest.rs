@@ -118,8 +118,8 @@ fn chosen(found: &[Suspect], rounds: u32, done: &[Retest], steps: u64) -> (Vec<u
     chosen.sort_unstable();
     let reasons: Vec<String> = [
         (no_time, "no time was left"),
-        (alone, "no pair of hosts is comparable"),
-        (beyond, "clusters, hosts and the greater differences go first"),
+        (alone, "no host pair is comparable"),
+        (beyond, "clusters, hosts and larger differences go first"),
     ]
     .into_iter()
     .filter(|(count, _)| *count > 0)
@@ -129,7 +129,7 @@ fn chosen(found: &[Suspect], rounds: u32, done: &[Retest], steps: u64) -> (Vec<u
     let finding = (skipped > 0).then(|| Finding {
         kind: FindingKind::Note,
         statement: format!(
-            "{skipped} of {} that stood out were not tested again: {}.",
+            "{skipped} of {} that stood out were not re-tested: {}.",
             found.iter().filter(|suspect| !suspect.is_quiet()).count(),
             reasons.join(", ")
         )

@@ -244,7 +244,7 @@ fn a_budget_leaves_time_for_the_greatest_difference_only() {
     assert!(found[0].starts_with("n1 is slow as a sender"), "{found:#?}");
     assert!(found[1].starts_with("not re-tested: n4 → n5: its goodput was "), "{found:#?}");
     let notes: Vec<&Finding> = run.findings.iter().filter(|one| one.kind == FindingKind::Note).collect();
-    let note = "1 of 2 that stood out were not tested again: 1 because no time was left.";
+    let note = "1 of 2 that stood out were not re-tested: 1 because no time was left.";
     assert!(notes.iter().any(|one| one.statement.plain() == note), "{notes:#?}");
     assert!(run.ns <= budget + SECOND, "{} of {budget}", run.ns);
 }
