@@ -123,7 +123,10 @@ fn what_cannot_be_divided_is_refused_with_one_message() {
     ] {
         let args = [&["rr", "--anatomy"], flags, &[agent.host()]].concat();
         let message = sandbox.run(&args).ended_with(2).message();
-        assert!(message.contains(what) && message.contains("it is for `thru rr` over tcp"), "{flags:?}: {message}");
+        assert!(
+            message.contains(what) && message.contains("it works only for `thru rr` over tcp"),
+            "{flags:?}: {message}"
+        );
     }
 }
 

@@ -20,9 +20,9 @@ pub enum EngineError {
         known: String,
     },
     /// The transport or pattern does not support what the spec requests.
-    #[error("{}: {}", what.plain(), remedy.plain())]
+    #[error("cannot use {}: {}", what.plain(), remedy.plain())]
     Unsupported {
-        /// What was requested.
+        /// What was requested: a noun.
         what: Text,
         /// What would work.
         remedy: Text,
@@ -48,7 +48,7 @@ pub enum EngineError {
         hint: &'static str,
     },
     /// The data connections cannot use the method that was requested.
-    #[error("make ready `--engine {engine}`: {source}")]
+    #[error("cannot set up `--engine {engine}`: {source}")]
     Method {
         /// The method.
         engine: Engine,
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn what_is_not_supported_keeps_its_options() {
         let error = EngineError::unsupported(say!("`--wait uring` on pvm"), say!("use `--spin`"));
-        assert_eq!(error.to_string(), "`--wait uring` on pvm: use `--spin`");
-        assert_eq!(error.say().shown(Spelling::default()), "--wait uring on pvm: use --spin");
+        assert_eq!(error.to_string(), "cannot use `--wait uring` on pvm: use `--spin`");
+        assert_eq!(error.say().shown(Spelling::default()), "cannot use --wait uring on pvm: use --spin");
     }
 }

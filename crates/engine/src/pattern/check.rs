@@ -11,10 +11,10 @@ use crate::transport::{Capabilities, Transport, names, transport};
 
 /// Refuses a spec that this build's registries cannot run.
 pub fn check(spec: &Spec) -> Result<(), EngineError> {
-    spec.check().map_err(|error| EngineError::unsupported("this measurement", error.say()))?;
+    spec.check().map_err(|error| EngineError::unsupported("these settings", error.say()))?;
     if let Some(program) = &spec.speak {
         let remedy = say!(
-            "other programs are measured by `thru stream`, `rr`, `transfer` and `curve` only: leave `--speak` out and run `thru serve` on HOST"
+            "only `thru stream`, `rr`, `transfer` and `curve` measure other programs; leave out `--speak`, and run `thru serve` on HOST"
         );
         return Err(EngineError::unsupported(say!("`--speak {program}` here"), remedy));
     }
@@ -46,7 +46,7 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
         let able = names(|other| other.capabilities().reconnects);
         return Err(EngineError::unsupported(
             say!("`--responsiveness` on {}", spec.transport),
-            say!("its probes open connections under TCP's load: use {able}"),
+            say!("its probes open connections under TCP load; use {able}"),
         ));
     }
     let drains = [&spec.near, &spec.far].iter().any(|end| end.drain_bps.is_some());
@@ -54,7 +54,7 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
         return Err(EngineError::unsupported(
             say!("`--drain` for {} on {}", spec.pattern, spec.transport),
             say!(
-                "it limits how fast the receiver reads, so the sender must be able to wait: use it with streams over {}",
+                "it slows the receiver, so the sender must be able to wait; use it for streams over {}",
                 names(|other| other.capabilities().is_stream_between_two())
             ),
         ));
@@ -62,13 +62,12 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
     if spec.paced_to_receiver && !(transport.overruns() && spec.is_stream()) {
         return Err(EngineError::unsupported(
             say!("pacing to the receiver for {} on {}", spec.pattern, spec.transport),
-            say!("it is for streams and transfers over {}: use `--unpaced`", names(|other| other.overruns())),
+            say!("it works only for streams and transfers over {}; use `--unpaced`", names(|other| other.overruns())),
         ));
     }
     if spec.overlap_close && spec.pattern != Pattern::Crr {
-        let remedy = say!(
-            "it applies to `thru rr` with `--connect` only, which opens a connection per transaction: leave it out"
-        );
+        let remedy =
+            say!("it works only with `thru rr --connect`, which opens a connection per transaction; leave it out");
         return Err(EngineError::unsupported(say!("`--overlap-close` with {}", spec.pattern), remedy));
     }
     let directions = if spec.is_stream() && spec.direction == Direction::Both { 2 } else { 1 };
@@ -79,23 +78,23 @@ pub fn check(spec: &Spec) -> Result<(), EngineError> {
     if spec.delayed_reads { check_delayed_reads(spec, &capabilities, strategy) } else { Ok(()) }
 }
 
-/// Refuses a mix of sizes where a size is no packet's, and where a call sends several datagrams of one size.
+/// Refuses a mix of sizes where a block is not a packet, and where a call sends several datagrams of one size.
 fn check_mix(spec: &Spec) -> Result<(), EngineError> {
     if spec.mix.is_empty() {
         return Ok(());
     }
     let what = |beside: Text| say!("`--block {}` {beside}", spec.block_words());
     if !spec.is_stream() {
-        let remedy = "a mix of sizes is for streams and transfers: use one size";
+        let remedy = "only streams and transfers can mix sizes; use one size";
         return Err(EngineError::unsupported(what(say!("with {}", spec.pattern)), remedy));
     }
     if spec.transport_facts().and_then(|facts| facts.framing) != Some(Framing::Udp) {
         let able = names(|other| other.facts().framing == Some(Framing::Udp));
-        let remedy = format!("a block is a packet over {able} only: use it, or one size");
+        let remedy = format!("a block is one packet only over {able}; use that, or one size");
         return Err(EngineError::unsupported(what(say!("on {}", spec.transport)), remedy));
     }
     if spec.engine.auto || spec.engine.send != SendBy::Copy {
-        let remedy = say!("a call of it sends datagrams of one size: leave `--engine` out");
+        let remedy = say!("each of its calls sends datagrams of one size; leave `--engine` out");
         return Err(EngineError::unsupported(what(say!("with `--engine {}`", spec.engine)), remedy));
     }
     Ok(())
@@ -117,7 +116,7 @@ fn check_anatomy(spec: &Spec, capabilities: &Capabilities, strategy: Strategy) -
     let able = names(|other| other.capabilities().stamps);
     Err(EngineError::unsupported(
         say!("`--anatomy` {beside}"),
-        say!("it is for `thru rr` over {able} with one flow that blocks or spins, from this end: leave it out"),
+        say!("it works only for `thru rr` over {able}, with one flow from this end that blocks or spins; leave it out"),
     ))
 }
 
@@ -128,7 +127,7 @@ fn check_delayed_reads(spec: &Spec, capabilities: &Capabilities, strategy: Strat
         Err(EngineError::unsupported(say!("`--delayed-reads` {}", beside.into()), remedy))
     }
     if !spec.is_stream() {
-        return refuse(say!("with {}", spec.pattern), "it is for streams and transfers: leave it out");
+        return refuse(say!("with {}", spec.pattern), "it works only for streams and transfers; leave it out");
     }
     if !capabilities.delays_reads {
         let works = names(|other| other.capabilities().delays_reads);
@@ -137,7 +136,7 @@ fn check_delayed_reads(spec: &Spec, capabilities: &Capabilities, strategy: Strat
     if capabilities.datagram && spec.engine.receive == ReceiveBy::Copy {
         return refuse(
             say!("on {}", spec.transport),
-            say!("it needs many datagrams per call: add `--engine mmsg` or gso"),
+            say!("it needs many datagrams per call; add `--engine mmsg` or gso"),
         );
     }
     let at_a_rate = [spec.rate_bps, spec.near.drain_bps, spec.far.drain_bps].iter().any(Option::is_some);
@@ -156,7 +155,7 @@ fn check_engine(spec: &Spec, transport: &dyn Transport) -> Result<(), EngineErro
     if !spec.engine.is_plain() && !spec.is_stream() {
         return Err(EngineError::unsupported(
             say!("`--engine` with {}", spec.pattern),
-            "it is for streams and transfers: leave it out",
+            "it works only for streams and transfers; leave it out",
         ));
     }
     if !transport.sends().contains(&spec.engine.send) {
@@ -171,7 +170,7 @@ fn check_engine(spec: &Spec, transport: &dyn Transport) -> Result<(), EngineErro
         let names =
             Engine::RECEIVES.iter().filter(|(_, method)| transport.receives().contains(method)).map(|(name, _)| *name);
         return Err(EngineError::unsupported(
-            say!("receiving by `--engine {}` on {}", spec.engine, spec.transport),
+            say!("`--engine {}` to receive on {}", spec.engine, spec.transport),
             known(names.collect()),
         ));
     }

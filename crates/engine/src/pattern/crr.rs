@@ -20,12 +20,15 @@ pub(super) fn check(spec: &Spec, capabilities: &Capabilities) -> Result<(), Engi
         return Err(EngineError::unsupported(say!("`--connect` on {}", spec.transport), say!("use {others}")));
     }
     if spec.direction != Direction::Send {
-        return Err(EngineError::unsupported(say!("`--connect` in another direction"), "run it from the other host"));
+        return Err(EngineError::unsupported(
+            say!("`--connect` with `--reverse` or `--both`"),
+            "run it from the other host",
+        ));
     }
     if matches!(spec.strategy, Strategy::Epoll | Strategy::Uring) {
         return Err(EngineError::unsupported(
             say!("`--connect` with `--wait`"),
-            say!("its sockets live for one transaction each: leave `--wait` out, or use `--spin`"),
+            say!("each of its sockets lives for one transaction; leave `--wait` out, or use `--spin`"),
         ));
     }
     if spec.strategy != Strategy::Spin && spec.threads.is_some_and(|threads| threads < spec.flows) {
@@ -71,7 +74,7 @@ struct Caller {
     done: u64,
     /// The connection being opened carries no request: it tells the other end that it was the last.
     last: bool,
-    /// Of a probe, which has a rate: when the next connection is due, and each connection's times.
+    /// For a probe, which has a rate: when the next connection is due, and the times of each connection.
     pacer: Pacer,
     connected_ns: u64,
     probes: Option<Vec<ProbeSample>>,

@@ -35,10 +35,7 @@ pub(crate) fn open_leg<C: Channel>(channel: &mut C, header: &LegHeader, patience
             if &answer == OPEN {
                 Ok(())
             } else {
-                Err(surprise(
-                    "answered the announcement of a leg with an \
-                unexpected message",
-                ))
+                Err(surprise("sent an unexpected answer at the start of a measurement"))
             }
         }
         Kind::Datagram => {
@@ -53,7 +50,7 @@ pub(crate) fn open_leg<C: Channel>(channel: &mut C, header: &LegHeader, patience
                         }
                     }
                     Err(error) if not_now(&error) => {}
-                    Err(error) => return Err(EngineError::socket("open a leg with", "the other end", error)),
+                    Err(error) => return Err(EngineError::socket("start a measurement with", "the other end", error)),
                 }
                 if now_ns() > retry {
                     send_leg(channel, header, patience_ns)?;
@@ -61,7 +58,7 @@ pub(crate) fn open_leg<C: Channel>(channel: &mut C, header: &LegHeader, patience
                     retry = now_ns() + pause;
                 }
             }
-            Err(surprise(&format!("did not open the leg within {}", limit(patience_ns))))
+            Err(surprise(&format!("did not start the measurement within {}", limit(patience_ns))))
         }
     }
 }
@@ -79,7 +76,7 @@ pub(crate) fn receive_leg<C: Channel>(
         (_, None) => {
             let mut bytes = [0; 32];
             read_all(channel, &mut bytes, patience_ns)?;
-            LegHeader::decode(&bytes).ok_or_else(|| surprise("sent an unexpected message where a leg was due"))?
+            LegHeader::decode(&bytes).ok_or_else(|| surprise("sent an unexpected message instead of a measurement"))?
         }
     };
     match C::KIND {
@@ -104,10 +101,10 @@ fn receive_datagram_leg<C: Channel>(channel: &mut C, due: u32, patience_ns: u64)
                 _ => {}
             },
             Err(error) if not_now(&error) => {}
-            Err(error) => return Err(EngineError::socket("wait for a leg from", "the other end", error)),
+            Err(error) => return Err(EngineError::socket("wait for a measurement from", "the other end", error)),
         }
     }
-    Err(surprise(&format!("announced no leg within {}", limit(patience_ns))))
+    Err(surprise(&format!("announced no measurement within {}", limit(patience_ns))))
 }
 
 fn send_signal<C: Channel>(channel: &mut C, signal: Signal) -> Result<(), EngineError> {
@@ -121,7 +118,7 @@ fn write_all<C: Channel>(channel: &mut C, mut bytes: &[u8], patience_ns: u64) ->
         match channel.send(bytes) {
             Ok(count) => bytes = &bytes[count..],
             Err(error) if not_now(&error) && now_ns() < deadline => {}
-            Err(error) => return Err(EngineError::socket("agree on a leg with", "the other end", error)),
+            Err(error) => return Err(EngineError::socket("agree on a measurement with", "the other end", error)),
         }
     }
     Ok(())
@@ -134,14 +131,14 @@ fn read_all<C: Channel>(channel: &mut C, into: &mut [u8], patience_ns: u64) -> R
         match channel.recv(&mut into[filled..]) {
             Ok(0) => {
                 return Err(EngineError::socket(
-                    "agree on a leg with",
+                    "agree on a measurement with",
                     "the other end",
                     io::Error::from(io::ErrorKind::UnexpectedEof),
                 ));
             }
             Ok(count) => filled += count,
             Err(error) if not_now(&error) && now_ns() < deadline => {}
-            Err(error) => return Err(EngineError::socket("agree on a leg with", "the other end", error)),
+            Err(error) => return Err(EngineError::socket("agree on a measurement with", "the other end", error)),
         }
     }
     Ok(())

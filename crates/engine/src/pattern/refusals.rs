@@ -19,8 +19,8 @@ pub(crate) fn needs_streams(spec: &Spec, capabilities: &Capabilities, what: &Tex
 /// A transport with one end has no direction to reverse.
 pub(crate) fn refuse_direction(spec: &Spec, capabilities: &Capabilities) -> Result<(), EngineError> {
     if capabilities.single_ended && spec.direction != Direction::Send {
-        let remedy = say!("it has one end; leave `--reverse` and `--both` out");
-        return Err(EngineError::unsupported(say!("a direction for {}", spec.transport), remedy));
+        let remedy = say!("it has only one end; leave out the direction");
+        return Err(EngineError::unsupported(say!("`--reverse` or `--both` on {}", spec.transport), remedy));
     }
     Ok(())
 }
@@ -29,7 +29,7 @@ pub(crate) fn refuse_rate(spec: &Spec) -> Result<(), EngineError> {
     if spec.rate_bps.is_some() {
         return Err(EngineError::unsupported(
             say!("`--rate` for {}", spec.pattern),
-            say!("rates are for streams; leave `--rate` out"),
+            say!("only streams have a rate; leave it out"),
         ));
     }
     Ok(())

@@ -25,12 +25,12 @@ pub(crate) fn strategy(spec: &Spec, transport: &dyn Transport, links: usize) -> 
         Strategy::Auto if is_open_loop(spec, transport) && pollable => Ok(Strategy::Epoll),
         Strategy::Epoll if !pollable => Err(EngineError::unsupported(
             say!("epoll on {}", spec.transport),
-            say!("it has no file descriptor to wait on: use `--spin`"),
+            say!("it has no file descriptor to wait on; use `--spin`"),
         )),
         Strategy::Epoll => Ok(Strategy::Epoll),
         Strategy::Uring if !transport.completes() => Err(EngineError::unsupported(
             say!("`--wait uring` on {}", spec.transport),
-            say!("it is for {}: use `--wait epoll`", crate::transport::names(|other| other.completes())),
+            say!("it works only for {}; use `--wait epoll`", crate::transport::names(|other| other.completes())),
         )),
         Strategy::Uring if crossing => Err(EngineError::unsupported(
             say!("`--wait uring` with `--both` round trips"),
@@ -38,7 +38,7 @@ pub(crate) fn strategy(spec: &Spec, transport: &dyn Transport, links: usize) -> 
         )),
         Strategy::Uring if !spec.engine.is_plain() || spec.io != model::Io::SendRecv => Err(EngineError::unsupported(
             say!("`--wait uring` with `--engine` or `--io`"),
-            say!("io_uring makes the calls itself: leave `--engine` and `--io` out"),
+            say!("io_uring makes the calls itself; leave `--engine` and `--io` out"),
         )),
         Strategy::Uring => Ok(Strategy::Uring),
         Strategy::Blocking if shared => Err(EngineError::unsupported(

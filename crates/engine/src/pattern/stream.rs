@@ -16,13 +16,13 @@ pub(super) fn check(spec: &Spec, capabilities: &Capabilities) -> Result<(), Engi
     if spec.no_loss && !capabilities.datagram {
         return Err(EngineError::unsupported(
             say!("a search for loss on {}", spec.transport),
-            say!("it loses nothing: use `--udp`"),
+            say!("it loses nothing; use `--udp`"),
         ));
     }
     if spec.block < capabilities.min_stream_block {
         return Err(EngineError::unsupported(
             say!("a stream of {}-byte blocks on {}", spec.block, spec.transport),
-            say!("its datagrams carry a number of 8 bytes: use `--block {}` or more", capabilities.min_stream_block),
+            say!("its datagrams carry a number of 8 bytes; use `--block {}` or more", capabilities.min_stream_block),
         ));
     }
     refuse_direction(spec, capabilities)

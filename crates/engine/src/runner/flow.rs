@@ -190,7 +190,7 @@ impl<C: Channel> Flow for FlowOf<C> {
         if (header.leg as usize, header.block, header.reply) != (leg, wanted.block, wanted.reply) {
             return Err(EngineError::Peer {
                 peer: "the other end".into(),
-                what: format!("opened leg {} instead of leg {leg}", header.leg),
+                what: format!("started measurement {} instead of {leg}", header.leg),
             });
         }
         let stop = match header.quota {

@@ -17,7 +17,7 @@ enum Uncounted {
     Refused,
     #[error("this kernel has no perf_event_open")]
     NoCall,
-    #[error("other programs held the processor's cycle counter all the time")]
+    #[error("other programs used the processor's cycle counter all the time")]
     Held,
     #[error("perf_event_open: {0}")]
     Failed(io::Error),

@@ -177,7 +177,7 @@ impl Job<'_> {
 /// Agrees with the other end on a leg of every flow: first all announcements, then all answers, one round trip in all.
 fn agree(flows: &mut [Box<dyn Flow>], leg: usize) -> Result<(), EngineError> {
     flows.iter_mut().try_for_each(|flow| flow.announce(leg))?;
-    settle(flows).map_err(|source| EngineError::socket("agree on a leg with", "the other end", source))?;
+    settle(flows).map_err(|source| EngineError::socket("agree on a measurement with", "the other end", source))?;
     flows.iter_mut().try_for_each(|flow| flow.open(leg))
 }
 

@@ -58,7 +58,7 @@ fn check_files(spec: &Spec) -> Result<(), EngineError> {
     match limit.filter(|limit| flows * each + BESIDES > *limit) {
         None => Ok(()),
         Some(limit) => Err(EngineError::unsupported(
-            say!("{flows} flows in one process, where it may open {limit} files"),
+            say!("{flows} flows in a process that may open {limit} files"),
             say!(
                 "raise the limit of open files (ulimit -Hn, or LimitNOFILE= of a service), use `--processes`, or use \
                 fewer `--flows`"

@@ -26,7 +26,7 @@ pub fn exchange_hello(
     result.map_err(|source| match source.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => EngineError::Peer {
             peer: address.into(),
-            what: "closed the data connection: it does not know this measurement or has ended it".into(),
+            what: "closed the data connection: it does not know this measurement, or has ended it".into(),
         },
         _ => EngineError::socket("send the hello of a data connection to", address, source),
     })?;

@@ -67,7 +67,7 @@ fn set_congestion(socket: BorrowedFd<'_>, name: &str) -> Result<(), AssistError>
 pub enum PrivilegedOption<'a> {
     /// A congestion control of TCP, by its name in the kernel.
     Congestion(&'a str),
-    /// A buffer of so many bytes, beyond the host's limit.
+    /// A buffer of this many bytes, beyond the host's limit.
     Buffer(Buffer, u64),
 }
 
@@ -197,8 +197,8 @@ pub(crate) fn prompt(socket: BorrowedFd<'_>) {
     let _ = socket.set_tcp_nodelay(true);
 }
 
-const CC_HINT: &str = "; `thru host` lists the names of this host, net.ipv4.tcp_allowed_congestion_control those \
-    open to every user";
+const CC_HINT: &str = "; `thru host` lists those of this host, net.ipv4.tcp_allowed_congestion_control those that any \
+    user may set";
 
 /// The kernel's TCP figures of one socket's path, read with one call.
 pub(crate) fn brief_facts(socket: BorrowedFd<'_>) -> SocketFacts {

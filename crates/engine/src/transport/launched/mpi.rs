@@ -82,7 +82,7 @@ impl Turn {
                 say!("use `mpirun -n 2 thru curve --transport mpi`, without HOST"),
             ));
         }
-        let busy = || EngineError::Thread("MPI is still busy with an earlier trial".into());
+        let busy = || EngineError::Thread("MPI is still busy with the previous trial".into());
         MPI.wait(deadline_ns).map(Self).ok_or_else(busy)
     }
 
@@ -134,7 +134,7 @@ impl Transport for MessagePassing {
         if spec.flows != 1 || spec.processes != 1 || twice {
             return Err(EngineError::unsupported(
                 if twice { "a stream in both directions on mpi" } else { "several flows or processes on mpi" },
-                say!("its two processes have one channel: leave `--flows`, `--processes` and `--both` out"),
+                say!("its two processes have one channel; leave `--flows`, `--processes` and `--both` out"),
             ));
         }
         Ok(())

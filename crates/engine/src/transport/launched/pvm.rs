@@ -63,7 +63,7 @@ impl Membership {
             PVM.start(Pvm::open()?);
         }
         drop(opening);
-        let busy = || EngineError::Thread("PVM is still busy with an earlier trial".into());
+        let busy = || EngineError::Thread("PVM is still busy with the previous trial".into());
         let pvm = PVM.wait(deadline_ns).ok_or_else(busy)?;
         let tid = pvm.join()?;
         Ok(Self { pvm, tid, leaves: true })
@@ -165,7 +165,7 @@ impl Transport for VirtualMachine {
         if spec.flows != 1 || twice {
             return Err(EngineError::unsupported(
                 if twice { "a stream in both directions on pvm" } else { "several flows on pvm" },
-                say!("its two tasks have one channel: leave `--flows` and `--both` out"),
+                say!("its two tasks have one channel; leave `--flows` and `--both` out"),
             ));
         }
         Ok(())

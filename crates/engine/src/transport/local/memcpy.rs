@@ -19,7 +19,7 @@ impl Transport for Memcpy {
     }
 
     fn about(&self) -> &'static str {
-        "copies in memory within one process: an upper bound to compare a curve with"
+        "copies in memory within one process: an upper bound for curves"
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -27,7 +27,7 @@ impl Transport for Memcpy {
     }
 
     fn listen(&self, _: &Spec, _: &ListenOptions) -> Result<Box<dyn Listener>, EngineError> {
-        Err(EngineError::unsupported("a passive end for memcpy", "it has one end only; this is a defect"))
+        Err(EngineError::unsupported("a passive end for memcpy", "it has only one end; this is a defect"))
     }
 
     fn connect(&self, spec: &Spec, _: &Rendezvous, _: &FlowHello) -> Result<Link, EngineError> {

@@ -38,7 +38,7 @@ pub(crate) fn receive_welcome(socket: &socket2::Socket, address: &str, patience:
     recv_all(socket.as_fd(), &mut answer).map_err(|source| match source.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => EngineError::Peer {
             peer: address.into(),
-            what: "closed the data connection: it does not know this measurement or has ended it".into(),
+            what: "closed the data connection: it does not know this measurement, or has ended it".into(),
         },
         _ => failed(source),
     })?;

@@ -145,7 +145,7 @@ impl Mpi {
         let failed = |what: String| EngineError::Library {
             library: library.name().into(),
             what,
-            remedy: "start both ends with one mpirun, of the same MPI".into(),
+            remedy: "start both ends with the same mpirun, of the same MPI".into(),
         };
         if code != 0 {
             return Err(failed("did not start".into()));

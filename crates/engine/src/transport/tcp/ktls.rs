@@ -89,9 +89,9 @@ impl KernelTls {
         session: Connection,
         encryption: Encryption,
     ) -> Result<Self, EngineError> {
-        let secrets = session
-            .dangerous_extract_secrets()
-            .map_err(|error| EngineError::unsupported("kernel TLS", say!("the TLS session yields no keys: {error}")))?;
+        let secrets = session.dangerous_extract_secrets().map_err(|error| {
+            EngineError::unsupported("kernel TLS", say!("cannot get the keys of the TLS session: {error}"))
+        })?;
         let failed = |what: &str| {
             let option = format!("kernel TLS ({what}) for {}", encryption.cipher);
             move |source| EngineError::Option { option, source, hint: hint() }
@@ -144,7 +144,7 @@ fn trouble(kind: u8, alert: Option<u8>) -> io::Error {
             format!("the other end ended TLS with alert {description} (RFC 8446, section 6.2)")
         }
         (HANDSHAKE, _) => {
-            "the other end changed its TLS keys, which this end's kernel cannot follow: use `--engine ktls,ktls`, or \
+            "the other end changed its TLS keys, but this end's kernel cannot: use `--engine ktls,ktls`, or \
                 send less than 2^24 records"
                 .into()
         }

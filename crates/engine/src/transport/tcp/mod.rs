@@ -224,15 +224,15 @@ fn refused(target: SocketAddr, source: io::Error) -> EngineError {
     let remedy = match source.raw_os_error() {
         Some(libc::EADDRNOTAVAIL) => {
             say!(
-                "this host has no free local port towards it (a closed connection keeps its port for a minute): wait, use fewer `--flows` or `--trials`, or widen net.ipv4.ip_local_port_range"
+                "this host has no free local port for them (a closed connection keeps its port for a minute); wait, use fewer `--flows` or `--trials`, or widen net.ipv4.ip_local_port_range"
             )
         }
         Some(libc::EMFILE | libc::ENFILE) => {
-            say!("too many open files: raise the limit (ulimit -n) or use fewer `--flows`")
+            say!("too many files are open; raise the limit (ulimit -n) or use fewer `--flows`")
         }
         _ => return EngineError::socket("connect to", target, source),
     };
-    EngineError::unsupported(say!("connect to {target}"), remedy)
+    EngineError::unsupported(say!("more connections to {target}"), remedy)
 }
 
 struct TcpListener {

@@ -236,8 +236,7 @@ impl TlsChannel {
             Some(encryption) => KernelTls::new(self.socket, self.session, encryption),
             None => Err(failed(io::Error::new(
                 io::ErrorKind::InvalidData,
-                "the other end sent data before the first \
-                leg",
+                "the other end sent data before the first measurement",
             ))),
         }
     }

@@ -38,7 +38,7 @@ pub(super) fn congestion(end: &EndOptions) -> Result<&'static str, EngineError> 
         Some("reno" | "newreno") => Ok("newreno"),
         Some("bbr") => Ok("bbr"),
         Some(other) => {
-            let remedy = "QUIC's are not the kernel's: use cubic, newreno or bbr";
+            let remedy = "QUIC does not use the kernel's; use cubic, newreno or bbr";
             Err(EngineError::unsupported(say!("the congestion control '{other}' on quic"), remedy))
         }
     }

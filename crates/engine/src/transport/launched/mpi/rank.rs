@@ -31,7 +31,7 @@ impl Rank {
             joined.finish();
             return Err(EngineError::unsupported(
                 say!("mpi between {size} processes (this is number {rank})"),
-                say!("a measurement has two ends: use `mpirun -n 2`"),
+                say!("a measurement has two ends; use `mpirun -n 2`"),
             ));
         }
         Ok(joined)
