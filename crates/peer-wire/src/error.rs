@@ -28,13 +28,13 @@ pub struct WireError {
 #[non_exhaustive]
 pub enum WireProblem {
     /// Bytes that arrived out of turn.
-    #[error("{bytes} unexpected bytes")]
+    #[error("received {bytes} unexpected bytes")]
     Unexpected {
         /// How many.
         bytes: usize,
     },
     /// A message with an announced length above the limit.
-    #[error("a message of {bytes} bytes; the limit is {limit}")]
+    #[error("a message has {bytes} bytes; the limit is {limit}")]
     MessageTooLong {
         /// The announced length.
         bytes: usize,
@@ -42,7 +42,7 @@ pub enum WireProblem {
         limit: usize,
     },
     /// A line above the limit.
-    #[error("a line of more than {limit} bytes")]
+    #[error("a line is longer than {limit} bytes")]
     LineTooLong {
         /// The longest that is read, bytes.
         limit: usize,

@@ -127,7 +127,10 @@ fn a_failing_receiver_and_wrong_options_are_reported() {
     let mut turn = Turn::default();
     let mut local = Local::open(&Options { transmits: false, ..Options::default() }, &mut turn).unwrap();
     let error = local.receive(b"nttcp-1: hello\ndataport: -1\n", &mut turn).unwrap_err();
-    assert!(error.to_string().contains("nttcp, while waiting for the data port: no data socket"), "{error}");
+    assert!(
+        error.to_string().contains("nttcp, while waiting for the data port: the other end has no data socket"),
+        "{error}"
+    );
     for (line, named) in [
         ("nttcp@-l0", "-l '0'"),
         ("nttcp@-l100000000", "-l"),
@@ -137,7 +140,7 @@ fn a_failing_receiver_and_wrong_options_are_reported() {
         ("nttcp@rm", "'rm'"),
         ("nttcp@-f@%9q", "no value after %"),
         ("nttcp@-x5@-l10", "0 buffers"),
-        ("nttcp@-l", "without its value"),
+        ("nttcp@-l", "-l needs a value"),
     ] {
         let (mut remote, mut turn) = (Remote::default(), Turn::default());
         let error = remote.receive(format!("{line}\n").as_bytes(), &mut turn).unwrap_err();

@@ -125,7 +125,7 @@ fn what_cannot_be_is_refused_by_name() {
     for (line, named) in [
         ("buflen = 0, nbuf = 1, port = 5001, trans = 1", "buflen"),
         ("buflen = 99999999999, nbuf = 1, port = 5001, trans = 1", "buflen"),
-        ("nbuf = 1, port = 5001, trans = 1", "no buflen"),
+        ("nbuf = 1, port = 5001, trans = 1", "buflen is missing"),
         ("buflen = 10, nbuf = 1, port = 70000, trans = 1", "port"),
         ("buflen = 10, nbuf = 1, port = 5001, trans = 1, nstream = 129", "nstream"),
         ("buflen = 10, nbuf = 0, port = 5001, trans = 1", "neither"),

@@ -94,9 +94,9 @@ fn a_reply_carries_the_request_back_and_does_not_grow() {
 #[test]
 fn invalid_datagrams_are_refused_with_their_step() {
     let error = StampRequest::read(&[0; 13]).unwrap_err();
-    assert_eq!(error.to_string(), "stamp, while reading a request: 13 bytes; 14 are the least");
+    assert_eq!(error.to_string(), "stamp, while reading a request: a packet has 13 bytes; the minimum is 14");
     let error = Reply::read(&[0; 37]).unwrap_err();
-    assert_eq!(error.to_string(), "stamp, while reading a reply: 37 bytes; 38 are the least");
+    assert_eq!(error.to_string(), "stamp, while reading a reply: a packet has 37 bytes; the minimum is 38");
     let mut ptp = [0; 44];
     ptp[12] = 0x40;
     assert!(Reply::read(&ptp).is_err(), "the offset of the clocks needs NTP's");

@@ -12,7 +12,7 @@ pub(crate) const REMEDY: &str = "not supported by its protocol; leave it out, or
 
 /// Remedy for both directions.
 pub(crate) fn one_direction() -> Text {
-    say!("it supports one direction only; leave it out, or use `--reverse`")
+    say!("it supports only one direction; leave it out, or use `--reverse`")
 }
 
 /// The first option of a spec that the server of a program would have a part in and does not carry out, in words.
@@ -42,7 +42,7 @@ impl Capabilities {
     /// Refuses what the program cannot express. Directions, stops and the far end's buffers are checked by each
     /// program.
     pub(crate) fn check(&self, spec: &Spec) -> Result<(), ProgramError> {
-        spec.check().map_err(|error| ProgramError::unsupported("this measurement", error.say()))?;
+        spec.check().map_err(|error| ProgramError::unsupported("these settings", error.say()))?;
         let carrier = match &spec.transport {
             TransportName::Tcp => 0,
             TransportName::Udp => 1,
@@ -68,7 +68,7 @@ impl Capabilities {
             return Err(self.unsupported(say!("`--block {}`", spec.block), takes));
         }
         if spec.far.sndbuf != spec.far.rcvbuf {
-            return Err(self.unsupported(say!("`--sndbuf` and `--rcvbuf` of different values at the far end"), REMEDY));
+            return Err(self.unsupported(say!("different values of `--sndbuf` and `--rcvbuf` at the far end"), REMEDY));
         }
         uncarried(spec, self.program).map_or(Ok(()), |what| Err(self.unsupported(what, REMEDY)))
     }

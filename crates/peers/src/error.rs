@@ -13,9 +13,9 @@ use text::{Said, Text, say};
 #[non_exhaustive]
 pub enum ProgramError {
     /// The protocol cannot express it.
-    #[error("{}: {}", what.plain(), remedy.plain())]
+    #[error("cannot use {}: {}", what.plain(), remedy.plain())]
     Unsupported {
-        /// What was requested.
+        /// What was requested: a noun.
         what: Text,
         /// What would work.
         remedy: Text,

@@ -83,7 +83,7 @@ pub trait ProgramProtocol: Sync {
         let name = self.name();
         Err(ProgramError::unsupported(
             say!("`--speak {name}` with this command"),
-            say!("only its clients are supported: `thru serve --speak {name}`"),
+            say!("thru supports only its clients: `thru serve --speak {name}`"),
         ))
     }
 

@@ -35,7 +35,7 @@ impl ServiceLimits {
     /// receive.
     pub(crate) fn beyond_memory(&self, streams: u64, block: u64) -> Option<Text> {
         let bytes = streams.saturating_mul(2).saturating_mul(block);
-        (bytes > self.memory_bytes).then(|| say!("{bytes} bytes of buffers; up to {} are given", self.memory_bytes))
+        (bytes > self.memory_bytes).then(|| say!("{bytes} bytes of buffers; the limit is {}", self.memory_bytes))
     }
 }
 

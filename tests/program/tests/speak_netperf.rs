@@ -60,7 +60,7 @@ fn both_directions_between_our_own_ends() {
     assert!(trial.ledger.balanced && trial.near.rtt.is_some() && trial.far.bytes_received > 0, "{trial:?}");
     eventually("the agent tells of both", || agent.log().contains("netperf measures tcp rr"));
     let wrong = sandbox.run(&["stream", &host, "--speak", "netperf", "--both", "--count", "9"]).ended_with(2).message();
-    assert!(wrong.contains("a count of several flows with netperf"), "{wrong}");
+    assert!(wrong.contains("a count with several flows with netperf"), "{wrong}");
     // Each flow in each direction is a test of its own, and the machine has one place.
     let whole = ["--speak", "netperf", "--time", "1s", "--trials", "1", "--both", "--flows", "2", "--quiet"];
     let refused = sandbox.run(&[&["stream", &host][..], &whole].concat());

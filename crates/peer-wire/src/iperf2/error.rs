@@ -11,13 +11,13 @@ pub enum Iperf2Error {
     #[error("tests in both directions (-d, -r) are not supported")]
     BothDirections,
     /// A number that is not a port.
-    #[error("port {port}")]
+    #[error("{port} is not a port")]
     Port {
         /// As received.
         port: u32,
     },
     /// Too many connections, none, or writes that are too large.
-    #[error("{threads} connections with writes of {bytes} bytes")]
+    #[error("{threads} connections with writes of {bytes} bytes are outside the limits")]
     Size {
         /// Connections.
         threads: u32,
@@ -25,7 +25,7 @@ pub enum Iperf2Error {
         bytes: u32,
     },
     /// A datagram that is too short for a report.
-    #[error("a datagram of {bytes} bytes; a report has {least} or more")]
+    #[error("a datagram has {bytes} bytes; a report has at least {least}")]
     ShortReport {
         /// Its length.
         bytes: usize,
@@ -33,10 +33,10 @@ pub enum Iperf2Error {
         least: usize,
     },
     /// A datagram without the mark of a report.
-    #[error("a datagram that is not a report")]
+    #[error("a datagram is not a report")]
     NoReport,
     /// A time that cannot be.
-    #[error("a time whose microseconds are more than a second")]
+    #[error("the microseconds of a time exceed a second")]
     Time,
     /// The host reports that the port of the datagrams is closed.
     #[error("nothing receives datagrams at its port: it has ended, or was not started with -s -u")]

@@ -24,7 +24,7 @@ pub enum Iperf3Error {
         source: serde_json::Error,
     },
     /// Parameters of several protocols, or of none.
-    #[error("not exactly one of \"tcp\" and \"udp\" is requested")]
+    #[error("the parameters must request either \"tcp\" or \"udp\"")]
     Protocol,
     /// A parameter out of its limits.
     #[error("\"{key}\" is {value}; the limits are {least} to {most}")]
@@ -55,7 +55,7 @@ pub enum Iperf3Error {
         source: serde_json::Error,
     },
     /// Results of more streams than a test can have.
-    #[error("{count} streams; a test has up to {limit}")]
+    #[error("{count} streams; the limit is {limit}")]
     TooManyStreams {
         /// How many.
         count: usize,
@@ -83,7 +83,7 @@ pub enum Iperf3Error {
         number: f64,
     },
     /// A jitter that cannot be.
-    #[error("\"jitter\" is {number}")]
+    #[error("invalid \"jitter\" {number}")]
     Jitter {
         /// As received.
         number: f64,

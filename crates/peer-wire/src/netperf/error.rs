@@ -29,7 +29,7 @@ pub enum NetperfError {
         limit: i32,
     },
     /// A number that is not a port.
-    #[error("port {port}")]
+    #[error("{port} is not a port")]
     Port {
         /// As received.
         port: u32,
@@ -49,19 +49,19 @@ pub enum NetperfError {
         protocol: u32,
     },
     /// An unknown direction.
-    #[error("direction {bits}")]
+    #[error("unknown direction {bits}")]
     Direction {
         /// As received.
         bits: u32,
     },
     /// A time or a share that cannot be.
-    #[error("{number} for a number")]
+    #[error("invalid number {number}")]
     Number {
         /// As received.
         number: f32,
     },
     /// A request that is not supported.
-    #[error("request {number}; only OMNI tests (97) and TCP_STREAM (10) are supported")]
+    #[error("unknown request {number}; only OMNI tests (97) and TCP_STREAM (10) are supported")]
     OmniRequest {
         /// Its number.
         number: u32,

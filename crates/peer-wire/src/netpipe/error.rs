@@ -16,10 +16,10 @@ pub enum NetpipeError {
         received: Vec<u8>,
     },
     /// A trial of nothing.
-    #[error("a repeat count of 0 came")]
+    #[error("received a repeat count of 0")]
     NoRepeats,
     /// A message whose numbers are wrong.
-    #[error("a message of {bytes} bytes differs from the sent one at byte {at}")]
+    #[error("a message of {bytes} bytes is corrupt at byte {at}")]
     Differs {
         /// Its length.
         bytes: usize,
@@ -27,9 +27,9 @@ pub enum NetpipeError {
         at: usize,
     },
     /// The driver reported an exchange that was not requested.
-    #[error("no exchange was due")]
+    #[error("no exchange was requested")]
     NoExchangeDue,
     /// The driver reported a new connection that was not requested.
-    #[error("no new connection was due")]
+    #[error("no new connection was requested")]
     NoConnectionDue,
 }

@@ -13,28 +13,28 @@ const SHOWN: usize = 60;
 #[non_exhaustive]
 pub enum NttcpError {
     /// A line of options without a field.
-    #[error("an empty line for options")]
+    #[error("the line of options is empty")]
     NoOptions,
     /// A field that is not an option.
-    #[error("'{}' for an option", excerpt(text, SHOWN))]
+    #[error("'{}' is not an option", excerpt(text, SHOWN))]
     NotAnOption {
         /// As received.
         text: String,
     },
     /// An option that a remote side does not have.
-    #[error("-{}, which is not an option of a remote side", option.escape_debug())]
+    #[error("a remote side has no option -{}", option.escape_debug())]
     UnknownOption {
         /// Its letter.
         option: char,
     },
     /// An option without its value.
-    #[error("-{} without its value", option.escape_debug())]
+    #[error("-{} needs a value", option.escape_debug())]
     NoValue {
         /// Its letter.
         option: char,
     },
     /// A value that is not a number, or out of its limits.
-    #[error("-{option} '{}', which is not from {least} to below {limit}", excerpt(text, SHOWN))]
+    #[error("-{option} '{}' is not at least {least} and below {limit}", excerpt(text, SHOWN))]
     Number {
         /// The option's letter.
         option: char,
@@ -46,13 +46,13 @@ pub enum NttcpError {
         limit: u64,
     },
     /// Multicast.
-    #[error("-m, multicast, which is not spoken")]
+    #[error("-m (multicast) is not supported")]
     Multicast,
     /// The option -R.
-    #[error("-R, which measures no transfer")]
+    #[error("-R is not supported: it measures no transfer")]
     NoTransfer,
     /// More or larger buffers than nttcp has, or none.
-    #[error("{count} buffers of {bytes} bytes")]
+    #[error("{count} buffers of {bytes} bytes are outside its limits")]
     Buffers {
         /// How many.
         count: u64,
@@ -60,7 +60,7 @@ pub enum NttcpError {
         bytes: u64,
     },
     /// A pattern without a seed.
-    #[error("an empty seed")]
+    #[error("the seed is empty")]
     EmptySeed,
     /// A format with a `%` that no value follows.
     #[error("no value after % in '{}'", excerpt(format, SHOWN))]
@@ -69,19 +69,19 @@ pub enum NttcpError {
         format: String,
     },
     /// The other side has no data socket.
-    #[error("no data socket at the other end (dataport: {port})")]
+    #[error("the other end has no data socket (dataport: {port})")]
     NoDataSocket {
         /// What it sent for its port.
         port: String,
     },
     /// More verbose output than is read.
-    #[error("more than {limit} bytes of verbose output")]
+    #[error("the verbose output is longer than {limit} bytes")]
     Verbose {
         /// The most that is read.
         limit: usize,
     },
     /// Options that are too long for a line, or contain its end.
-    #[error("{bytes} bytes do not fit into a line")]
+    #[error("{bytes} bytes do not fit on a line")]
     OptionsTooLong {
         /// Bytes of the line.
         bytes: usize,
@@ -89,11 +89,11 @@ pub enum NttcpError {
     /// The driver opened a data socket out of turn.
     #[error("no data socket was requested")]
     NotRequested,
-    /// The remote side ended without a word.
+    /// The remote side closed the connection without a message.
     #[error("it closed the connection")]
     Closed,
-    /// The remote side ended after a last word.
-    #[error("'{}', and closed the connection", line.escape_debug())]
+    /// The remote side closed the connection after a last line.
+    #[error("it sent '{}' and closed the connection", line.escape_debug())]
     ClosedAfter {
         /// Its last line.
         line: String,

@@ -25,19 +25,19 @@ pub enum NuttcpError {
         line: String,
     },
     /// A report that is too long.
-    #[error("a report of more than {limit} bytes came")]
+    #[error("the report is longer than {limit} bytes")]
     ReportTooLong {
         /// The most that is read.
         limit: usize,
     },
     /// A field of the options is missing.
-    #[error("no {key}")]
+    #[error("{key} is missing")]
     Missing {
         /// The field.
         key: &'static str,
     },
     /// A value that is not a whole number, or out of its limits.
-    #[error("{key} = {}, which is not from {least} to {most}", excerpt(text, SHOWN))]
+    #[error("{key} = {}; the limits are {least} to {most}", excerpt(text, SHOWN))]
     Number {
         /// The field.
         key: &'static str,
@@ -49,7 +49,7 @@ pub enum NuttcpError {
         most: u64,
     },
     /// A value that is not a time, or too long.
-    #[error("{key} = {}, which is not a time of up to a day", excerpt(text, SHOWN))]
+    #[error("{key} = {} is not a time of up to a day", excerpt(text, SHOWN))]
     Time {
         /// The field.
         key: &'static str,
@@ -57,10 +57,10 @@ pub enum NuttcpError {
         text: String,
     },
     /// A test without an end.
-    #[error("neither a count nor a time to end by")]
+    #[error("the test has neither a count nor a time")]
     Endless,
     /// An option that is not supported.
-    #[error("{key} = {}, which is not supported", excerpt(text, SHOWN))]
+    #[error("{key} = {} is not supported", excerpt(text, SHOWN))]
     Unsupported {
         /// The field.
         key: &'static str,

@@ -8,7 +8,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum StampError {
     /// A received datagram that is too short.
-    #[error("{bytes} bytes; {least} are the least")]
+    #[error("a packet has {bytes} bytes; the minimum is {least}")]
     Short {
         /// Its length.
         bytes: usize,
@@ -16,7 +16,7 @@ pub enum StampError {
         least: usize,
     },
     /// No room for a datagram to send.
-    #[error("{bytes} bytes are too few; {needed} are needed")]
+    #[error("{bytes} bytes are too few; the packet needs {needed}")]
     NoRoom {
         /// The room.
         bytes: usize,

@@ -171,7 +171,7 @@ impl Test<'_> {
             // what its kernel has not acknowledged.
             while moved.sockets.iter().any(|socket| programs::unsent(socket.as_fd()) > 0) {
                 if ended.elapsed() > CLOSE_LIMIT {
-                    return Err(self.silent(CLOSE_LIMIT, "while it was expected to read: it does not read any more"));
+                    return Err(self.silent(CLOSE_LIMIT, "while it had data to read: it no longer reads"));
                 }
                 if self.cancel.load(Ordering::SeqCst) || moved.legs.failure.is_some() {
                     break;
@@ -188,9 +188,7 @@ impl Test<'_> {
                     Some(_) => {}
                     None if self.cancel.load(Ordering::SeqCst) => break,
                     None => {
-                        return Err(
-                            self.silent(CLOSE_LIMIT, "while it was expected to close: it does not read any more")
-                        );
+                        return Err(self.silent(CLOSE_LIMIT, "after the data ended: it no longer reads"));
                     }
                 }
             }

@@ -39,10 +39,10 @@ pub(super) fn header(spec: &Spec, port: u16) -> Result<Header, ProgramError> {
     let (udp, reverse) = (spec.transport == TransportName::Udp, spec.direction == Direction::Reverse);
     let both = spec.direction == Direction::Both;
     if udp && (reverse || both) {
-        return refuse("this direction", say!("leave it out; `--reverse` and `--both` work over TCP"));
+        return refuse(say!("`--reverse` or `--both` over UDP"), "they work only over TCP; leave them out");
     }
     if both && !matches!(spec.stop, Stop::TimeNs(_)) {
-        return refuse("an amount in both directions", say!("use `--time`"));
+        return refuse(say!("an amount with `--both`"), say!("use `--time`"));
     }
     if spec.far.sndbuf.is_some() || spec.far.nodelay == Some(true) {
         return refuse(say!("`--sndbuf`, `--rcvbuf` or `--nodelay` at the far end"), REMEDY);
@@ -120,11 +120,12 @@ pub(super) fn refusal_of_datagrams(requested: Option<&Header>) -> Option<Text> {
     let back = requested.is_some_and(|header| header.reverse || header.full_duplex);
     // One datagram with a forged source would direct a stream at any host.
     back.then(|| {
-        "datagrams from the server (-u with -R or in both directions): nothing proves that the client asked".into()
+        "datagrams from the server (-u with -R or in both directions): nothing proves that the client asked for them"
+            .into()
     })
 }
 
-/// Why a client is refused that has so many streams with this one, if it is.
+/// Why a client is refused that has `streams` streams with this one; `None` if it is served.
 pub(super) fn refusal(spec: &Spec, streams: u64, limits: &ServiceLimits) -> Option<Text> {
     if limits.rate_bps.is_some() {
         return Some(say!("its protocol has no rate, which `--max-rate` requires"));
@@ -179,7 +180,7 @@ mod tests {
         };
         let udp_both =
             said(|spec| (spec.transport, spec.block, spec.direction) = ("udp".into(), 1_000, Direction::Both));
-        assert!(udp_both.contains("this direction with iperf2"));
+        assert!(udp_both.contains("`--reverse` or `--both` over UDP with iperf2"));
         assert!(said(|spec| (spec.direction, spec.stop) = (Direction::Both, Stop::Bytes(4))).contains("use `--time`"));
         assert!(
             said(|spec| (spec.direction, spec.rate_bps) = (Direction::Reverse, Some(1))).contains("no rate over TCP")

@@ -123,7 +123,7 @@ fn greeted(spec: &Spec, host: &str, cookie: &[u8], cancel: &AtomicBool) -> Resul
 fn one_direction() -> ProgramError {
     ProgramError::unsupported(
         say!("`--both` with this server"),
-        say!("it is iperf3 before 3.7, which measures one direction at a time; use `--reverse`, or leave it out"),
+        say!("iperf3 before 3.7 measures one direction at a time; use `--reverse`, or leave it out"),
     )
 }
 
@@ -139,7 +139,7 @@ fn explained(error: ProgramError, one_way: bool) -> ProgramError {
         ProgramError::Peer { .. } if one_way => ProgramError::unsupported(
             say!("`--both` with this server"),
             say!(
-                "it sent nothing and closed the connection, as iperf3 before 3.7 does, which measures one direction at a \
+                "it closed the connection without an answer, like iperf3 before 3.7, which measures one direction at a \
              time; use `--reverse`, or leave it out"
             ),
         ),
@@ -390,7 +390,7 @@ impl Test<'_> {
             && near.bytes_sent > 0
             && far.bytes_received == 0
             && !self.cancelled;
-        let unreported = silent.then(|| say!("{} reports no received byte", PEER.name));
+        let unreported = silent.then(|| say!("{} reports that it received no data", PEER.name));
         // The server is free for the next test once it has closed; close the streams first.
         ran.sockets.clear();
         self.line.close(CLOSE_LIMIT);

@@ -18,7 +18,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), ProgramError> {
     fn refuse(what: impl Into<Text>, remedy: impl Into<Text>) -> Result<(), ProgramError> {
         Err(ProgramError::unsupported(say!("{} with iperf3", what.into()), remedy))
     }
-    spec.check().map_err(|error| ProgramError::unsupported("this measurement", error.say()))?;
+    spec.check().map_err(|error| ProgramError::unsupported("these settings", error.say()))?;
     let udp = spec.transport == TransportName::Udp;
     if spec.transport != TransportName::Tcp && !udp {
         return refuse(say!("`--transport {}`", spec.transport), say!("use TCP, or UDP with `--udp`"));
@@ -47,7 +47,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), ProgramError> {
         return refuse(say!("`--warmup` with a count"), say!("use `--time`"));
     }
     if spec.far.pin.len() > 1 {
-        return refuse(say!("`--pin` to several cores at the far end"), "it takes one core; give one");
+        return refuse(say!("`--pin` to several cores at the far end"), "it takes one core");
     }
     if let Some(what) = uncarried(spec, Program::Iperf3) {
         return refuse(what, "not supported by its protocol; leave it out");
@@ -66,8 +66,8 @@ pub(super) fn check(spec: &Spec) -> Result<(), ProgramError> {
     ];
     match alike.into_iter().find(|(same, _)| !same) {
         Some((_, what)) => refuse(
-            say!("{what} of different values"),
-            "it sets both ends and both buffers to the same value; give one value",
+            say!("different values of {what}"),
+            "it sets the same value for both ends and both buffers; give one value",
         ),
         None => Ok(()),
     }
@@ -215,9 +215,9 @@ mod tests {
             check(&spec).unwrap_err().to_string()
         };
         assert!(
-            said(|spec| spec.near.sndbuf = Some(1 << 16)).contains("`--sndbuf` and `--rcvbuf` of different values")
+            said(|spec| spec.near.sndbuf = Some(1 << 16)).contains("different values of `--sndbuf` and `--rcvbuf`")
         );
-        assert!(said(|spec| spec.far.cc = Some("reno".into())).contains("`--cc` of different values"));
+        assert!(said(|spec| spec.far.cc = Some("reno".into())).contains("different values of `--cc`"));
         assert!(said(|spec| spec.probe = Some(10)).contains("`--probe` with iperf3: not supported"));
         assert!(said(|spec| spec.warmup_ns = 1).contains("whole seconds"));
         assert!(said(|spec| spec.block = 2 << 20).contains("use 1 to 1048576 bytes"));

@@ -80,7 +80,7 @@ fn check(spec: &Spec) -> Result<(), ProgramError> {
     fn refuse(what: impl Into<Text>, remedy: impl Into<Text>) -> Result<(), ProgramError> {
         Err(ProgramError::unsupported(say!("{} with netperf", what.into()), remedy))
     }
-    spec.check().map_err(|error| ProgramError::unsupported("this measurement", error.say()))?;
+    spec.check().map_err(|error| ProgramError::unsupported("these settings", error.say()))?;
     let udp = spec.transport == TransportName::Udp;
     if spec.transport != TransportName::Tcp && !udp {
         return refuse(say!("`--transport {}`", spec.transport), say!("use TCP, or UDP with `--udp`"));
@@ -103,25 +103,25 @@ fn check(spec: &Spec) -> Result<(), ProgramError> {
         && !ns.is_multiple_of(SECOND_NS)
     {
         return refuse(
-            say!("`--reverse` or `--both` for parts of a second"),
-            say!("netserver ends such a test itself; use `--time` in whole seconds"),
+            say!("`--reverse` or `--both` for a fraction of a second"),
+            say!("netserver ends these tests itself; use whole seconds for `--time`"),
         );
     }
     let several = spec.flows > 1 || spec.direction == Direction::Both;
     if several && !matches!(spec.stop, Stop::TimeNs(_)) {
-        return refuse("a count of several flows", say!("each flow is a separate test; use `--time`"));
+        return refuse("a count with several flows", say!("each flow is a separate test; use `--time`"));
     }
     let both = spec.direction == Direction::Both;
     let others = [
-        (both && (udp || pattern != Pattern::Stream), say!("`--both` other than with TCP streams")),
-        (reverse && (udp || pattern != Pattern::Stream), say!("`--reverse` other than with TCP streams")),
-        ((reverse || both) && spec.rate_bps.is_some(), say!("`--rate` for its server")),
-        (several && spec.far.port.is_some(), say!("`--data-port` at the far end of several flows")),
+        (both && (udp || pattern != Pattern::Stream), say!("`--both` for anything but TCP streams")),
+        (reverse && (udp || pattern != Pattern::Stream), say!("`--reverse` for anything but TCP streams")),
+        ((reverse || both) && spec.rate_bps.is_some(), say!("`--rate` with `--reverse` or `--both`")),
+        (several && spec.far.port.is_some(), say!("`--data-port` at the far end with several flows")),
         (
             spec.warmup_ns > 0 && pattern == Pattern::Stream && !reverse,
-            say!("`--warmup` other than with `--reverse` or thru rr"),
+            say!("`--warmup` without `--reverse` or `thru rr`"),
         ),
-        (pattern == Pattern::Crr && spec.strategy == model::Strategy::Spin, say!("`--spin` and `--connect`")),
+        (pattern == Pattern::Crr && spec.strategy == model::Strategy::Spin, say!("`--spin` with `--connect`")),
     ];
     let other = others.into_iter().find(|(there, _)| *there).map(|(_, what)| what);
     match other.or_else(|| uncarried(spec, Program::Netperf)) {
@@ -250,12 +250,14 @@ mod tests {
             change(&mut spec);
             request(&spec, 4).unwrap_err().to_string()
         };
-        assert!(said(|spec| (spec.flows, spec.stop) = (2, Stop::Bytes(1 << 20))).contains("a count of several flows"));
+        assert!(
+            said(|spec| (spec.flows, spec.stop) = (2, Stop::Bytes(1 << 20))).contains("a count with several flows")
+        );
         assert!(
             said(|spec| (spec.direction, spec.rate_bps) = (Direction::Both, Some(1)))
-                .contains("`--rate` for its server")
+                .contains("`--rate` with `--reverse` or `--both`")
         );
-        assert!(said(|spec| spec.warmup_ns = 1).contains("`--warmup` other than with"));
+        assert!(said(|spec| spec.warmup_ns = 1).contains("`--warmup` without"));
         assert!(said(|spec| spec.far.mss = Some(1200)).contains("`--mss` at the far end"));
         assert!(said(|spec| spec.pattern = Pattern::Pingpong).contains("only streams and round trips"));
         assert!(said(|spec| spec.stop = Stop::Bytes(3 << 30)).contains("use 2147483647 or less"));

@@ -30,7 +30,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), ProgramError> {
     fn refuse(what: impl Into<Text>, remedy: impl Into<Text>) -> Result<(), ProgramError> {
         Err(ProgramError::unsupported(say!("{} with netpipe", what.into()), remedy))
     }
-    spec.check().map_err(|error| ProgramError::unsupported("this measurement", error.say()))?;
+    spec.check().map_err(|error| ProgramError::unsupported("these settings", error.say()))?;
     if spec.transport != TransportName::Tcp {
         return refuse(say!("`--transport {}`", spec.transport), "use TCP");
     }
@@ -117,7 +117,7 @@ struct Run {
     turn: Turn<Action>,
     /// When the last size should end.
     due: Instant,
-    /// Of the size that is being measured.
+    /// Trials of the current size.
     trials: Vec<[EndTally; 2]>,
     points: Vec<Vec<[EndTally; 2]>>,
 }
@@ -218,7 +218,7 @@ impl Run {
                 return self.machine.reconnected(&mut self.turn).map_err(|error| self.line.peer_error(error));
             }
             if over() {
-                return Err(self.silent("after it had reopened its port"));
+                return Err(self.silent("after it reopened its port"));
             }
         }
     }

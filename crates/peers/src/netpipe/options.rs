@@ -32,7 +32,7 @@ impl Options {
                 value.filter(|value| (least..=MOST).contains(value)).ok_or_else(|| {
                     ProgramError::unsupported(
                         say!("NPtcp's {argument} without a number"),
-                        say!("give a number from {least} to {MOST} after it"),
+                        say!("it takes a number from {least} to {MOST}"),
                     )
                 })
             };
@@ -57,7 +57,7 @@ impl Options {
         }
         let modes = text.split_whitespace().filter(|argument| matches!(*argument, "-s" | "-2")).count();
         if modes > 1 {
-            return refuse("NPtcp's -s together with -2".into(), "give one of them");
+            return refuse("NPtcp's -s with -2".into(), "give only one of them");
         }
         if options.integrity && options.mode != Mode::PingPong {
             return refuse("NPtcp's -i with -s or -2".into(), "only round trips can be checked; leave one of them out");
@@ -112,7 +112,7 @@ mod tests {
         let plan = Options::parse("-s -l 64 -u 1000").unwrap().plan();
         assert_eq!((plan.first, plan.mode, plan.sizes[..3].to_vec()), (64, Mode::Stream, vec![61, 64, 67]));
         for (wrong, said) in
-            [("-s -2", "together with"), ("-i -2", "-i with"), ("-x", "option -x"), ("-u", "without a number")]
+            [("-s -2", "-s with -2"), ("-i -2", "-i with"), ("-x", "option -x"), ("-u", "without a number")]
         {
             let error = Options::parse(wrong).unwrap_err().to_string();
             assert!(error.contains(said), "{error}");

@@ -96,7 +96,10 @@ impl Arrivals {
             }
             FirstBytes::Other => {
                 let peer = arrival.peer;
-                (service.log)(peer, &say!("{peer}: no {} transmitter: its first bytes are not its mark", PEER.name));
+                (service.log)(
+                    peer,
+                    &say!("{peer}: not a {} transmitter: it did not begin with the NetPIPE mark", PEER.name),
+                );
                 false
             }
             _ => arrival.since.elapsed() < MARK_LIMIT,
@@ -109,7 +112,7 @@ impl Arrivals {
 enum FirstBytes {
     Mark,
     Other,
-    /// Not enough to tell.
+    /// Too few bytes to decide.
     Few,
 }
 
@@ -283,7 +286,7 @@ impl<'a> Session<'a> {
                 peer: PEER.name,
                 seconds: SILENCE.as_secs(),
                 during: say!(
-                    "during its schedule: both ends need the same -s, -2, -r, -i, -l, -u and -p (here, for example, `--speak 'netpipe:-s'`)"
+                    "during its schedule: start both ends with the same -s, -2, -r, -i, -l, -u and -p (here, for example, `--speak 'netpipe:-s'`)"
                 ),
             });
         }

@@ -120,14 +120,14 @@ pub(super) fn refusal(requested: &Options, spec: &Spec, limits: &ServiceLimits) 
     let least = if requested.udp { LEAST_DATAGRAM } else { 1 };
     let most = if requested.udp { MOST_DATAGRAM } else { MOST_BYTES };
     if !(least..=most).contains(&requested.bytes) {
-        return Some(say!("buffers of {} bytes; {least} to {most} are served", requested.bytes));
+        return Some(say!("buffers of {} bytes; the limits are {least} to {most}", requested.bytes));
     }
     if let Some(why) = limits.beyond_memory(1, requested.bytes) {
         return Some(why);
     }
     // Only the client controls the rate at which it sends.
     if limits.rate_bps.is_some_and(|most| !requested.transmits || spec.rate_bps.is_none_or(|bps| bps > most)) {
-        return Some(say!("more than `--max-rate`, or no rate (-g) at all"));
+        return Some(say!("a rate above `--max-rate`, or none (-g)"));
     }
     engine::transport::check_options(model::Role::Passive, spec).err().map(|error| error.say())
 }

@@ -194,7 +194,7 @@ impl Reflector<'_> {
                 "requests from ports below 1024 or from its own port, because they may come from another reflector"
                     .into()
             }
-            Refusal::Reply => "replies to its own datagrams: another reflector is there".into(),
+            Refusal::Reply => "replies to its own datagrams: another reflector sends them".into(),
             Refusal::Rate => say!("requests above `--max-rate`"),
             Refusal::Room => {
                 say!(
@@ -202,7 +202,7 @@ impl Reflector<'_> {
                 )
             }
             Refusal::TooManySenders => "more than 4096 senders".into(),
-            Refusal::Time => say!("a sender for longer than `--max-time` without a pause"),
+            Refusal::Time => say!("a sender that sends for longer than `--max-time` without a pause"),
         };
         (self.service.log)(peer, &say!("{peer}: stamp does not answer {why}; logged once"));
     }

@@ -15,7 +15,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), ProgramError> {
     fn refuse(what: impl Into<Text>, remedy: impl Into<Text>) -> Result<(), ProgramError> {
         Err(ProgramError::unsupported(say!("{} with stamp", what.into()), remedy))
     }
-    spec.check().map_err(|error| ProgramError::unsupported("this measurement", error.say()))?;
+    spec.check().map_err(|error| ProgramError::unsupported("these settings", error.say()))?;
     if spec.transport != TransportName::Udp || spec.pattern != Pattern::Rr || spec.is_point() {
         return refuse(
             say!("{} over {}", spec.pattern, spec.transport),
