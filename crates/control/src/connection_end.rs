@@ -18,16 +18,16 @@ pub enum ConnectionEnd {
     #[error(transparent)]
     Frame(#[from] FrameError),
     /// The peer sent nothing.
-    #[error("nothing came from it for {}", seconds(*waited))]
+    #[error("it sent nothing for {}", seconds(*waited))]
     Silent {
         /// For how long.
         waited: Duration,
     },
     /// The kernel gave up: the peer's host acknowledged nothing.
-    #[error("its host acknowledged nothing any more: perhaps it is down, or the path is")]
+    #[error("its host stopped acknowledging: the host or the path may be down")]
     Unacknowledged,
     /// The peer's kernel reset it.
-    #[error("its host reset the connection: the program there ended or gave the connection up{}", on_such_a_path(*loses))]
+    #[error("its host reset the connection: the program there ended or gave up the connection{}", on_such_a_path(*loses))]
     Reset {
         /// Whether the path loses much.
         loses: bool,
@@ -51,7 +51,7 @@ impl ConnectionEnd {
 }
 
 fn on_such_a_path(loses: bool) -> &'static str {
-    if loses { ", perhaps because the path loses so much that it took this one for lost" } else { "" }
+    if loses { ", perhaps because the path loses so many packets that it seemed dead" } else { "" }
 }
 
 /// A time limit in a sentence: whole seconds.

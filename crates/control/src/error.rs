@@ -51,7 +51,7 @@ pub enum ControlError {
     },
     /// A connection was made, and no agent greeted.
     #[error(
-        "{address} accepted the connection, but {what}; perhaps it is not a thru agent, or the path is too slow or loses too much: check \
+        "{address} accepted the connection, but {what}; it may not be a thru agent, or the path may be too slow or lossy: check \
          the port and the path, or start `thru serve` there"
     )]
     NoGreeting {

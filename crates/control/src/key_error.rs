@@ -1,4 +1,4 @@
-//! Why an agent may not have the key that it shows.
+//! Why an agent's key is refused.
 
 use std::path::PathBuf;
 
@@ -6,20 +6,20 @@ use text::Said;
 
 use crate::proto::fingerprint::Fingerprint;
 
-/// An agent's key is not the one that it is known by.
+/// An agent shows another key than the known one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Said)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// It is not that of the agent which was just started.
-    #[error("its key is {key}, and that of the agent that was started is {started}: another program listens there")]
+    /// It is not the key of the agent that was just started.
+    #[error("its key is {key}, but the agent that was started has {started}: another program listens there")]
     Started {
         /// The key that it shows.
         key: Fingerprint,
         /// That of the agent.
         started: Fingerprint,
     },
-    /// It is not the one that the fleet names.
-    #[error("its key is {key}, and the fleet has {named} for {host}: correct one of them")]
+    /// It is not the key in the fleet.
+    #[error("its key is {key}, but the fleet has {named} for {host}: correct one of them")]
     Fleet {
         /// The key that it shows.
         key: Fingerprint,
@@ -30,7 +30,7 @@ pub enum KeyError {
     },
     /// The agent was reached before and had another one.
     #[error(
-        "its key has changed from {before} to {key}: another host or program answers, or the agent has a new key; if \
+        "its key has changed from {before} to {key}: either the agent has a new key, or another host or program answers; if \
          `thru agent fingerprint` there prints the new one, run `thru agent forget {agent}` here"
     )]
     Changed {
@@ -43,7 +43,7 @@ pub enum KeyError {
     },
     /// The file of known agents has a line about it without a valid key.
     #[error(
-        "the line of {agent} in {} has no key as `thru agent fingerprint` prints it; correct it, or run \
+        "the line for {agent} in {} has no key in the form that `thru agent fingerprint` prints; correct it, or run \
          `thru agent forget {agent}` here",
         file.display()
     )]

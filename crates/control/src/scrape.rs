@@ -152,7 +152,7 @@ fn response<B>(request: &Request<B>, metrics: impl FnOnce() -> String) -> Respon
             }
         }
         _ if read => (StatusCode::NOT_FOUND, "text/plain", "the metrics are at /metrics\n".to_owned()),
-        _ => (StatusCode::METHOD_NOT_ALLOWED, "text/plain", "only GET and HEAD\n".to_owned()),
+        _ => (StatusCode::METHOD_NOT_ALLOWED, "text/plain", "only GET and HEAD are supported\n".to_owned()),
     };
     let mut response = Response::new(body);
     *response.status_mut() = status;

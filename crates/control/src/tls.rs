@@ -42,7 +42,7 @@ impl AgentKey {
     /// The kernel gives no random bits.
     pub fn fresh_pem() -> io::Result<String> {
         let key = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new())
-            .map_err(|_| io::Error::other("the kernel gives no random bits"))?;
+            .map_err(|_| io::Error::other("cannot get random bits from the kernel"))?;
         let digits = STANDARD.encode(key.as_ref());
         let lines: Vec<&str> = digits.as_bytes().chunks(64).filter_map(|line| std::str::from_utf8(line).ok()).collect();
         Ok(format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", lines.join("\n")))
@@ -128,7 +128,7 @@ where
     let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
     let session = stream.get_ref().1;
     let public = session.peer_certificates().and_then(|shown| shown.first()).map(|key| Fingerprint::of(key));
-    let key = public.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the peer shows no key"))?;
+    let key = public.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the peer presented no key"))?;
     let exporter = session.export_keying_material([0; 32], EXPORTER_LABEL, None).map_err(io::Error::other)?;
     Ok((stream, Binding { key, exporter }))
 }

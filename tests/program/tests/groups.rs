@@ -122,7 +122,7 @@ fn the_limits_of_an_agent_are_for_all_groups_together() {
     };
     let args = |flows| [&with(flows)[..], &[agent.host().to_owned()]].concat();
     let message = sandbox.run(&args("flows=2")).ended_with(4).message();
-    assert!(message.contains("4 flows of tests at the same time exceed this agent's limit of 3"), "{message}");
+    assert!(message.contains("4 flows in simultaneous tests exceed this agent's limit of 3"), "{message}");
     let mut fits = args("flows=1");
     fits.extend(["--json".to_owned(), "-".to_owned()]);
     check::document(&sandbox.run(&fits).ok().doc(), "three flows");

@@ -192,7 +192,7 @@ fn a_stopped_worker(direction: &str, workers: fn(&Agent, &Running) -> Vec<u32>) 
         Some(8) => assert!(kept(&sandbox).has(Verdict::Stalled), "{}", kept(&sandbox).remarks()),
         // The one that is stopped could not.
         Some(5) => {
-            assert!(finished.message().contains("perhaps a measuring process there is stopped"), "{}", finished.stderr);
+            assert!(finished.message().contains("a measuring process there may be stopped"), "{}", finished.stderr);
         }
         code => panic!("exit code {code:?}: {}", finished.stderr),
     }

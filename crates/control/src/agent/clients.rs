@@ -28,7 +28,7 @@ pub(super) enum ClientsError {
     All,
     /// The free places are for clients of other addresses.
     #[error(
-        "too many clients of your address are connected, the other places are for others: use fewer, or raise \
+        "too many clients from your address are connected, and the remaining places are for other addresses: use fewer, or raise \
          `--max-clients` of the agent"
     )]
     OfAddress,

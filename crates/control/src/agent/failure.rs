@@ -20,7 +20,7 @@ pub(super) enum TrialFailure {
     /// It is impossible.
     #[error(transparent)]
     Spec(#[from] EngineError),
-    /// The host is no longer as it was set.
+    /// The changes of the host are lost.
     #[error(transparent)]
     HelperLost(#[from] HelperLost),
     /// The agent does not connect to the other end.
@@ -53,7 +53,7 @@ pub(super) enum NoStack {
     #[error("{}", _0.plain())]
     Helper(Text),
     /// The helper answers something else.
-    #[error("the answer of the helper is out of order")]
+    #[error("the helper sent an unexpected answer")]
     OutOfOrder,
     /// The kernel's own congestion controls have no rules.
     #[error("{requested} accepts no rules for destinations: use `--cc-rules` with `--cc bpf_highspeed`")]

@@ -37,7 +37,7 @@ struct State {
     loads: HashMap<u64, Load>,
 }
 
-/// One connection's part of a position; dropping it leaves.
+/// One of the connections that share a position; dropping it gives up its share.
 pub(crate) struct Member {
     hold: Arc<Hold>,
     number: u64,
@@ -51,7 +51,7 @@ pub(crate) enum HoldError {
     #[error("no measurement on this agent has this ticket: acquire the machine first")]
     Ticket,
     /// The position has as many connections as it may have.
-    #[error("{MAX_CONNECTIONS} connections have this machine together, which is the limit: use fewer groups")]
+    #[error("{MAX_CONNECTIONS} connections already share this machine, which is the limit: use fewer groups")]
     Connections,
 }
 
@@ -123,7 +123,7 @@ impl Member {
         self.hold.deadline
     }
 
-    /// Reserves what a trial takes of the limits, beside the trials of the other connections.
+    /// Reserves what a trial uses of the limits, in addition to the trials of the other connections.
     ///
     /// # Errors
     /// The trial exceeds a limit.
@@ -232,7 +232,7 @@ mod tests {
         ] {
             let reserved = first.reserve(&limits, &much, &[]).unwrap_or_else(|reason| panic!("{reason}"));
             let refused = second.reserve(&limits, &much, &[]).err().map(|error| error.to_string()).unwrap_or_default();
-            assert!(refused.contains(limit) && refused.contains("at the same time"), "{limit}: {refused}");
+            assert!(refused.contains(limit) && refused.contains("simultaneous"), "{limit}: {refused}");
             drop(reserved);
             assert!(second.reserve(&limits, &much, &[]).is_ok(), "the first trial has ended");
         }

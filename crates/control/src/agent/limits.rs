@@ -40,18 +40,18 @@ impl Default for Limits {
     }
 }
 
-/// What a trial takes of the limits, or several trials at the same time.
+/// What a trial, or several simultaneous trials, use of the limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Load {
     flows: u64,
     processes: u64,
     memory_bytes: u64,
-    /// Of streams.
+    /// Rate of streams, bit/s.
     rate_bps: u64,
 }
 
 impl Load {
-    /// Of a trial with these legs.
+    /// The load of a trial with these legs.
     pub(crate) fn of(spec: &Spec, legs: &[WireLeg]) -> Self {
         let threads = u64::from(spec.threads.unwrap_or(64).min(spec.flows));
         let of_legs = legs.iter().map(|leg| leg.block.max(leg.reply));
@@ -76,7 +76,7 @@ impl Load {
 }
 
 impl Limits {
-    /// Checks a trial of `spec` with these legs. The coordinator's trials at the same time take `beside`.
+    /// Checks a trial of `spec` with these legs. The other trials that the coordinator runs at the same time use `beside`.
     ///
     /// # Errors
     /// It exceeds a limit.
@@ -131,7 +131,7 @@ impl Limits {
     }
 }
 
-/// Which limit of an agent a trial exceeds, and the remedy. `together` is whether it does so with others at the same time only.
+/// Which limit of an agent a trial exceeds, and the remedy. `together`: only together with the other trials that run at the same time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Said)]
 pub(crate) enum LimitError {
     /// Too many flows.
@@ -140,8 +140,8 @@ pub(crate) enum LimitError {
     /// Too many worker processes.
     #[error("{processes} processes{} exceed this agent's limit of {limit}; use fewer `--processes`", at_once(*together))]
     Processes { processes: u64, together: bool, limit: u32 },
-    /// Too many legs.
-    #[error("{legs} legs exceed this agent's limit of {MAX_LEGS}; use fewer sizes")]
+    /// Too many sizes in a pass.
+    #[error("{legs} sizes in a pass exceed this agent's limit of {MAX_LEGS}; use fewer sizes")]
     Legs { legs: usize },
     /// The entries of its series are too short.
     #[error("`--interval` of {ns} ns is below this agent's limit; use `--interval 1ms` or more")]
@@ -164,7 +164,7 @@ pub(crate) enum LimitError {
 }
 
 fn at_once(together: bool) -> &'static str {
-    if together { " of tests at the same time" } else { "" }
+    if together { " in simultaneous tests" } else { "" }
 }
 
 /// Whether the limit of the rate applies.
@@ -216,6 +216,6 @@ mod tests {
         assert!(refused(&[WireLeg { block: 1 << 20, ..leg }]).contains("`--block`"));
         assert!(refused(&[leg, WireLeg { reply: 1 << 20, ..leg }]).contains("`--block`"));
         assert!(refused(&[WireLeg { stop: Stop::AboutNs(u64::MAX), ..leg }; 2]).contains("`--max-time`"));
-        assert!(refused(&vec![WireLeg { stop: Stop::Blocks(1), ..leg }; MAX_LEGS + 1]).contains("legs"));
+        assert!(refused(&vec![WireLeg { stop: Stop::Blocks(1), ..leg }; MAX_LEGS + 1]).contains("sizes"));
     }
 }

@@ -9,7 +9,7 @@ use text::{Text, say};
 
 use super::budget::{Budget, network};
 
-/// Lines of one address: so many at once, and so many in a second after that.
+/// Lines of one address: a burst of this many, then this many per second.
 const OF_ADDRESS: (u32, f64) = (200, 0.1);
 /// Lines of all addresses together: a flood may have many.
 const OF_ALL: (u32, f64) = (1_000, 1.0);
@@ -48,7 +48,7 @@ impl LogLines {
         }
         Some(match state.left_out.remove(&from) {
             None => text,
-            Some(count) => say!("{text} (and {count} lines about {from} that were left out)"),
+            Some(count) => say!("{text} ({count} earlier lines about {from} were left out)"),
         })
     }
 }
@@ -67,7 +67,7 @@ mod tests {
         assert_eq!(logged, 200);
         assert_eq!(lines.line(other, "y".into(), begun), Some("y".into()));
         let later = lines.line(peer, "x".into(), begun + Duration::from_secs(10)).unwrap();
-        assert_eq!(later.plain(), "x (and 99800 lines about 192.0.2.1 that were left out)");
+        assert_eq!(later.plain(), "x (99800 earlier lines about 192.0.2.1 were left out)");
         assert_eq!(lines.line(peer, "x".into(), begun + Duration::from_secs(20)), Some("x".into()));
     }
 

@@ -52,7 +52,7 @@ struct Kept {
 #[derive(Debug, Clone)]
 struct HostReading {
     at: Instant,
-    /// Since the agent started.
+    /// Since the metrics endpoint started.
     cpu: Option<CpuUse>,
     /// Interface, column of /proc/net/dev, count since the interface exists.
     interfaces: Vec<(String, String, u64)>,
@@ -136,12 +136,17 @@ impl Snapshot {
     }
 
     fn agent(&self, to: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        gauge(to, "throughline_agent_uptime_seconds", "Time since the endpoint started", self.uptime.as_secs_f64())?;
-        gauge(to, "throughline_agent_measuring", "Measurements that run now", self.running as f64)?;
-        gauge(to, "throughline_agent_waiting", "Clients that wait for their turn", self.waiting as f64)?;
-        gauge(to, "throughline_agent_clients", "Authenticated clients that are connected", self.clients as f64)?;
+        gauge(
+            to,
+            "throughline_agent_uptime_seconds",
+            "Time since the metrics endpoint started",
+            self.uptime.as_secs_f64(),
+        )?;
+        gauge(to, "throughline_agent_measuring", "Measurements running now", self.running as f64)?;
+        gauge(to, "throughline_agent_waiting", "Clients waiting for their turn", self.waiting as f64)?;
+        gauge(to, "throughline_agent_clients", "Connected authenticated clients", self.clients as f64)?;
         let Sums { trials, failed, bytes, last } = self.sums;
-        counter(to, "throughline_agent_trials", "Trials that ended, failed ones included", trials)?;
+        counter(to, "throughline_agent_trials", "Trials that ended, including failed ones", trials)?;
         counter(to, "throughline_agent_trials_failed", "Trials that failed", failed)?;
         let name = "throughline_agent_payload_bytes";
         let mut of = to.encode_descriptor(name, "Payload of all trials at this end", None, MetricType::Counter)?;

@@ -35,8 +35,8 @@ const MAX_CHALLENGES: usize = 16;
 /// Most addresses of a name that are tried.
 const MOST_OF_A_NAME: usize = 4;
 
-/// Challenges that may fail for one client: so many at once, and so many in a second after that. By the time that a refusal takes,
-/// a client that names hosts and ports at random would learn what is there.
+/// Challenges that may fail for one client: a burst of this many, then this many per second. Without a limit, a client that requests
+/// random hosts and ports would learn from the time that a refusal takes what is there.
 const FAILURES: u32 = 32;
 const FAILURES_PER_SECOND: f64 = 0.1;
 
@@ -58,9 +58,9 @@ pub(super) enum ReachError {
     ActiveEnd { transport: &'static str },
     /// No agent of the measurement is there.
     #[error(
-        "no agent of this measurement proved a reachability token at {ip}: for a client on another host this agent connects \
+        "no agent of this measurement proved a reachability token at {ip}: for a client on another host, this agent connects \
          only to agents that do, and to loopback and link-local addresses only if the client connected through one; run \
-         `thru serve` there, leave `--from` out, or, if this host reaches that one at another address, give it as `--data` in \
+         `thru serve` there, leave out `--from`, or, if this host reaches that one at another address, set it as `--data` in \
          the fleet"
     )]
     NoProof { ip: IpAddr },

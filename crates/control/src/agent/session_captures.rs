@@ -21,7 +21,7 @@ pub(super) struct SessionCaptures(Vec<PathBuf>);
 
 /// A session has as many unfetched files as it may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{MAX_FILES} captures of this session have not been fetched yet")]
+#[error("{MAX_FILES} captures of this session are still to be fetched, which is the limit")]
 pub(super) struct Unfetched;
 
 impl SessionCaptures {
@@ -37,7 +37,7 @@ impl SessionCaptures {
     /// At most [`PIECE`] bytes of a file, starting at `from`.
     pub(super) async fn piece(&self, file: String, from: u64) -> FilePiece {
         let Some(path) = self.find(&file).map(|at| self.0[at].clone()) else {
-            let missing = Some("no capture of this session has that name".into());
+            let missing = Some("this session has no capture with that name".into());
             return FilePiece { file, from, missing, ..FilePiece::default() };
         };
         let read = tokio::task::spawn_blocking(move || read(&path, from)).await;
@@ -124,7 +124,9 @@ mod tests {
         let dots = folder.path().join("./own");
         for path in [&other, &dots, Path::new("/etc/passwd")] {
             let refused = request(&session_captures, path, 0);
-            assert!(refused.missing.unwrap().plain().contains("no capture of this session") && refused.data.is_empty());
+            assert!(
+                refused.missing.unwrap().plain().contains("this session has no capture") && refused.data.is_empty()
+            );
         }
         session_captures.forget(other.to_str().unwrap(), false);
         assert!(other.exists());

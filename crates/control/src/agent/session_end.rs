@@ -22,13 +22,13 @@ pub(super) enum SessionEnd {
     #[error("refused: {0}")]
     Refused(#[from] AgentRefusal),
     /// The coordinator sent a message that it may not send then.
-    #[error("a message is out of order {during}")]
+    #[error("received an unexpected message {during}")]
     OutOfOrder {
         /// "in the queue", and what else the session does.
         during: &'static str,
     },
     /// The coordinator does not read the results that it requested.
-    #[error("it took no result for {}", seconds(*waited))]
+    #[error("it read no results for {}", seconds(*waited))]
     ResultNotTaken { waited: Duration },
     /// A worker process ended while nobody waited for it.
     #[error(transparent)]
@@ -73,12 +73,12 @@ pub(super) enum AgentRefusal {
     #[error(transparent)]
     Hold(#[from] HoldError),
     /// It sent a message that it may not send during a measurement.
-    #[error("the message is out of order")]
+    #[error("unexpected message")]
     OutOfOrder,
     /// It had the machine for as long as it may.
     #[error("this agent's time limit has passed; raise `--max-time` of the agent")]
     TimeLimit,
-    /// The host is no longer as it was set.
+    /// The changes of the host are lost.
     #[error(transparent)]
     HelperLost(#[from] HelperLost),
 }
@@ -93,10 +93,10 @@ impl AgentRefusal {
     }
 }
 
-/// The host is no longer as the session has made it: the helper that had its settings was killed.
+/// The session's changes of the host are lost: the helper that made them was killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Said)]
 #[error(
-    "the helper of this agent was killed, or the agent hung: what was changed for this measurement is put back; start \
-     it again"
+    "the agent's helper was killed, or the agent hung, and the changes for this measurement are reverted: start the \
+     measurement again"
 )]
 pub(super) struct HelperLost;

@@ -26,7 +26,7 @@ pub struct Tuning {
 fn untuned(answer: Answer) -> FromAgent {
     match answer {
         Answer::Refused { reason, obstacle } => FromAgent::Untuned { reason, obstacle },
-        _ => FromAgent::Untuned { reason: "the answer of the helper is out of order".into(), obstacle: Obstacle::Host },
+        _ => FromAgent::Untuned { reason: "the helper sent an unexpected answer".into(), obstacle: Obstacle::Host },
     }
 }
 
@@ -41,7 +41,7 @@ impl Session {
             match Client::connect(&self.shared.options.helper).await {
                 Ok(client) => self.helper = Some(client),
                 Err(error) => {
-                    return Answer::host(format!("cannot reach the helper of this agent: {error}; restart the agent"));
+                    return Answer::host(format!("cannot reach the agent's helper: {error}; restart the agent"));
                 }
             }
         }
@@ -51,7 +51,7 @@ impl Session {
         }
     }
 
-    /// Why the host is no longer as this session has made it, if that is so: the helper that had its settings was killed.
+    /// Whether the session's changes of the host are lost: the helper that made them was killed.
     pub(super) fn lost_helper(&mut self) -> Option<HelperLost> {
         self.helper.as_mut().is_some_and(Client::has_ended).then_some(HelperLost)
     }
@@ -90,7 +90,7 @@ impl Session {
 
     fn not_allowed(&self) -> Option<FromAgent> {
         if self.joined {
-            let reason = "this connection has joined another one, which has the settings of the host".into();
+            let reason = "this connection joined another one, which manages the settings of the host".into();
             return Some(FromAgent::Untuned { reason, obstacle: Obstacle::Refused });
         }
         (!self.shared.options.tuning.allowed).then(|| FromAgent::Untuned {

@@ -1,5 +1,4 @@
-//! What an agent may send of a trial: as much as the trial can have. A hostile one could otherwise fill the memory and the store of this
-//! host.
+//! How much an agent may send about a trial. A hostile agent could otherwise fill the memory and the store of this host.
 
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use crate::proto::message::{Done, FromAgent, Message, WireLeg};
 const TEXT: usize = 1_000;
 /// The largest message outside a trial, bytes: a kept result.
 pub(super) const ANSWER: usize = 5 << 20;
-/// Bytes of a result beside its lists.
+/// Bytes of a result without its lists.
 const BASE: usize = 2 << 20;
 /// Bytes of an entry of the series, of a flow with its socket, of a reading of TCP_INFO, and of a leg.
 const INTERVAL: usize = 200;
@@ -24,7 +23,7 @@ const LEG: usize = 2 << 10;
 const HISTOGRAM: usize = 1 << 20;
 /// Bytes of what the observers read at one time, on the largest of hosts.
 const OBSERVED: usize = 16 << 10;
-/// Bytes of the time stamps of round trips, or of requests beside a load, and the fewest of one of them.
+/// Most bytes of the time stamps of round trips, or of requests under load, and the fewest bytes of one of them.
 const SAMPLES: usize = 16 << 20;
 const SAMPLE: usize = 16;
 /// Bytes of the names of all counters and levels of a host, and of the shortest value over time.
@@ -101,7 +100,7 @@ pub(super) fn check(done: &mut Done, spec: &Spec, legs: &[WireLeg], took: Durati
     most("tallies", done.tallies.len(), legs.len())?;
     let entries = series(spec, legs, took);
     for tally in &mut done.tallies {
-        most("entries of its series", tally.intervals.len(), entries)?;
+        most("intervals", tally.intervals.len(), entries)?;
         most("flows", tally.flows.len(), links(spec))?;
         most("sizes", tally.sizes.len(), sizes(spec))?;
         let readings = |tally: &EndTally| tally.flows.iter().map(|flow| flow.tcp.len()).sum();
@@ -118,7 +117,7 @@ pub(super) fn check(done: &mut Done, spec: &Spec, legs: &[WireLeg], took: Durati
             cut(refused);
         }
         let requests = if spec.responsiveness { SAMPLES / SAMPLE } else { 0 };
-        most("requests beside the load", tally.probes.len(), requests)?;
+        most("requests under load", tally.probes.len(), requests)?;
         let readings = |tally: &EndTally| tally.flows.iter().map(|flow| flow.readings.len()).sum();
         most("readings of flows", readings(tally), ALL_READINGS + 16 * links(spec))?;
         for flow in &mut tally.flows {
@@ -153,11 +152,11 @@ fn check_host(host: &mut EndPass, spec: &Spec, took: Duration) -> Result<(), Exc
         observed.series = None;
     }
     observed.missing.iter_mut().for_each(cut);
-    most("bytes of names of counters", names(observed), NAMES)?;
+    most("bytes of counter names", names(observed), NAMES)?;
     let Some(series) = &observed.series else { return Ok(()) };
     let readings = usize::try_from(in_time(took, spec.observe_interval_ns).min(READINGS)).unwrap_or(usize::MAX);
-    most("readings of its host", series.at_ns.len(), readings)?;
-    most("quantities of its host over time", series.lines.len(), OBSERVED / VALUE)?;
+    most("host readings", series.at_ns.len(), readings)?;
+    most("host quantities over time", series.lines.len(), OBSERVED / VALUE)?;
     let longest = series.lines.iter().map(|line| line.values.len()).max().unwrap_or(0);
     most("values of a quantity over time", longest, series.at_ns.len())
 }
@@ -179,7 +178,7 @@ fn sizes(spec: &Spec) -> usize {
 
 /// An agent sent more than its trial can have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the agent sent {count} {what}, and this trial has {most} at most: it may not be your agent")]
+#[error("the agent sent {count} {what}, but this trial has at most {most}: it may not be your agent")]
 pub(super) struct Excess {
     /// How many.
     count: usize,
@@ -236,7 +235,7 @@ mod tests {
     #[test]
     fn a_result_has_no_more_than_its_trial_can_have() {
         assert_eq!(refused(|done| done.tallies[0].intervals = vec![Interval::default(); 11]), "");
-        assert!(refused(|done| done.tallies[0].intervals = vec![Interval::default(); 500]).contains("500 entries"));
+        assert!(refused(|done| done.tallies[0].intervals = vec![Interval::default(); 500]).contains("500 intervals"));
         assert_eq!(refused(|done| done.tallies[0].flows = vec![FlowTally::default(); 2]), "");
         assert!(refused(|done| done.tallies[0].flows = vec![FlowTally::default(); 1_000]).contains("1000 flows"));
         assert!(refused(|done| done.tallies = vec![EndTally::default(); 2]).contains("2 tallies"));
@@ -262,19 +261,19 @@ mod tests {
             refused(|done| done.host.observed = Some(observed))
         };
         assert_eq!(series(15, vec![line(15); 1_000]), "");
-        assert!(series(500, Vec::new()).contains("500 readings of its host"));
-        assert!(series(1, vec![line(1); 5_000]).contains("5000 quantities"));
+        assert!(series(500, Vec::new()).contains("500 host readings"));
+        assert!(series(1, vec![line(1); 5_000]).contains("5000 host quantities"));
         assert!(series(2, vec![line(2), line(3)]).contains("3 values of a quantity"));
         let counters = |count: usize, name: &str| {
             let counters = (0..count).map(|number| (format!("dev.{name}{number}.rx_bytes"), 1)).collect();
             refused(|done| done.host.observed = Some(Observed { counters, ..Observed::default() }))
         };
         assert_eq!(counters(20_000, "eth"), "");
-        assert!(counters(50_000, "eth").contains("bytes of names of counters"));
-        assert!(counters(2, &"x".repeat(1 << 20)).contains("bytes of names of counters"));
+        assert!(counters(50_000, "eth").contains("bytes of counter names"));
+        assert!(counters(2, &"x".repeat(1 << 20)).contains("bytes of counter names"));
         let missing = vec![String::new(); 100_000];
         let many = refused(|done| done.host.observed = Some(Observed { missing, ..Observed::default() }));
-        assert!(many.contains("bytes of names"), "{many}");
+        assert!(many.contains("bytes of counter names"), "{many}");
         let cores = vec![CoreUse::default(); 10_000];
         let many = refused(|done| done.host.cpu = Some(CpuUse { cores, ..CpuUse::default() }));
         assert!(many.contains("10000 cores"), "{many}");
@@ -291,7 +290,7 @@ mod tests {
         check(&mut done, &spec(), &legs(&spec()), Duration::from_secs(1)).unwrap();
         assert_eq!((&done.tallies[0].stamps, &done.tallies[0].anatomy), (&None, &None));
         let request = ProbeSample { at_ns: 1, connect_ns: 1, request_ns: 1 };
-        assert!(refused(|done| done.tallies[0].probes = vec![request]).contains("1 requests beside the load"));
+        assert!(refused(|done| done.tallies[0].probes = vec![request]).contains("1 requests under load"));
         let counts = FlowCounts { at_ns: 1, bytes_sent: 1, bytes_received: 0, datagrams: None };
         let flow = FlowTally { readings: vec![counts; 10_000], ..FlowTally::default() };
         assert!(refused(|done| done.tallies[0].flows = vec![flow]).contains("10000 readings of flows"));

@@ -76,7 +76,7 @@ pub(super) trait Ends {
         _sink: &mut dyn EventSink,
         _cancel: &mut Cancel,
     ) -> impl Future<Output = Result<RatePass, ControlError>> {
-        async { Err(unsupported("passes of several legs")) }
+        async { Err(unsupported("passes over several sizes")) }
     }
 
     /// The round trips of the path without load; `None` if it cannot be probed.

@@ -279,7 +279,7 @@ impl AgentEnd {
     pub async fn users(&mut self) -> Result<(Vec<MachineUser>, u32), ControlError> {
         self.send(&ToAgent::AskUsers).await?;
         loop {
-            if let FromAgent::Users { users, waiting } = self.recv("while it listed who measures there").await? {
+            if let FromAgent::Users { users, waiting } = self.recv("while it listed its clients").await? {
                 return Ok((users, waiting));
             }
         }
@@ -301,7 +301,7 @@ impl AgentEnd {
     pub(crate) async fn read_conditions(&mut self) -> Result<HostReading, ControlError> {
         self.send(&ToAgent::ReadConditions).await?;
         loop {
-            if let FromAgent::Conditions(reading) = self.recv("while it read its host's conditions").await? {
+            if let FromAgent::Conditions(reading) = self.recv("while it read the state of its host").await? {
                 return Ok(reading);
             }
         }

@@ -64,7 +64,7 @@ enum FetchError {
     #[error("the file changed while it was fetched")]
     Changed,
     /// It is larger than what is fetched.
-    #[error("use `--fetch {size}` for all")]
+    #[error("use `--fetch {size}` to fetch all of it")]
     Large { size: u64 },
 }
 
@@ -111,7 +111,7 @@ impl Pair {
                     capture.fetched_bytes = Some(copied.bytes);
                     capture.not_fetched = copied.cut.map(|why| {
                         let (some, all) = (ByteSize(copied.bytes), ByteSize(copied.size));
-                        format!("the first {some} of {all} were fetched and the rest is lost: {why}")
+                        format!("fetched the first {some} of {all}, the rest is lost: {why}")
                     });
                     beside = Some(here);
                 }
@@ -122,7 +122,7 @@ impl Pair {
 }
 
 impl AgentEnd {
-    /// Copies the agent's file `there` to `here`. Of a file with more than `most` bytes, only whole pcapng blocks are kept.
+    /// Copies the agent's file `there` to `here`. If it has more than `most` bytes, only whole pcapng blocks are kept.
     ///
     /// # Errors
     /// Nothing was copied.

@@ -1,4 +1,4 @@
-//! What a fleet and its agents tell each other of the results that the agents keep.
+//! What a fleet and its agents exchange about the results that the agents keep.
 
 use model::RunHeader;
 use text::{Said, Text, say};
@@ -21,7 +21,7 @@ impl ConnectedFleet {
     pub async fn recall_results(&mut self) -> Vec<Text> {
         let Some(run) = self.results.run.clone() else { return Vec::new() };
         for (_, end) in self.keeping() {
-            // Whoever uses a lost connection next tells of it.
+            // The next use of a lost connection reports it.
             let _ = end.send(&ToAgent::Results { run: run.clone() }).await;
         }
         let (mut found, mut unread) = (Vec::new(), Vec::new());
@@ -30,9 +30,9 @@ impl ConnectedFleet {
             end.accept_up_to(bounds::ANSWER);
             let before = end.received_bytes();
             let why = loop {
-                match end.recv("while it sent the results that it had kept").await {
+                match end.recv("while it sent its kept results").await {
                     Ok(FromAgent::Result(_)) if end.received_bytes() - before > MOST => {
-                        break Some("it sends more than an agent keeps".into());
+                        break Some("it sent more than an agent keeps".into());
                     }
                     Ok(FromAgent::Result(kept)) if kept.of.run == run => found.push((host, *kept)),
                     Ok(FromAgent::NoMoreResults { unread }) => break unread,
@@ -41,10 +41,7 @@ impl ConnectedFleet {
                 }
             };
             unread.extend(why.map(|why| {
-                say!(
-                    "{name}: results that it had kept are not used, their tests are measured again: {}",
-                    one_line(&why)
-                )
+                say!("{name}: cannot use the results that it kept, so their tests run again: {}", one_line(&why))
             }));
         }
         self.results.found = found;

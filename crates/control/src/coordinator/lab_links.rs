@@ -22,7 +22,7 @@ impl Links {
             return Ok(());
         }
         let Some(holder) = lab::Holder::of_this_host() else {
-            return Err(ControlError::Links(say!("this host is in no lab: run the plan with `--lab`")));
+            return Err(ControlError::Links(say!("this host is not in a lab: run the plan with `--lab`")));
         };
         let settings = wanted.to_vec();
         // The holder waits until what is in flight has arrived.

@@ -247,7 +247,7 @@ impl Pair {
                         return Err(ControlError::Trial { address: late.name.clone(), reason: unended(waited).into() });
                     }
                     let late = if near.is_none() { "near" } else { "far" };
-                    failure.get_or_insert_with(|| say!("the {late} end did not finish in time after the other end"));
+                    failure.get_or_insert_with(|| say!("the {late} end did not finish in time after the other end had"));
                     self.abort().await?;
                     (aborted, limit) = (true, Some((Instant::now(), END_LIMIT)));
                     continue;
@@ -324,8 +324,8 @@ impl AgentEnd {
 /// Why a trial is given up whose end is not reported. What the reason is, nobody here can see.
 fn unended(waited: Duration) -> String {
     format!(
-        "no result came within {} of the trial's abort: perhaps a measuring process there is stopped, its host is overloaded, or the \
-         path has become slower than that",
+        "no result came within {} of the trial's abort: a measuring process there may be stopped, its host overloaded, or the \
+         path slower than that",
         seconds(waited)
     )
 }

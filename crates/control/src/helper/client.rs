@@ -99,7 +99,7 @@ impl Client {
 
 fn gone(over: &ConnectionEnd) -> Answer {
     Answer::host(format!(
-        "the helper of this agent was killed ({over}); what it had changed is put back: try again, or restart the agent"
+        "the agent's helper was killed ({over}), and its changes are reverted: try again, or restart the agent"
     ))
 }
 
@@ -152,7 +152,7 @@ pub(crate) fn set_option(
     match sockets::ask(path, &Request::Set(option), Some(socket))? {
         Answer::Set => Ok(()),
         Answer::Refused { reason, .. } => Err(AssistError::Refused(reason)),
-        _ => Err(io::Error::other("the answer of the helper is out of order").into()),
+        _ => Err(io::Error::other("the helper sent an unexpected answer").into()),
     }
 }
 

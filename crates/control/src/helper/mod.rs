@@ -245,11 +245,11 @@ impl Shared {
                 Ok((stream, _)) => match stream.peer_cred() {
                     Ok(peer) if self.served.has(&peer) => self.clone().admit(stream),
                     Ok(peer) => (self.log)(&format!(
-                        "refused: process {} of user {} is not of this helper's agent",
+                        "refused: process {} of user {} does not belong to this helper's agent",
                         peer.pid().unwrap_or_default(),
                         peer.uid()
                     )),
-                    Err(error) => (self.log)(&format!("refused: the kernel does not tell who connects: {error}")),
+                    Err(error) => (self.log)(&format!("refused: cannot identify the connecting process: {error}")),
                 },
                 // Most likely out of file descriptors: wait until some are closed.
                 Err(error) => {

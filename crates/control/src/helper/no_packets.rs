@@ -22,6 +22,6 @@ pub(crate) enum NoPackets {
     #[error("{}", _0.plain())]
     Refused(Text),
     /// The helper's process answers something else.
-    #[error("the answer of the helper is out of order")]
+    #[error("the helper sent an unexpected answer")]
     OutOfOrder,
 }

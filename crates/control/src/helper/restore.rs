@@ -11,7 +11,9 @@ pub fn recover(journal: &Journal) -> Result<Vec<String>, TuneError> {
     let found = tune::recover(journal, &RealBackend)?;
     Ok(found
         .iter()
-        .map(|found| format!("reverted the settings that '{}' left: {}", found.command, changes_line(&found.changes)))
+        .map(|found| {
+            format!("reverted the settings that '{}' left behind: {}", found.command, changes_line(&found.changes))
+        })
         .collect())
 }
 

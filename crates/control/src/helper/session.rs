@@ -108,7 +108,7 @@ impl Session {
             Request::Load { stack, rules } => return self.load(&stack, &rules),
             Request::End => Ok(Answer::Reverted { changes: self.end() }),
             Request::Capture(_) | Request::Set(_) | Request::Ping => {
-                return Answer::host("the request is out of order");
+                return Answer::host("unexpected request");
             }
         };
         tuned.unwrap_or_else(|error| refused(&error))

@@ -62,14 +62,14 @@ pub(super) fn answer(powers: &Powers, stream: &UnixStream) -> io::Result<()> {
             ended
         }
         (Request::Set(option), Some(socket)) => send(stream, &powers.set_option(socket.as_fd(), &option), None),
-        _ => send(stream, &Answer::host("the request is out of order"), None),
+        _ => send(stream, &Answer::host("unexpected request"), None),
     }
 }
 
-/// Captures beside `others`.
+/// Captures while `others` run.
 fn capture(powers: &Powers, tap: Tap, others: usize, stream: &UnixStream) -> io::Result<()> {
     if others >= MOST_CAPTURES {
-        let reason = format!("this helper makes {MOST_CAPTURES} captures at the same time, which is the limit");
+        let reason = format!("this helper already runs {MOST_CAPTURES} captures, which is the limit");
         return send(stream, &Answer::host(reason), None);
     }
     match powers.packets(tap) {
@@ -89,8 +89,7 @@ impl Powers {
             SocketOption::ReceiveBuffer { bytes } => (self.buffers, PrivilegedOption::Buffer(Buffer::Receive, *bytes)),
         };
         if !allowed {
-            let reason =
-                say!("this helper does not set such options: start it with `--allow-cc`, or `--allow-buffers`");
+            let reason = say!("this helper does not set this option: start it with `--allow-cc`, or `--allow-buffers`");
             return Answer::Refused { reason, obstacle: Obstacle::Refused };
         }
         set_privileged(socket, &option).map_or_else(|error| Answer::host(error.say()), |()| Answer::Set)

@@ -237,7 +237,9 @@ fn a_helper_serves_no_process_but_its_agent_whatever_the_mask_it_was_started_wit
             assert!(answer.is_empty(), "{mask}: {answer:?}");
         }
         eventually("it says who it was", || {
-            agent.log().contains(&format!("process {} of user 0 is not of this helper's agent", std::process::id()))
+            agent
+                .log()
+                .contains(&format!("process {} of user 0 does not belong to this helper's agent", std::process::id()))
         });
         // The agent itself is served.
         sandbox.run(&["tune", "show", "sysctl.net.ipv4.tcp_sack", agent.host()]).ok();
@@ -353,7 +355,7 @@ fn a_helper_does_no_more_than_the_flags_of_its_agent_allow() {
         let wanted = json!({"protocol": 6, "ports": ports, "address": null});
         json!({"capture": {"wanted": wanted, "snaplen": 65535, "interface": 1, "outgoing": false}})
     };
-    refused(capture(&[22]), "out of order");
+    refused(capture(&[22]), "unexpected request");
     // Packets of a measurement have a port.
     assert_eq!(Session::open(&socket, b'D').ask(&capture(&[])).name, "refused");
     // It gets records of packets, and no socket: of a packet with a long payload the first 134 bytes.
