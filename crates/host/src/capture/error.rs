@@ -13,7 +13,7 @@ pub enum CaptureError {
     #[error("a capture needs a port")]
     NoPort,
     /// The interfaces of this host cannot be listed.
-    #[error("the interfaces cannot be listed: {0}")]
+    #[error("cannot list the interfaces: {0}")]
     Interfaces(#[source] io::Error),
     /// The kernel has no route to the other end.
     #[error("no route to {peer}: {source}")]
@@ -26,8 +26,8 @@ pub enum CaptureError {
     /// No interface has the address of this end.
     #[error("no interface has the address that the packets use")]
     NoInterface,
-    /// The interface has no number, by which a packet socket is bound to it.
-    #[error("{interface} has no number")]
+    /// The interface has no index, which a packet socket is bound by.
+    #[error("{interface} has no interface index")]
     NoNumber {
         /// Its name.
         interface: String,
@@ -42,13 +42,13 @@ pub enum CaptureError {
     #[error("this kernel has no packet sockets (CONFIG_PACKET; `modprobe af_packet`)")]
     Unsupported,
     /// The packet socket cannot be opened for another reason.
-    #[error("the packet socket: {0}")]
+    #[error("cannot open a packet socket: {0}")]
     Socket(#[source] io::Error),
     /// The error of the caller, who did not get the packets.
     #[error(transparent)]
     Caller(Box<dyn Error + Send + Sync>),
     /// The file cannot be created.
-    #[error("cannot make {}: {source}", path.display())]
+    #[error("cannot create {}: {source}", path.display())]
     File {
         /// The file.
         path: PathBuf,
@@ -56,7 +56,7 @@ pub enum CaptureError {
         source: io::Error,
     },
     /// The thread that reads the packets cannot be started.
-    #[error("cannot start its thread: {0}")]
+    #[error("cannot start the capturing thread: {0}")]
     Thread(#[source] io::Error),
     /// That thread panicked.
     #[error("the capturing thread panicked")]

@@ -17,7 +17,7 @@ const TOTALS: u8 = b'T';
 /// Bytes before those of a packet: the first byte, time, length, kept bytes, link header, link type and direction.
 const HEAD: usize = 1 + 8 + 4 + 4 + 4 + 2 + 2 + 1;
 const TOTALS_BYTES: usize = 1 + 8 + 8;
-/// The count of dropped packets where the kernel did not tell it.
+/// The count of dropped packets if the kernel did not report it.
 const UNKNOWN: u64 = u64::MAX;
 /// Bytes that are read at once.
 const PIECE: usize = 256 << 10;
@@ -122,7 +122,7 @@ impl Relayed {
             Ok(_) => {}
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
                 let late = self.closed.is_some_and(|at| at.elapsed() > DRAIN + TOTALS_LIMIT);
-                return if late { Err(io::Error::other("the helper does not end it")) } else { Ok(false) };
+                return if late { Err(io::Error::other("the helper does not end the capture")) } else { Ok(false) };
             }
             Err(error) => return Err(error),
         }
@@ -164,7 +164,7 @@ fn next(bytes: &[u8]) -> io::Result<Option<Found<'_>>> {
             let Some((head, rest)) = bytes.split_at_checked(HEAD) else { return Ok(None) };
             let kept = word(head, 17) as usize;
             if kept > MOST_KEPT {
-                return Err(io::Error::other(format!("a packet of {kept} bytes")));
+                return Err(io::Error::other(format!("the helper sent a packet of {kept} bytes")));
             }
             let Some((data, rest)) = rest.split_at_checked(kept) else { return Ok(None) };
             let half = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
@@ -183,7 +183,7 @@ fn next(bytes: &[u8]) -> io::Result<Option<Found<'_>>> {
             let drops = Some(long(bytes, 1)).filter(|drops| *drops != UNKNOWN);
             Ok(Some(Found::Totals(Totals { drops, cost_ns: long(bytes, 9) })))
         }
-        Some(_) => Err(io::Error::other("the helper sends something else than packets")),
+        Some(_) => Err(io::Error::other("the helper sent something other than packets")),
     }
 }
 

@@ -21,7 +21,7 @@ pub(super) fn describe(source: &mut Source<'_>, release: Option<&str>, setup: &m
         setup.hz_source = setup.hz.map(|_| path.clone());
         setup.cpu_accounting = accounting(source, text);
     } else {
-        source.missing.push(format!("how CPU time is accounted: no configuration of the kernel ({OWN}, /boot)"));
+        source.missing.push(format!("how CPU time is accounted: no kernel configuration ({OWN}, /boot)"));
     }
     if setup.hz.is_some() {
         return;

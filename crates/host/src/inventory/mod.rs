@@ -82,7 +82,7 @@ impl Source<'_> {
     fn miss(&mut self, fact: &str, path: &str, error: &io::Error) {
         let reason = match error.kind() {
             io::ErrorKind::NotFound => "does not exist here".to_owned(),
-            io::ErrorKind::PermissionDenied => "may not be read by this user".to_owned(),
+            io::ErrorKind::PermissionDenied => "is not readable by this user".to_owned(),
             _ => format!("cannot be read: {error}"),
         };
         self.missing.push(format!("{fact}: {path} {reason}"));

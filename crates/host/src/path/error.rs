@@ -7,7 +7,7 @@ use std::net::IpAddr;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ProbeError {
     /// The kernel has no route.
-    #[error("route: rtnetlink reports none to {peer}: {source}")]
+    #[error("route: the kernel has none to {peer}: {source}")]
     Route {
         /// Where it should lead.
         peer: IpAddr,
@@ -15,7 +15,7 @@ pub(super) enum ProbeError {
         source: io::Error,
     },
     /// The kernel gives no socket for the packets that find the path MTU.
-    #[error("path MTU: no UDP socket: {0}")]
+    #[error("path MTU: cannot open a UDP socket: {0}")]
     MtuSocket(#[source] io::Error),
     /// The peer answers no packet, and the kernel does not know the path MTU.
     #[error("path MTU: {peer} answers neither echoes nor UDP, and the kernel has no value: {source}")]
@@ -27,12 +27,12 @@ pub(super) enum ProbeError {
     },
     /// Neither this process nor the program ping can send echoes.
     #[error(
-        "ping: thru cannot open an ICMP socket ({0}) and the program ping cannot either: widen \
+        "ping: neither thru ({0}) nor the program ping can open an ICMP socket: widen \
             net.ipv4.ping_group_range, or give thru CAP_NET_RAW (setcap cap_net_raw+ep)"
     )]
     EchoSocket(#[source] io::Error),
     /// The kernel sends no echo.
-    #[error("ping: echoes to {peer} cannot be sent: {source}")]
+    #[error("ping: cannot send echoes to {peer}: {source}")]
     Echo {
         /// The peer.
         peer: IpAddr,
@@ -43,7 +43,7 @@ pub(super) enum ProbeError {
     #[error("ping: its thread ended early")]
     EchoThread,
     /// The kernel sends no datagram with a hop limit.
-    #[error("hops: probes cannot be sent: {0}")]
+    #[error("hops: cannot send probes: {0}")]
     Hops(#[from] io::Error),
     /// No router answers.
     #[error("hops: no router on the path to {peer} answered in time; a firewall may drop ICMP")]

@@ -31,7 +31,7 @@ impl ProcessorEvents for Counting {
         for (name, counter) in &self.0 {
             let count = counter.read()?;
             let count =
-                count.ok_or_else(|| io::Error::other("other programs held the processor's counters all the time"))?;
+                count.ok_or_else(|| io::Error::other("other programs used the processor's counters all the time"))?;
             sums.iter_mut().filter(|(sum, _)| sum == name).for_each(|(_, sum)| *sum += count);
         }
         Ok(sums.to_vec())

@@ -100,7 +100,7 @@ pub enum SettingValueError {
     #[error("the kernel rejects this value")]
     Rejected,
     /// The kernel took it and has another one.
-    #[error("the kernel made '{now}' of it")]
+    #[error("the kernel changed it to '{now}'")]
     Changed {
         /// What was read back.
         now: String,

@@ -209,7 +209,7 @@ fn settle_with(
         let (id, command) = (seen.record.owner.id.clone(), seen.record.owner.command.clone());
         let Some(mut file_record) = seen.orphan else {
             let note =
-                Some(format!("its owner, process {}, still runs and puts them back itself", seen.record.owner.pid));
+                Some(format!("its owner, process {}, is still running and reverts them itself", seen.record.owner.pid));
             reverted.push(Reverted { id, command, changes: Vec::new(), note, done: false });
             continue;
         };
@@ -237,7 +237,7 @@ pub fn entries(journal: &Journal, allowance: &Allowance) -> Result<Vec<JournalEn
         let change = |entry: journal::Entry| Change {
             key: entry.key,
             before: entry.before,
-            note: entry.now.is_none().then(|| "its owner ended during the change".to_owned()),
+            note: entry.now.is_none().then(|| "the process that set it ended during the change".to_owned()),
             now: entry.now.unwrap_or_else(|| entry.requested.clone()),
             requested: entry.requested,
             host_wide: entry.host_wide,

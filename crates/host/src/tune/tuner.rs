@@ -345,7 +345,7 @@ fn undo(backend: &dyn Backend, entry: &Entry, force: bool) -> Undone {
     // taken for it.
     if let Some(set) = entry.now.as_ref().filter(|set| !force && !knob.control.same(set, &now)) {
         let note = format!(
-            "another program changed it from {set} to {now}, so it was left as it is; `--force` sets it to {}",
+            "another program changed it from {set} to {now}, so thru left it; `--force` sets it to {}",
             entry.before
         );
         return undone(Some(now), Fate::Left, Some(note));
