@@ -79,11 +79,11 @@ mod tests {
     fn files_without_credentials_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("creds");
-        for (text, words) in [("", "neither"), ("SU", "neither")] {
+        for (text, words) in [("", "contains no"), ("SU", "contains no")] {
             std::fs::write(&file, text).unwrap();
             assert!(BusAccess::read(Some(&file), None).unwrap_err().to_string().contains(words), "{text}");
         }
-        assert!(BusAccess::read(None, Some(&file)).unwrap_err().to_string().contains("no certificate"));
+        assert!(BusAccess::read(None, Some(&file)).unwrap_err().to_string().contains("no PEM certificate"));
         assert!(BusAccess::read(Some(&folder.path().join("none")), None).is_err());
         std::fs::write(&file, format!("# a seed\nSU{}\n", "A".repeat(56))).unwrap();
         assert!(BusAccess::read(Some(&file), None).unwrap().credentials.is_some());

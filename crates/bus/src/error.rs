@@ -11,7 +11,7 @@ type Cause = Box<dyn Error + Send + Sync>;
 /// Why something on a bus failed. The text names the bus, the name on it, and the remedy.
 #[derive(Debug, thiserror::Error, Said)]
 pub enum BusError {
-    /// The text is no address of a bus, or of a host on one.
+    /// The text is not the address of a bus, or of a host on one.
     #[error("'{text}' is not a valid bus: {what}")]
     Address {
         /// As the user wrote it.
@@ -55,7 +55,7 @@ pub enum BusError {
     },
     /// Another agent has this name.
     #[error(
-        "another agent on the bus {bus} has the name '{name}' ({holder}): stop it, or name this host otherwise: `--bus {bus}/NAME`"
+        "another agent on the bus {bus} has the name '{name}' ({holder}): stop it, or give this host another name with `--bus {bus}/NAME`"
     )]
     Taken {
         /// The server's address, without passwords.
@@ -81,10 +81,10 @@ pub enum CredentialsProblem {
     #[error("it is not text")]
     NotText,
     /// It has no credentials.
-    #[error("it has neither the credentials that `nsc` writes, nor the seed of an nkey, nor a line USER:PASSWORD")]
+    #[error("it contains no `nsc` credentials, nkey seed, or line USER:PASSWORD")]
     NoCredentials,
     /// It has no certificate.
-    #[error("it has no certificate in PEM")]
+    #[error("it contains no PEM certificate")]
     NoCertificate,
 }
 
@@ -102,13 +102,13 @@ pub enum ConnectProblem {
         source: Cause,
     },
     /// It refuses these credentials.
-    #[error("it refuses these credentials ({source}); set THRU_BUS_CREDS to the file that its operator gave you")]
+    #[error("it refuses these credentials ({source}); set THRU_BUS_CREDS to the file from its operator")]
     Refused {
         /// The client's error.
         source: Cause,
     },
     /// It is not recognized.
-    #[error("{source}; set THRU_BUS_CA to the file with the certificate of its authority")]
+    #[error("{source}; set THRU_BUS_CA to the file with its CA certificate")]
     Tls {
         /// The client's error.
         source: Cause,
@@ -150,10 +150,10 @@ pub enum BusProblem {
     #[error("it has too many streams")]
     TooManyStreams,
     /// Another agent wrote the name first.
-    #[error("another agent was faster")]
+    #[error("another agent took the name first")]
     Overtaken,
     /// The name cannot be written between the writes of others.
-    #[error("others write the same name")]
+    #[error("other agents keep writing the same name")]
     Contended,
     /// The server or the client refused.
     #[error("{}{}", whole(source.as_ref()), jetstream(source.as_ref()))]

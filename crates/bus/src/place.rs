@@ -44,7 +44,7 @@ pub fn place(text: &str) -> Result<Place, BusError> {
     let is_whole = |name: &str| !name.starts_with('.') && !name.ends_with('.') && !name.contains("..");
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
     if name.is_some_and(|name| !name.chars().all(plain) || !is_whole(name) || name.len() > MAX_NAME) {
-        return Err(wrong("the name of a host has letters, digits, '-', '_' and single dots only"));
+        return Err(wrong("the name of a host can have only letters, digits, '-', '_' and single dots"));
     }
     Ok(Place { bus: format!("{scheme}{servers}"), name: name.map(str::to_ascii_lowercase) })
 }

@@ -105,7 +105,7 @@ pub enum LabError {
     },
     /// Every tried subnet is in use on this machine.
     #[error(
-        "no free subnet for a lab: routes of this machine cover every part of 198.18.0.0/15 that was tried; give \
+        "no free subnet for a lab: this machine has routes to every part of 198.18.0.0/15 that was tried; give \
             the lab its own subnets, or remove the routes"
     )]
     NoSubnet,
@@ -125,7 +125,7 @@ pub enum LabError {
     },
     /// The names of the lab's nodes cannot be written where `ip netns exec` looks for them.
     #[error(
-        "cannot write the hosts files of a lab below {path}: {source}; it must be writable for root, as ip-netns(8) has it"
+        "cannot write the hosts files of a lab below {path}: {source}; root must be able to write there, see ip-netns(8)"
     )]
     Names {
         /// The directory.

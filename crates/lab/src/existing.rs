@@ -68,14 +68,11 @@ impl ExistingLab {
         let there = if names.is_empty() {
             "`thru lab up TOPOLOGY` creates one".into()
         } else {
-            format!(
-                "these exist: \
-                {names}"
-            )
+            format!("the labs are {names}")
         };
         match name {
             None if labs.len() > 1 => {
-                Err(LabError::NoLab { name: "without a name".into(), there: format!("name one of {names}") })
+                Err(LabError::NoLab { name: "without a name".into(), there: format!("choose one of {names}") })
             }
             None => labs.pop().ok_or(LabError::NoLab { name: "yet".into(), there }),
             Some(name) => {
@@ -173,7 +170,7 @@ impl Holder {
         self.request(connection, Self::REPORT)
     }
 
-    /// Gives the lab's links these properties, and all others that of the topology; returns when they have them.
+    /// Gives the lab's links these properties, and resets all others to the topology; returns when that is done.
     ///
     /// # Errors
     /// The holder has ended, does not answer in time, or refuses a setting.

@@ -44,7 +44,7 @@ pub enum StackError {
     },
     /// This program was built without the loader.
     #[error(
-        "this thru was built without the loader of TCP stacks: build it with the feature `stacks` (which needs libelf-dev and zlib1g-dev)"
+        "this thru was built without the TCP stack loader: build it with the feature `stacks` (which needs libelf-dev and zlib1g-dev)"
     )]
     NotBuilt,
     /// The kernel cannot load stacks.
@@ -65,14 +65,14 @@ pub enum StackError {
         missing: String,
     },
     /// The kernel has it already: the same programs with the same constants.
-    #[error("the kernel has a congestion control {name} already")]
+    #[error("the kernel already has a congestion control {name}")]
     Exists {
         /// Its name in the kernel.
         name: String,
     },
     /// The kernel has another one of this name.
     #[error(
-        "the kernel has a congestion control {name} already, {}: end it first, by `thru stacks unload {name}` or with the program that holds it",
+        "the kernel already has a congestion control {name}, {}: run `thru stacks unload {name}`, or end the program that holds it",
         other(*found)
     )]
     Taken {
@@ -185,8 +185,8 @@ impl StackError {
 
 fn other(found: bool) -> &'static str {
     if found {
-        "and it differs from the one that this thru loads under that name"
+        "which differs from the one that this thru loads under that name"
     } else {
-        "and thru needs CAP_SYS_ADMIN to check whether it is the one that it loads under that name"
+        "and thru needs CAP_SYS_ADMIN to check whether it is its own"
     }
 }

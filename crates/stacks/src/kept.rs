@@ -88,7 +88,8 @@ fn mounted() -> Result<(), StackError> {
     let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
     let outside = getppid().and_then(|parent| namespace(&parent.as_raw_nonzero().to_string()));
     if outside.is_some() && outside != namespace("self") {
-        let what = "not in a mount namespace of its own, such as that of ip netns exec: the stack would end with it";
+        let what =
+            "this process has its own mount namespace, for example from ip netns exec, and the stack would end with it";
         return Err(failed(io::Error::new(io::ErrorKind::Unsupported, what)));
     }
     mount("bpf", FILE_SYSTEM, "bpf", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, None)

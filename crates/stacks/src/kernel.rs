@@ -62,7 +62,7 @@ fn version(release: &str) -> Option<(u32, u32)> {
 #[must_use]
 pub fn missing_rights() -> Option<String> {
     if fs::read_link("/proc/self/ns/user").is_ok_and(|own| own.as_os_str() != FIRST_USER_NAMESPACE) {
-        return Some("this process is in another one".into());
+        return Some("this process is in another namespace".into());
     }
     // If the kernel does not tell, loading will.
     let own = capabilities(None).ok()?.effective;

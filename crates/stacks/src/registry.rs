@@ -48,7 +48,7 @@ pub const STACKS: &[Stack] = &[
     ),
     stack!(
         "fast",
-        "keeps alpha segments in the queue, judged by the delay, without waiting for a loss",
+        "keeps alpha segments in the queue, as measured by the delay, without waiting for a loss",
         "C. Jin, D. X. Wei, S. H. Low, FAST TCP, INFOCOM 2004"
     ),
     stack!(

@@ -82,10 +82,10 @@ impl StackRequest {
                 stack: name_or_path.into(),
                 what: format!("there is no parameter '{}'", name.trim()),
                 remedy: match object.parameters.as_slice() {
-                    [] => "it has none".into(),
+                    [] => "it has no parameters".into(),
                     some => {
                         let names: Vec<&str> = some.iter().map(|parameter| parameter.name.as_str()).collect();
-                        say!("it has {}", names.join(", "))
+                        say!("its parameters are {}", names.join(", "))
                     }
                 },
             })?;

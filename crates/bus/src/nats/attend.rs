@@ -154,9 +154,9 @@ enum Renewed {
 /// Whose name an agent takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Takes {
-    /// Nobody's, or that of an agent with the same key, which was there before.
+    /// A free name, or one that an earlier agent with the same key holds.
     AlsoFromEarlier,
-    /// Nobody's.
+    /// A free name.
     IfFree,
 }
 
@@ -291,7 +291,7 @@ impl Keeper {
     fn fenced(&self, holder: &str) -> Option<Held> {
         self.bus.0.streams.fence();
         (self.log)(&format!(
-            "the agent at {holder} has taken the name {} on the bus {}: this one takes it again when it is free",
+            "the agent at {holder} has taken the name {} on the bus {}: this agent takes it back when it is free",
             self.name, self.bus.0.bus
         ));
         None

@@ -136,7 +136,8 @@ impl Emulator {
                 }
             }
         })?;
-        let realtime = started.recv().unwrap_or_else(|_| Err(io::Error::other("the thread ended at once")))?;
+        let realtime =
+            started.recv().unwrap_or_else(|_| Err(io::Error::other("the emulating thread ended at once")))?;
         Ok(Self { shared, realtime, thread: Some(thread) })
     }
 

@@ -35,7 +35,7 @@ impl<'a> Property<'a> {
             [way, name] if direction(way).is_some() => (None, direction(way), name),
             [a, b, name] => (Some([a, b]), None, name),
             [a, b, way, name] if direction(way).is_some() => (Some([a, b]), direction(way), name),
-            _ => return refuse(format!("'{key}' is no property of a link"), KEYS),
+            _ => return refuse(format!("'{key}' is not a property of a link"), KEYS),
         };
         Ok(Self { between, direction, name })
     }
@@ -89,13 +89,13 @@ impl Topology {
         for setting in settings {
             let property = Property::of(&setting.key)?;
             if property.name == "at" {
-                return refuse(format!("'{}' is no property that a plan can vary", setting.key), KEYS);
+                return refuse(format!("'{}' is not a property that a plan can vary", setting.key), KEYS);
             }
             let own: Vec<usize> =
                 (0..self.links.len()).filter(|index| property.matches(self, &self.links[*index])).collect();
             if own.is_empty() {
                 let what = format!("{}: the lab {} has no such link", setting.key, self.name);
-                return refuse(what, "name the two nodes of a [[link]] of its topology");
+                return refuse(what, "name the two ends of a [[link]] in its topology");
             }
             for index in own {
                 property.apply(&mut adjusted.links[index], setting)?;
@@ -180,8 +180,8 @@ mod tests {
             ("link.rate=fast", "link.rate: "),
             ("link.loss=2", "link.loss: '2' is not a percentage"),
             ("link.mtu=9", "9"),
-            ("link.a.rate=1", "'link.a.rate' is no property of a link"),
-            ("link.at=1s", "no property that a plan can vary"),
+            ("link.a.rate=1", "'link.a.rate' is not a property of a link"),
+            ("link.at=1s", "not a property that a plan can vary"),
         ] {
             let error = lab().adjusted(&settings(text)).unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");

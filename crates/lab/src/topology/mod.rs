@@ -130,7 +130,7 @@ impl Topology {
             return refuse(format!("{} nodes", self.nodes.len()), "use at most 128");
         }
         if !self.nodes.iter().any(|node| node.kind == NodeKind::Host) {
-            return refuse("a lab without hosts".into(), "add a [[host]] with a name");
+            return refuse("the lab has no hosts".into(), "add a [[host]] with a name");
         }
         for (index, node) in self.nodes.iter().enumerate() {
             Self::check_name(&node.name)?;

@@ -127,7 +127,7 @@ fn impossible_topologies_name_the_node_and_the_remedy() {
         (with(&|t| t.name = "Lab".into()), "the prefix 'Lab'"),
         (with(&|t| t.sysctls.push(("kernel.panic".into(), "1".into()))), "'kernel.panic' is not a network setting"),
         (with(&|t| t.sysctls.push(("net.../../kernel/panic".into(), "1".into()))), "is not a network setting"),
-        (with(&|t| t.nodes.iter_mut().for_each(|n| n.kind = NodeKind::Router)), "without hosts"),
+        (with(&|t| t.nodes.iter_mut().for_each(|n| n.kind = NodeKind::Router)), "the lab has no hosts"),
     ] {
         assert!(message.contains(part), "{message} has no {part}");
     }
