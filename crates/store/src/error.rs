@@ -69,7 +69,7 @@ pub enum StoreError {
     },
     /// The file is not an SQLite database, or its pages are damaged.
     #[error(
-        "cannot {doing}: {} is damaged or no store at all ({detail}); move it away to start a new one, or use `--store FILE`",
+        "cannot {doing}: {} is damaged or is not a store ({detail}); move it away to start a new one, or use `--store FILE`",
         path.display()
     )]
     Corrupt {
@@ -81,7 +81,7 @@ pub enum StoreError {
         detail: String,
     },
     /// The file is an SQLite database of another program.
-    #[error("{} is a database of another program and is left alone; use `--store FILE` with another file", path.display())]
+    #[error("{} is a database of another program, so thru left it alone; use `--store FILE` with another file", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
@@ -112,7 +112,7 @@ pub enum StoreError {
         runs: u32,
     },
     /// Several runs go by this name.
-    #[error("'{reference}' means several runs in {}: use one of the ids {}", path.display(), matches.join(", "))]
+    #[error("'{reference}' matches several runs in {}: use one of the ids {}", path.display(), matches.join(", "))]
     Ambiguous {
         /// What the user wrote.
         reference: String,
@@ -122,7 +122,7 @@ pub enum StoreError {
         matches: Vec<String>,
     },
     /// A run with this id is there already.
-    #[error("the store {} has a run {id} already; start the measurement again", path.display())]
+    #[error("the store {} already has a run {id}; start the measurement again", path.display())]
     IdTaken {
         /// The id.
         id: String,
@@ -146,7 +146,7 @@ pub enum StoreError {
     /// The file was deleted, moved or replaced while a run was being recorded.
     #[error(
         "the store {} was deleted, moved or replaced while a run was recorded, so the run is not stored; measure again, or use another \
-         file by `--store FILE`",
+         file with `--store FILE`",
         path.display()
     )]
     FileGone {
@@ -172,7 +172,7 @@ pub enum StoreError {
         source: serde_json::Error,
     },
     /// Anything else that SQLite reports.
-    #[error("cannot {doing} in the store {}: {source}; use `--store FILE` to go on with another file", path.display())]
+    #[error("cannot {doing} in the store {}: {source}; use `--store FILE` to continue with another file", path.display())]
     Sqlite {
         /// The file.
         path: PathBuf,
@@ -208,8 +208,8 @@ impl StoreError {
 
 fn offer(near: &[String], runs: u32) -> String {
     match near {
-        [] if runs == 0 => "it holds no run yet".into(),
-        [] => format!("`thru runs` lists the {runs} it holds"),
+        [] if runs == 0 => "it has no runs yet".into(),
+        [] => format!("`thru runs` lists its runs ({runs})"),
         near => format!("did you mean {}?", near.join(", ")),
     }
 }
@@ -226,8 +226,8 @@ mod tests {
             (ffi::SQLITE_IOERR_SHMSIZE, "no space left"),
             (ffi::SQLITE_READONLY, "cannot be written"),
             (ffi::SQLITE_BUSY, "locked for 10 s"),
-            (ffi::SQLITE_NOTADB, "damaged or no store"),
-            (ffi::SQLITE_CORRUPT, "damaged or no store"),
+            (ffi::SQLITE_NOTADB, "damaged or is not a store"),
+            (ffi::SQLITE_CORRUPT, "damaged or is not a store"),
             (ffi::SQLITE_CANTOPEN, "check the permissions"),
             (ffi::SQLITE_NOMEM, "cannot append a trial"),
         ];

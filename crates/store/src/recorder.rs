@@ -169,7 +169,7 @@ impl Recorder {
     /// [`StoreError::Gone`] without such a run, and [`StoreError`] when the file cannot be written.
     pub fn resume(&mut self, id: &str) -> Result<(), StoreError> {
         let path = self.path.clone();
-        let failed = |source| StoreError::sqlite(&path, "go on with a run", source);
+        let failed = |source| StoreError::sqlite(&path, "continue a run", source);
         let change = self.connection.transaction().map_err(failed)?;
         let number: Option<i64> = change
             .query_row("SELECT number FROM run WHERE id = ?1", [id], |row| row.get(0))

@@ -35,7 +35,7 @@ pub(crate) fn resolve(connection: &Connection, path: &Path, reference: &str) -> 
         }
         Ok(Vec::new())
     };
-    let failed = |source| StoreError::sqlite(path, "look a run up", source);
+    let failed = |source| StoreError::sqlite(path, "look up a run", source);
     let mut found = look().map_err(failed)?;
     match found.len() {
         1 => Ok(found.swap_remove(0)),
@@ -153,10 +153,10 @@ mod tests {
         assert!(refusal(&runs, "cccc").contains("did you mean 20261121-110000-cccc?"), "{}", refusal(&runs, "cccc"));
         for reference in ["", "last~4", "last~-1", "last~x", "lastly", "xyz", "%", "2026%"] {
             let message = refusal(&runs, reference);
-            let expected = format!("no run '{reference}' in runs.sqlite; `thru runs` lists the 4 it holds");
+            let expected = format!("no run '{reference}' in runs.sqlite; `thru runs` lists its runs (4)");
             assert_eq!(message, expected);
         }
-        assert!(refusal(&self::runs(&[("20261119-080000-0001", None)]), "xyz").ends_with("lists the 1 it holds"));
-        assert!(refusal(&self::runs(&[]), "last").contains("it holds no run yet"));
+        assert!(refusal(&self::runs(&[("20261119-080000-0001", None)]), "xyz").ends_with("lists its runs (1)"));
+        assert!(refusal(&self::runs(&[]), "last").contains("it has no runs yet"));
     }
 }

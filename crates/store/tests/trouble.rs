@@ -134,7 +134,7 @@ fn garbage_is_refused_and_left_as_it_was() {
     let path = dir.path().join(FILE);
     let garbage: Vec<u8> = (0..20_000u32).map(|n| (n * 7 % 251) as u8).collect();
     fs::write(&path, &garbage).unwrap();
-    assert!(words(Store::open(&path), &path).contains("damaged or no store"));
+    assert!(words(Store::open(&path), &path).contains("damaged or is not a store"));
     assert_eq!(fs::read(&path).unwrap(), garbage);
     assert!(words(Store::open(dir.path()), dir.path()).contains("cannot open"));
 }
@@ -163,8 +163,8 @@ fn damaged_pages_are_named() {
     file.write_all(&vec![0xa5; length as usize - 4096]).unwrap();
     drop(file);
     let store = Store::open(&path).unwrap();
-    assert!(words(store.load("a"), &path).contains("damaged or no store"));
-    assert!(words(store.list(5), &path).contains("damaged or no store"));
+    assert!(words(store.load("a"), &path).contains("damaged or is not a store"));
+    assert!(words(store.list(5), &path).contains("damaged or is not a store"));
 }
 
 #[test]
