@@ -28,10 +28,10 @@ export function Agents() {
   return (
     <main>
       <h1>Agents</h1>
-      <p class="muted">Hosts of stored runs and of known agents. A check connects to the agent and compares the host with this one.</p>
+      <p class="muted">Hosts of stored runs and known agents. A check connects to the agent and compares its host with this one.</p>
       {error && <p role="alert"><strong>{error}</strong></p>}
       <form class="controls" onSubmit={add}><label>Host <input value={more} onInput={(event) => setMore(event.currentTarget.value)} placeholder="name, or name:port" /></label><button type="submit">Add</button></form>
-      {hosts?.length === 0 && <p>No agent is known yet. Start <code>thru serve</code> on another host.</p>}
+      {hosts?.length === 0 && <p>There are no known agents yet. Start <code>thru serve</code> on another host.</p>}
       <ul class="agents">{hosts?.map((host) => <Agent key={host} host={host} others={hosts.filter((other) => other !== host)} />)}</ul>
     </main>
   );
@@ -41,7 +41,7 @@ function Agent({ host, others }: { host: string; others: string[] }) {
   const [state, setState] = useState<State | null>(null);
   const [against, setAgainst] = useState('');
   const check = () => {
-    setState({ text: 'Asking' });
+    setState({ text: 'Connecting' });
     ask(against, host).then((facts) => setState({ text: `answers: connected and described itself in ${facts.took_ms[1]} ms`, facts }), (fault: Error) => setState({ text: fault.message }));
   };
   return (
@@ -66,8 +66,8 @@ function Difference({ facts: { names, facts } }: { facts: Facts }) {
   const differing = facts.filter((fact) => fact.differs);
   return (
     <div class="facts">
-      {differing.length === 0 ? <p class="muted">The two hosts do not differ in anything recorded.</p> : <Rows table={table('What differs', differing)} name={`${names[1]}-differences`} />}
-      <TableView table={table('Everything recorded of both', facts)} name={names[1]} folded />
+      {differing.length === 0 ? <p class="muted">No recorded value differs between the two hosts.</p> : <Rows table={table('What differs', differing)} name={`${names[1]}-differences`} />}
+      <TableView table={table('Everything recorded about both', facts)} name={names[1]} folded />
     </div>
   );
 }

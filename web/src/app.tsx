@@ -54,7 +54,7 @@ export function App({ page }: { page: Page }) {
 }
 
 function Keys() {
-  return <details class="fold keys"><summary>Keys of a figure</summary><p class="muted">When a figure has the focus. {KEYS}</p></details>;
+  return <details class="fold keys"><summary>Keys of a figure</summary><p class="muted">These work while a figure has the focus. {KEYS}</p></details>;
 }
 
 function Controls({ page }: { page: Page }) {

@@ -39,7 +39,7 @@ function line(bytes: Uint8Array, part: SeriesPart): Line {
 export function page(block: Uint8Array): Page {
   const length = new DataView(block.buffer, block.byteOffset).getUint32(0, true);
   const part = JSON.parse(new TextDecoder().decode(block.subarray(4, 4 + length))) as PagePart;
-  if (part.version !== VERSION) throw new Error(`the data have layout ${part.version}, this page reads ${VERSION}`);
+  if (part.version !== VERSION) throw new Error(`the data has layout ${part.version}, but this page reads ${VERSION}`);
   const bytes = block.subarray(4 + length);
   const figure = (of: FigurePart): Figure => ({ ...of, lines: of.series.map((series) => line(bytes, series)) });
   return { ...part, figures: part.figures.map(figure) };

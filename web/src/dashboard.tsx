@@ -19,7 +19,7 @@ export function Dashboard({ look }: { look: Look }) {
         {VIEWS.map(([to, title]) => <Link to={to} current={path.value === to}>{title}</Link>)}
         {!path.value.startsWith('/runs/') && <span class="look"><LookChoice /></span>}
         {!connected.value && !refused.value && <span role="status"><strong>No connection to thru web: trying again</strong></span>}
-        {refused.value && <span role="status"><strong>thru web was started again: open the address that it printed</strong></span>}
+        {refused.value && <span role="status"><strong>thru web was restarted: open the address that it printed</strong></span>}
       </nav>
       <Strip />
       <View look={look} />

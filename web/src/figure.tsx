@@ -16,7 +16,7 @@ import { Rows } from './table.tsx';
 import { compared, overTime, pointRows, pointTable, pointTexts, shownOf, switchedOn } from './view.ts';
 import { whole } from './whole.ts';
 
-export const KEYS = 'Left and right: point by point. Up and down: other series. Shift and left or right: move. Plus, minus, 0: zoom. L: logarithmic y, Shift and L: logarithmic x. D: difference of two series. F: filter all figures by this range of time. T: table. Escape: no crosshair.';
+export const KEYS = 'Left, right: previous or next point. Up, down: other series. Shift+left, Shift+right: move. Plus, minus, 0: zoom. L: logarithmic y. Shift+L: logarithmic x. D: difference of two series. F: show this time range in all figures. T: table. Escape: hide the crosshair.';
 /** Rows of the table beside a figure. */
 const MOST_ROWS = 2000;
 
@@ -212,7 +212,7 @@ function Buttons({ figure, actions }: { figure: Figure; actions: Actions }) {
       {x && button('log x', 'Logarithmic x axis', actions.logX, log(figure.x.scale, state.otherX.value))}
       {y && button('log y', 'Logarithmic y axis', actions.logY, log(figure.y.scale, state.otherY.value))}
       {figure.lines.length > 1 && button('B/A', 'Difference of two series', actions.difference, state.pair.value !== null)}
-      {overTime(figure.x) && button('Filter', 'Show this range of time in all figures', actions.filter, brush.value !== null)}
+      {overTime(figure.x) && button('Filter', 'Show this time range in all figures', actions.filter, brush.value !== null)}
     </span>
   );
 }

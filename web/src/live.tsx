@@ -128,7 +128,7 @@ function Newest({ figures, points }: { figures: Figure[]; points: Point[] }) {
   });
   const both = inBoth(points);
   const moved = WAYS.map((way) => points.filter((point) => point.flow === null && point.direction === way).at(-1)).filter((point) => point?.bytes != null);
-  readings.push({ title: 'Carried so far', texts: moved.map((point) => quantity(point!.bytes!, 'B') + (both ? `, ${wayOf(point!)}` : '')) });
+  readings.push({ title: 'Transferred so far', texts: moved.map((point) => quantity(point!.bytes!, 'B') + (both ? `, ${wayOf(point!)}` : '')) });
   return (
     <dl class="newest">
       {readings.filter(({ texts }) => texts.length > 0).map(({ title, texts }) => <div key={title}><dt>{title}</dt>{texts.map((text) => <dd key={text}>{text}</dd>)}</div>)}

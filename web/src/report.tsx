@@ -112,7 +112,7 @@ export function Hosts({ page, children }: { page: Page; children: preact.Compone
 }
 
 function Differing({ table }: { table: Table }) {
-  return table.rows.length === 0 ? <p class="muted">The runs do not differ in anything recorded of their hosts.</p> : <TableView table={table} name="differences" />;
+  return table.rows.length === 0 ? <p class="muted">No recorded value of the hosts differs between the runs.</p> : <TableView table={table} name="differences" />;
 }
 
 function Facts({ run }: { run: Run }) {
@@ -124,8 +124,8 @@ function Facts({ run }: { run: Run }) {
   if (run.facts.length === 0) return <p class="muted">No inventory was recorded.</p>;
   return (
     <div class="facts">
-      {differing.length === 0 ? <p class="muted">The two ends do not differ in anything recorded.</p> : <Rows table={table('What differs between the ends', differing)} name={`${run.id}-differences`} />}
-      <TableView table={table('Everything recorded of both ends', run.facts)} name={`${run.id}-hosts`} folded />
+      {differing.length === 0 ? <p class="muted">No recorded value differs between the two ends.</p> : <Rows table={table('What differs between the ends', differing)} name={`${run.id}-differences`} />}
+      <TableView table={table('Everything recorded about both ends', run.facts)} name={`${run.id}-hosts`} folded />
     </div>
   );
 }
@@ -143,7 +143,7 @@ export function Method({ page }: { page: Page }) {
       ))}
       <p class="muted">
         Rates are decimal, sizes binary. The NetPIPE rate is a block's bits over half the round trip, by NetPIPE's convention; half a
-        round trip is not a one-way delay. ± is half the width of the interval relative to the value. The whole document of a run:
+        round trip is not a one-way delay. ± is half the width of the interval relative to the value. To get the whole document of a run:
         {' '}<code>thru export RUN --format json</code>.
       </p>
     </section>

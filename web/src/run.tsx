@@ -38,7 +38,7 @@ export function RunView({ ids, look }: { ids: string[]; look: Look }) {
         <section class="now" aria-label="This run now">
           {run.ended === null ? <p><strong>Running</strong> <Progress run={run} /> <Stop run={run} /></p> : <p><strong>{ending(run.ended)}</strong> {run.error}{run.kept && run.stored === 0 && ' Nothing was measured, so nothing is stored.'}</p>}
           <p class="muted"><code>{run.command}</code></p>
-          {!run.kept && <p class="muted">This run is not stored: it is gone when it ends.</p>}
+          {!run.kept && <p class="muted">This run is not stored: it disappears when it ends.</p>}
           {run.ended === null && <Cores run={run} />}
           {run.ended === null && <LiveFigures run={run} look={look} />}
         </section>

@@ -57,14 +57,14 @@ export function Runs() {
       {error && <p role="alert"><strong>{error}</strong></p>}
       {found && found.runs.length === 0 && <Nothing />}
       {found && found.runs.length > 0 && <Table runs={found.runs} after={after} />}
-      {found?.more && <p class="muted">There are more: search for some of them.</p>}
+      {found?.more && <p class="muted">There are more runs: search to narrow the list.</p>}
     </main>
   );
 }
 
 function Nothing() {
-  if (search.value || starredOnly.value) return <p class="muted">No run is like this.</p>;
-  return <p>No run is stored yet. <Link to="/new">Start a test</Link>, or run <code>thru stream HOST</code>: it appears here while it runs.</p>;
+  if (search.value || starredOnly.value) return <p class="muted">No matching runs.</p>;
+  return <p>There are no stored runs yet. <Link to="/new">Start a test</Link>, or run <code>thru stream HOST</code>: it appears here while it runs.</p>;
 }
 
 function Table({ runs, after }: { runs: Listed[]; after: (work: Promise<unknown>) => void }) {

@@ -248,7 +248,7 @@ test('without the token nothing is shown, and a new server is found by its addre
   web.kill();
   await page.getByText('No connection to thru web').waitFor();
   [web, address] = await at.program.serve(/http:\S+/, 'web', '--listen', listen);
-  await page.getByText('thru web was started again').waitFor();
+  await page.getByText('thru web was restarted').waitFor();
   await page.goto(address);
   await row(page, 'bulk').waitFor();
   await done();

@@ -86,7 +86,7 @@ pub(crate) async fn checked(State(app): State<Arc<App>>, request: Request, next:
         let origin =
             request.headers().get(header::ORIGIN).and_then(|origin| origin.to_str().ok()?.strip_prefix("http://"));
         if !origin.is_some_and(|origin| is_own(&app, origin)) {
-            return Refusal::new(StatusCode::FORBIDDEN, "only the page itself may change something").into_response();
+            return Refusal::new(StatusCode::FORBIDDEN, "only the page itself may make changes").into_response();
         }
     }
     next.run(request).await

@@ -62,8 +62,8 @@ pub(crate) enum FormError {
     /// A command without a form.
     #[error("the page cannot start `thru {command}`")]
     UnknownCommand { command: String },
-    /// What stands without a name, in a command that takes nothing like it.
-    #[error("`thru {command}` takes no '{subject}'")]
+    /// An argument that starts with a dash, or an argument of a command that has none.
+    #[error("`thru {command}` takes no argument '{subject}'")]
     Subject { command: String, subject: String },
     /// An option that the form does not have.
     #[error("`thru {command}` has no option '{name}' here")]

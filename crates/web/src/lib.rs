@@ -73,7 +73,7 @@ pub fn serve(options: PageOptions, announce: impl FnOnce(&str)) -> Result<(), Fa
     listener.set_nonblocking(true).map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     let token =
-        PageToken::new().map_err(|error| Failure::other(format!("the kernel gives no random bits: {error}")))?;
+        PageToken::new().map_err(|error| Failure::other(format!("cannot get random bits from the kernel: {error}")))?;
     let url = format!("http://{address}/#token={}", token.text());
     setup::runtime()?.block_on(async {
         let hub = Hub::start();
