@@ -1,4 +1,4 @@
-//! What is captured of a measurement's packets.
+//! The capture of a measurement's packets.
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CaptureSpec {
-    /// Bytes kept of each packet, its link header included.
+    /// Bytes kept of each packet, including its link header.
     pub snaplen: u32,
     /// The folder for the files of the host that runs the command; an agent has its own folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! The options of sockets and threads, which each end has its own values of: a row for each, and the type that the rows make.
+//! The options of sockets and threads, with separate values for each end: a row for each option, and the type that the rows make.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -13,7 +13,7 @@ use crate::row::{Needs, OptionRow, Topic, ValuePlace, WithPrograms};
 use crate::values::{Cores, above_zero, dscp, name};
 use crate::{BitRate, ByteSize, Nanos, StackRule, ValueError};
 
-/// What the ECN field of a datagram says of its sender (RFC 3168, RFC 9331).
+/// How the sender of a datagram reacts to marks, as its ECN field says (RFC 3168, RFC 9331).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -132,7 +132,7 @@ end_options! {
                    [default: the kernel's]",
             needs: Needs::CongestionControl,
             with_programs: WithPrograms::AtFarEnd(&[Iperf3, Netperf]),
-            note: "names: `thru host`; ordinary users may take those in `net.ipv4.tcp_allowed_congestion_control`; on quic `cubic`, `newreno` \
+            note: "names: `thru host`; ordinary users may use those in `net.ipv4.tcp_allowed_congestion_control`; on quic `cubic`, `newreno` \
                    or `bbr`; [TCP stacks](stacks.md) of `thru`",
             ..SOCKET
         };
@@ -176,7 +176,7 @@ end_options! {
             value: Some("NAME"),
             help: "Network device to bind to, SO_BINDTODEVICE",
             own_listener: true,
-            note: "root before Linux 5.7",
+            note: "needs root before Linux 5.7",
             ..SOCKET
         };
         /// First local port: flow `i` of the near end uses port + `i`, the far end listens on the port.
@@ -237,9 +237,9 @@ end_options! {
         pin: Vec<u32> = any::<Cores>, |cores: Cores| cores.0, OptionRow {
             key: "pin",
             value: Some("CORES"),
-            help: "Cores of the measuring threads, such as 2, 0+2 or 0-3 [default: the scheduler's choice]",
+            help: "Cores for the measuring threads, such as 2, 0+2 or 0-3 [default: the scheduler's choice]",
             with_programs: WithPrograms::AtFarEnd(&[Iperf3]),
-            note: "1,024 at most; thread i takes entry i, and starts over when they run out",
+            note: "1,024 at most; thread i takes entry i; the list repeats if it is too short",
             ..SOCKET
         };
 

@@ -78,7 +78,7 @@ pub enum ValueError {
         text: String,
     },
     /// A number below 0, or no number.
-    #[error("'{text}' is not a number of 0 or more")]
+    #[error("'{text}' is not a number, 0 or more")]
     Negative {
         /// What the user wrote.
         text: String,
@@ -188,7 +188,7 @@ pub enum ValueError {
     #[error(transparent)]
     Mix(#[from] MixError),
     /// A mix of datagram sizes where one size is meant.
-    #[error("'{text}' is a mix of datagram sizes, for `thru stream` and `thru transfer`: write a size")]
+    #[error("'{text}' is a mix of datagram sizes, which only `thru stream` and `thru transfer` take: write one size")]
     MixForOneSize {
         /// What the user wrote.
         text: String,

@@ -118,7 +118,7 @@ options! {
     reverse: bool = switch, OptionRow {
         key: "reverse",
         short: Some('R'),
-        help: "Return direction: the far host sends, this host receives",
+        help: "Reverse direction: the far host sends, this host receives",
         fixes_search: true,
         columns: &[Column { name: "direction", value: |spec| named(spec.direction) }],
         ..CHECKED
@@ -167,8 +167,8 @@ options! {
     payload: Option<PayloadFlag> = any::<PayloadFlag>, OptionRow {
         key: "payload",
         value: Some("KIND|FILE"),
-        help: "What the bytes are: random, zeros, pattern (0 to 255), or a file of at most 64 KiB, which is repeated [default: \
-               random, and different from block to block where the path may compress them]",
+        help: "Payload bytes: random, zeros, pattern (0 to 255), or a file of at most 64 KiB, repeated [default: random, and \
+               different in each block where the path may compress them]",
         fixes_search: true,
         with_programs: agents(|spec| {
             spec.payload.is_some() && (!spec.is_stream() || spec.direction != Direction::Send)
@@ -185,7 +185,7 @@ options! {
         choices: &[
             ("off", "CPU time per core only"),
             ("counters", "All counters before and after each pass"),
-            ("series", "The same, and cheap counters at each --observe-interval"),
+            ("series", "As counters, and cheap counters at each --observe-interval"),
         ],
         topic: Topic::Activity,
         help: "Counters to read on both hosts during the run [default: series; for a curve: counters]",
@@ -206,8 +206,8 @@ options! {
         key: "data",
         value: Some("ADDR[:PORT]"),
         topic: Topic::Hosts,
-        help: "Address of the far end's data sockets [default: the control address]; with a port, where a port of the agent is \
-               forwarded",
+        help: "Address of the far end's data sockets, with :PORT if a port is forwarded to the agent [default: the control \
+               address]",
         fixes_search: true,
         with_programs: agents(|spec| spec.far.data_addr.is_some() || spec.far.data_at.is_some()),
         ..OptionRow::BASE
@@ -236,7 +236,7 @@ options! {
         key: "speak",
         value: Some("PROGRAM"),
         topic: Topic::Hosts,
-        help: "Measure with the server of another program on HOST",
+        help: "Measure against another program's server on HOST",
         ..CHECKED
     };
 
@@ -256,7 +256,7 @@ options! {
         ..CHECKED
     };
     request: Option<ByteSize> = one_block, OptionRow {
-        key: "block", value: Some("SIZE"), default: Some("1"), help: "Bytes of a request", tests: &[Rr], ..CHECKED
+        key: "block", value: Some("SIZE"), default: Some("1"), help: "Bytes per request", tests: &[Rr], ..CHECKED
     };
     sizes: Option<Vec<ByteSize>> = sizes, OptionRow {
         key: "block",
@@ -268,7 +268,7 @@ options! {
     reply: Option<ByteSize> = above_zero::<ByteSize>, OptionRow {
         key: "reply",
         value: Some("SIZE"),
-        help: "Bytes of a response [default: the size of the request]",
+        help: "Bytes per response [default: the size of the request]",
         tests: &[Rr],
         columns: &[Column { name: "reply", value: |spec| spec.reply.map(SpecValue::Count) }],
         ..CHECKED
@@ -309,8 +309,8 @@ options! {
     };
     overlap_close: bool = switch, OptionRow {
         key: "overlap-close",
-        help: "With --connect: close a connection after the next one has sent its request, not before the next one opens. Gives a \
-               higher rate; the result says that it was used",
+        help: "With --connect: close each connection only after the next one has sent its request, not before it opens. This raises \
+               the rate; the result says so",
         tests: &[Rr],
         with_programs: agents(|spec| spec.overlap_close),
         columns: &[Column { name: "overlap_close", value: |spec| spec.overlap_close.then_some(SpecValue::Flag(true)) }],
@@ -318,8 +318,8 @@ options! {
     };
     anatomy: bool = switch, OptionRow {
         key: "anatomy",
-        help: "Divide round trips into their parts by the kernel's time stamps: sending, network, waking up and receiving, at \
-               each end. Stamps a part of the round trips; the figures of the others stay as they are",
+        help: "Break round trips down by the kernel's timestamps: sending, network, waking up and receiving, at each end. Only some \
+               round trips are stamped; the figures of the others are not affected",
         tests: &[Rr],
         with_programs: agents(|spec| spec.anatomy),
         ..OptionRow::BASE
@@ -367,8 +367,8 @@ options! {
     warmup: Option<Nanos> = any::<Nanos>, OptionRow {
         key: "warmup",
         value: Some("TIME"),
-        help: "Exclude this time at the start of each trial from the rates, in place of the start-up that is found in the trial \
-               itself (TCP, TLS, QUIC). 0s includes the start-up. Byte counts always do",
+        help: "Exclude this time at the start of each trial from the rates, instead of the start-up detected in the trial (TCP, \
+               TLS, QUIC). 0s includes the start-up; byte counts always include it",
         help_of: &[(Rr, "Exclude this time at the start of each trial from the rate [default: 0s]")],
         tests: TRIAL,
         with_programs: WithPrograms::FarEnd { asks: |spec| spec.warmup_ns > 0, carried_by: &[Iperf3, Netperf] },
@@ -386,7 +386,7 @@ options! {
     rate: Option<BitRate> = sending_rate, OptionRow {
         key: "rate",
         value: Some("RATE"),
-        help: "Limit the sending rate, over all flows of a direction; max sets no limit [default: max; for udp 1Mbit, but max to \
+        help: "Limit the sending rate, over all flows of a direction; max means no limit [default: max; for udp 1Mbit, except to \
                this host and in a lab]",
         help_of: &[(Curve, "With --stream: limit the sending rate [default: no limit]")],
         tests: ONE_WAY,
@@ -404,15 +404,15 @@ options! {
     burst: Option<ByteSize> = above_zero::<ByteSize>, OptionRow {
         key: "burst",
         value: Some("SIZE"),
-        help: "With --rate: the largest burst that makes up for a delay, sent at once [default: the bytes of 100 ms, not at once \
-               but faster by a tenth for each ms of the delay]",
+        help: "With --rate: most bytes to send at once to catch up after a delay [default: the bytes of 100 ms, not at once but \
+               a tenth faster for each ms of delay]",
         tests: SENDING,
         ..NEAR
     };
     unpaced: bool = switch, OptionRow {
         key: "unpaced",
-        help: "On udp without --rate: send as fast as this host can. Without this flag, the sender limits itself to the free \
-               space of the receiver's socket, so that losses are those of the path",
+        help: "On udp without --rate: send as fast as this host can. Without this flag, the sender keeps to the free space in \
+               the receiver's socket, so that only the path loses datagrams",
         help_of: &[(
             Curve,
             "With --stream on udp: send as fast as this host can, without regard to the free space of the receiver's socket",
@@ -423,14 +423,14 @@ options! {
     drain: Option<BitRate> = above_zero::<BitRate>, OptionRow {
         key: "drain",
         value: Some("RATE"),
-        help: "Limit the rate at which the receiver reads, over all flows of a direction: a slow application [default: no limit]",
+        help: "Limit the receiver's reading rate, over all flows of a direction, as a slow application does [default: no limit]",
         tests: &[Stream],
         with_programs: agents(|spec| spec.far.drain_bps.is_some()),
         ..OptionRow::BASE
     };
     find_no_loss: bool = switch, OptionRow {
         key: "find-no-loss",
-        help: "On datagrams: search for the highest rate without loss, as RFC 2544 does. Each trial is a search of 8 steps of \
+        help: "Search for the highest rate of datagrams without loss, as RFC 2544 does. Each trial is a search of 8 steps of \
                --time each",
         tests: &[Stream],
         with_programs: agents(|spec| spec.no_loss),
@@ -448,7 +448,7 @@ options! {
     };
     responsiveness: bool = switch, OptionRow {
         key: "responsiveness",
-        help: "Measure responsiveness under working conditions (RPM, draft-ietf-ippm-responsiveness): one flow more each second, \
+        help: "Measure responsiveness under working conditions (RPM, draft-ietf-ippm-responsiveness): one more flow each second, \
                up to 16 (--flows), and 100 requests per second (--probe), each on a new connection",
         tests: &[Stream],
         with_programs: agents(|spec| spec.responsiveness),
@@ -459,7 +459,7 @@ options! {
         short: Some('i'),
         value: Some("TIME"),
         default: Some("100ms"),
-        help: "Length of one entry of the series, and from 200ms on time between two lines [lines by default: 1s]",
+        help: "Length of one entry of the series and, from 200ms up, time between two lines [lines by default: 1s]",
         tests: SENDING,
         ..NEAR
     };
@@ -477,13 +477,13 @@ options! {
     delayed_reads: bool = switch, OptionRow {
         key: "delayed-reads",
         topic: Topic::Calls,
-        help: "Let a blocking receiver sleep 50 µs between its reads where that raises the goodput, to save sender wake-ups: on \
-               fast TCP streams, and on datagrams received several per call. Applications do not read this way; the result says \
+        help: "Let a blocking receiver sleep 50 µs between reads where that raises the goodput, by saving sender wake-ups: on fast \
+               TCP streams, and on datagrams received several per call. Applications do not read this way; the result says \
                that it was used",
         help_of: &[(
             Curve,
-            "With --stream: let the receiver of a fast TCP stream sleep 50 µs between its reads where that raises the \
-             throughput, to save sender wake-ups. Applications do not read this way; the result says that it was used",
+            "With --stream: let the receiver of a fast TCP stream sleep 50 µs between reads where that raises the \
+             throughput, by saving sender wake-ups. Applications do not read this way; the result says that it was used",
         )],
         tests: ONE_WAY,
         with_programs: agents(|spec| spec.delayed_reads),
@@ -495,7 +495,7 @@ options! {
         key: "cc-rules",
         value: Some("FILE"),
         topic: Topic::Sockets,
-        help: "Congestion-control rules per destination: a wad.conf of Net100, in its own form or as TOML. Needs --cc highspeed",
+        help: "Congestion-control rules per destination: a wad.conf of Net100, in its own syntax or as TOML. Needs --cc highspeed",
         fixes_search: true,
         is_file: true,
         with_programs: agents(|spec| !spec.far.cc_rules.is_empty()),

@@ -19,7 +19,7 @@ const UDP: u64 = 8;
 const MIN_FRAME: u64 = 64;
 const MAX_FRAME: u64 = 9_018;
 
-/// Datagrams of one size that follow each other.
+/// Consecutive datagrams of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct MixStep {
@@ -27,7 +27,7 @@ pub struct MixStep {
     pub frame_bytes: u64,
     /// Payload of each datagram, bytes.
     pub payload_bytes: u64,
-    /// How many follow each other.
+    /// How many are sent in a row.
     pub count: u32,
 }
 
@@ -61,13 +61,13 @@ pub enum MixError {
         part: String,
     },
     /// No number of frames, or too many.
-    #[error("'{part}' is not 1 to {} frames of a size: {HOW}", MixStep::MAX_COUNT)]
+    #[error("'{part}' is not a count of 1 to {} frames: {HOW}", MixStep::MAX_COUNT)]
     Count {
         /// The frame as the user wrote it.
         part: String,
     },
     /// Too many frames, or too many changes of size.
-    #[error("a sequence has at most {} frames and {} changes of size: {HOW}", MixStep::MAX_COUNT, MixStep::MAX_STEPS)]
+    #[error("a mix has at most {} frames and {} changes of size: {HOW}", MixStep::MAX_COUNT, MixStep::MAX_STEPS)]
     TooLong,
 }
 
@@ -158,7 +158,7 @@ impl FromStr for Mix {
     }
 }
 
-/// What became of the datagrams of one size.
+/// Counts of the datagrams of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SizeCount {
@@ -244,8 +244,8 @@ mod tests {
             ("imixed", "'imixed' is not a mix"),
             ("imix:", "'' is not a frame of 64 to 9018 bytes"),
             ("imix:63", "'63' is not a frame"),
-            ("imix:64*0", "'64*0' is not 1 to 1000 frames"),
-            ("imix:64*600,65*600", "a sequence has at most 1000 frames"),
+            ("imix:64*0", "'64*0' is not a count of 1 to 1000 frames"),
+            ("imix:64*600,65*600", "a mix has at most 1000 frames"),
         ] {
             let found = mix(text).unwrap_err().to_string();
             assert!(found.starts_with(said) && found.ends_with("imix:64*7,594*4,1518"), "{found}");

@@ -13,7 +13,7 @@ pub enum Observe {
     Off,
     /// Every source at the start and at the end of a pass.
     Counters,
-    /// As `counters`, and during the pass the sources that are cheap to read.
+    /// As `counters`, plus readings of the cheap sources during the pass.
     #[default]
     Series,
 }

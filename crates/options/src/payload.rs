@@ -1,4 +1,4 @@
-//! What the bytes of payload are.
+//! The payload bytes.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What kind of bytes a payload has.
+/// The kind of a payload's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -16,9 +16,9 @@ pub enum PayloadKind {
     Random,
     /// Zeros.
     Zeros,
-    /// The bytes 0 to 255, again and again.
+    /// The bytes 0 to 255, repeated.
     Pattern,
-    /// The bytes of a file, again and again.
+    /// The bytes of a file, repeated.
     File,
 }
 
@@ -62,8 +62,8 @@ impl Payload {
     #[must_use]
     pub fn fault(&self) -> Option<&'static str> {
         match (self.kind, self.content().len()) {
-            (PayloadKind::File, 0) => Some("a payload of a file needs its content: 1 byte to 64 KiB"),
-            (PayloadKind::File, bytes) if bytes > Self::MAX_FILE => Some("the file of a payload has more than 64 KiB"),
+            (PayloadKind::File, 0) => Some("the payload file is empty"),
+            (PayloadKind::File, bytes) if bytes > Self::MAX_FILE => Some("the payload file has more than 64 KiB"),
             _ => None,
         }
     }

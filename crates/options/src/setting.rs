@@ -87,7 +87,7 @@ pub struct SettingNow {
     pub host_wide: bool,
 }
 
-/// A journal record: changed settings that are not reverted yet.
+/// A journal record: changed settings that have not been reverted.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct JournalEntry {
@@ -107,7 +107,7 @@ pub struct JournalEntry {
     pub namespace: u64,
     /// Whether that is the reader's own network namespace.
     pub here: bool,
-    /// The changes that are not reverted yet, in the order in which they were made.
+    /// The changes that have not been reverted, in the order in which they were made.
     pub changes: Vec<Change>,
 }
 
@@ -140,7 +140,7 @@ pub struct HostSettings {
     /// On the far host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub far: Vec<Setting>,
-    /// Of the lab's links, see [`LINK_SETTING`].
+    /// On the lab's links, see [`LINK_SETTING`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Setting>,
 }

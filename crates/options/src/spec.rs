@@ -50,7 +50,7 @@ pub struct Spec {
     pub transport_facts: Option<TransportFacts>,
     /// What the two ends do with each connection.
     pub pattern: Pattern,
-    /// Bytes of one application send; the request of a transaction; of a mix the largest payload.
+    /// Bytes of one application send, or of a transaction's request; for a mix, the largest payload.
     pub block: u64,
     /// The sequence of datagram sizes that each flow repeats, for a mix of sizes; absent for one size.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -69,20 +69,20 @@ pub struct Spec {
     pub direction: Direction,
     /// When a trial ends.
     pub stop: Stop,
-    /// Of one of several simultaneous tests between the same hosts: its start after the common one, ns; null for a test that has
-    /// the path for itself.
+    /// Start of one of several simultaneous tests between the same hosts, after the common start, ns; null for a test that has the
+    /// path to itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_ns: Option<u64>,
-    /// Nanoseconds at the start of a trial that the rates leave out (the ledger includes them).
+    /// Nanoseconds at the start of a trial that the rates exclude (the ledger includes them).
     pub warmup_ns: u64,
-    /// The goodput must be that of settled connections. Without a warm-up, their start-up is found in each trial and left out. A trial
-    /// that has not settled gets the verdict `not-settled`.
+    /// The goodput must be that of settled connections. Without a warm-up, their start-up is detected in each trial and left out. A
+    /// trial that has not settled gets the verdict `not-settled`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub steady: bool,
     /// Application rate limit in bit/s over all flows of a direction; null for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_bps: Option<u64>,
-    /// What the bytes of payload are; null means random ones, which differ from block to block where the path may compress them.
+    /// The payload bytes; null means random ones, which differ in each block where the path may compress them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<Payload>,
     /// System calls for stream sockets.
@@ -101,8 +101,8 @@ pub struct Spec {
     /// the previous answer, and all that are due over datagrams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outstanding: Option<u32>,
-    /// Bytes that a paced sender may send at once after a delay; null means the bytes of 100 ms at the rate, sent faster by a tenth
-    /// for each millisecond of the delay.
+    /// Bytes that a paced sender may send at once after a delay; null means the bytes of 100 ms at the rate, sent a tenth faster for
+    /// each millisecond of the delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<u64>,
     /// Whether the sender of a stream of datagrams keeps only as many in flight as the path carries and the receiver's socket has
@@ -121,7 +121,7 @@ pub struct Spec {
     /// Whether a connection for one transaction is closed after the request of the next one, and not before the next one connects.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub overlap_close: bool,
-    /// Whether some of the round trips are divided into their parts by the kernel's time stamps.
+    /// Whether some of the round trips are broken down by the kernel's timestamps.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub anatomy: bool,
     /// IP version of the data.
@@ -352,7 +352,7 @@ impl Spec {
         }
         if self.processes == 0 || self.processes > self.flows {
             return refuse(
-                say!("`--processes {}` for {} flows", self.processes, self.flows),
+                say!("`--processes {}` with {} flows", self.processes, self.flows),
                 say!("use between 1 and the number of flows"),
             );
         }
@@ -367,7 +367,7 @@ impl Spec {
         }
         if self.no_loss && (self.rate_bps.is_some() || !matches!(self.stop, Stop::TimeNs(_))) {
             return refuse(
-                say!("`--find-no-loss` with a rate or a count"),
+                say!("`--find-no-loss` cannot have a rate or a count"),
                 say!("use `--find-no-loss` with `--time` only"),
             );
         }
@@ -383,44 +383,44 @@ impl Spec {
         if self.responsiveness && self.pattern != Pattern::Crr {
             if self.probe.is_none() || self.rate_bps.is_some() || self.no_loss || self.warmup_ns > 0 {
                 return refuse(
-                    say!("`--responsiveness` with a rate, a search or a warm-up"),
+                    say!("`--responsiveness` cannot have a rate, a search or a warm-up"),
                     say!(
-                        "use it without `--rate`, `--find-no-loss` and `--warmup`: its load takes what the path carries"
+                        "omit `--rate`, `--find-no-loss` and `--warmup`, because its load takes what the path carries"
                     ),
                 );
             }
             if !matches!(self.stop, Stop::TimeNs(ns) if ns >= u64::from(self.flows) * Self::RAMP_NS) {
-                let what = say!("`--responsiveness` with {} flows, which start 1 s apart", self.flows);
-                return refuse(what, say!("use `--time` with a second for each flow, or fewer `--flows`"));
+                let what = say!(
+                    "the trial is too short for {} flows of `--responsiveness`, which start 1 s apart",
+                    self.flows
+                );
+                return refuse(what, say!("use `--time` with a second per flow, or fewer `--flows`"));
             }
             if self.interval_ns > Self::RAMP_NS / 2 {
-                return refuse(
-                    say!("`--responsiveness` with a long `--interval`"),
-                    say!("use `--interval` 500ms or less"),
-                );
+                return refuse(say!("`--responsiveness` needs a short `--interval`"), say!("use 500ms or less"));
             }
         }
         if let Some(outstanding) = self.outstanding.filter(|most| !(1..=Self::PROBES_OUTSTANDING).contains(most)) {
-            return refuse(say!("{outstanding} requests at a time"), say!("use 1 to 8 on a connection"));
+            return refuse(say!("{outstanding} outstanding requests per connection"), say!("use 1 to 8"));
         }
         if self.observe_interval_ns < Self::MIN_OBSERVE_INTERVAL_NS {
             return refuse(
-                say!("`--observe-interval` of {} ns", self.observe_interval_ns),
+                say!("`--observe-interval` of {} ns is too short", self.observe_interval_ns),
                 say!(
-                    "use 10ms or more, because each reading takes time, or `--observe counters` for none during a trial"
+                    "use 10ms or more, because each reading takes time, or `--observe counters` to read nothing during a trial"
                 ),
             );
         }
         if !self.is_point() && self.interval_ns < Self::MIN_INTERVAL_NS {
             return refuse(
-                say!("`--interval` of {} ns", self.interval_ns),
+                say!("`--interval` of {} ns is too short", self.interval_ns),
                 say!("use 1ms or more, because more entries would disturb the measurement"),
             );
         }
         if self.stall_ns < Self::MIN_STALL_NS {
             return refuse(
-                say!("`--stall` of {} ns", self.stall_ns),
-                say!("use 10ms or more, because any trial can pause for a shorter time"),
+                say!("`--stall` of {} ns is too short", self.stall_ns),
+                say!("use 10ms or more, because any trial can pause for less"),
             );
         }
         if let Some(dscp) = [self.near.dscp, self.far.dscp].into_iter().flatten().find(|dscp| *dscp > 63) {
@@ -435,13 +435,13 @@ impl Spec {
         }
         match self.stop {
             Stop::TimeNs(ns) | Stop::AboutNs(ns) if ns < 1_000_000 => {
-                refuse(say!("a trial of {ns} ns"), say!("use `--time 1ms` or more"))
+                refuse(say!("a trial of {ns} ns is too short"), say!("use `--time 1ms` or more"))
             }
             Stop::TimeNs(ns) if self.warmup_ns >= ns => {
                 refuse(say!("the warm-up is as long as the trial"), say!("make `--time` longer than `--warmup`"))
             }
             Stop::Bytes(0) | Stop::Blocks(0) | Stop::Transactions(0) => {
-                refuse(say!("a trial without payload"), say!("use at least one byte, block or transaction"))
+                refuse(say!("a trial needs payload"), say!("use at least one byte, block or transaction"))
             }
             _ => Ok(()),
         }

@@ -19,7 +19,7 @@ pub struct TransportFacts {
     pub ip: Option<IpProtocol>,
     /// A connection may have several paths.
     pub multipath: bool,
-    /// Both ends are threads or processes of one host, without a network between them.
+    /// Both ends are threads or processes on one host, without a network between them.
     pub one_host: bool,
     /// The headers around its payload; null if they are unknown.
     pub framing: Option<Framing>,
