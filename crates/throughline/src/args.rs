@@ -51,7 +51,7 @@ pub enum Command {
     Serve(serve::ServeArgs),
     /// Make the secret that an agent and its clients share.
     Token(token::TokenArgs),
-    /// Show and set the keys by which agents are recognized.
+    /// Show, trust and forget the keys of agents.
     Agent(agent::AgentArgs),
     /// Measure latency and throughput over all block sizes (NetPIPE).
     Curve(curve::CurveArgs),
@@ -63,23 +63,23 @@ pub enum Command {
     Transfer(transfer::TransferArgs),
     /// Run an experiment from a plan file: hosts, factors, settings, schedule.
     Run(run::RunArgs),
-    /// Measure every pair of a fleet's hosts: matrices, slow hosts, racks and pairs.
+    /// Measure between all hosts of a fleet: matrices, slow hosts, racks and pairs.
     Mesh(mesh::MeshArgs),
-    /// The hosts of a fleet: check them, start and stop agents, watch a mesh of them
+    /// Check the hosts of a fleet, start and stop their agents, watch a mesh of them.
     Fleet(fleet::FleetArgs),
-    /// Test whether B is worse than A: two measurements, alternating.
+    /// Test whether B is worse than A by alternating two measurements.
     Ab(ab::AbArgs),
     /// Search for settings that improve the result on this path.
     Advise(advise::AdviseArgs),
     /// Compare stored runs.
     Compare(compare::CompareArgs),
-    /// Name the bottleneck of a stored run, with evidence.
+    /// Show what limited a stored run, with evidence.
     Why(why::WhyArgs),
     /// List stored runs.
     Runs(runs::RunsArgs),
     /// Show a stored run.
     Show(show::ShowArgs),
-    /// Draw one or several runs as an HTML page or a picture.
+    /// Draw one or more runs as an HTML page or picture.
     Report(report::ReportArgs),
     /// Write a run in another format: JSON, CSV, gnuplot, np.out, iperf3 ...
     Export(export::ExportArgs),
@@ -105,7 +105,7 @@ pub enum Command {
     Demo(demo::DemoArgs),
     /// Write man pages, shell completions and JSON Schemas.
     Generate(generate::GenerateArgs),
-    /// Do for an agent without privileges what needs them (needs root).
+    /// Do privileged work for an unprivileged agent (needs root).
     Helper(helper::HelperArgs),
     /// The agent of a far end that mpirun or PVM started. Internal.
     #[command(hide = true)]

@@ -42,12 +42,12 @@ pub struct HostFlags {
     #[arg(help = registries::host_help(), value_parser = values::host)]
     host: Option<String>,
 
-    /// The far host, as other tools spell it: netperf and NetPIPE -H, iperf3 -c.
+    /// Another way to write HOST, for users of netperf and NetPIPE (-H) and iperf3 (-c).
     #[arg(short = 'H', short_alias = 'c', id = "far_host", value_name = "HOST", value_parser = values::host,
           conflicts_with = "host", help_heading = HOSTS)]
     spelled: Option<String>,
 
-    /// Near end: the agent on this host instead of this machine. Two agents then measure between each other.
+    /// Make the agent on this other host the near end, in place of this machine, to measure between two agents.
     #[arg(long, value_name = "HOST", value_parser = values::host, help_heading = HOSTS)]
     pub from: Option<String>,
 

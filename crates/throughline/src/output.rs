@@ -16,8 +16,8 @@ pub fn write_pieces(format: &str, view: View<'_>, path: &Path) -> Result<Vec<Pat
     rendered(format, &View { layout: layout(), ..view }, Some(path).filter(|path| *path != Path::new("-")))
 }
 
-/// Renders runs as `format` to standard output. Of one measurement only the answer, unless `all`; `stored` is where the rest is kept,
-/// if it is.
+/// Renders runs as `format` to standard output. For one measurement, prints only the answer unless `all`; `stored` is where the rest
+/// is kept, if it is.
 pub fn print(format: &str, runs: &[Run], all: bool, stored: Option<&Stored<'_>>) -> Result<(), Failure> {
     let ids: Vec<&str> = runs.iter().map(|run| run.header.id.as_str()).collect();
     let whole = match stored {
@@ -61,7 +61,7 @@ fn ending(path: &Path) -> Option<&'static str> {
     ["svg", "png"].into_iter().find(|known| *known == ending)
 }
 
-/// Draws figures into `path`, which [`picture`] accepted, or into files beside it if there are several; returns their paths.
+/// Draws figures into `path`, which [`picture`] accepted, or also into files next to it if there are several; returns their paths.
 pub fn draw(figures: &[model::Figure], path: &Path) -> Result<Vec<PathBuf>, Failure> {
     let format = ending(path).unwrap_or("svg");
     let pieces = figures.iter().map(|figure| report::picture(figure, format)).collect::<Result<Vec<_>, _>>();

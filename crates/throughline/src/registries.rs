@@ -72,7 +72,7 @@ pub fn launchers() -> PossibleValuesParser {
 /// Help of FLEET.
 pub fn fleet_help() -> String {
     let kinds: Vec<String> = fleet::SOURCES.iter().map(|source| format!("{}:{}", source.name, source.what)).collect();
-    format!("The hosts: their names, a fleet.toml, or what a site has already: {}", kinds.join("; "))
+    format!("The hosts: their names, a fleet.toml, or another source: {}", kinds.join("; "))
 }
 
 /// Help of --block where its default depends on the transport.
@@ -91,8 +91,8 @@ pub fn block_help() -> String {
     }
     let datagram = names(|entry| entry.capabilities().datagram);
     format!(
-        "Bytes per send, which is the datagram size on {datagram}; on udp also imix, or its frames such as \
-         imix:64*7,594*4,1518, for datagrams of several sizes in this order [default: {defaults}]"
+        "Bytes per send, which is the datagram size on {datagram}. udp also takes a mix of sizes: imix, or its frames in \
+         order, such as imix:64*7,594*4,1518 [default: {defaults}]"
     )
 }
 
@@ -102,8 +102,8 @@ pub fn speak_help(command: &str) -> String {
     let list: Vec<String> =
         protocols().filter(program).map(|entry| format!("{} ({})", entry.name(), entry.server())).collect();
     format!(
-        "Measure with the server of another program on HOST: {}. Each trial is one test of that program; the far end's \
-         figures are those that it reports",
+        "Measure against another program's server on HOST: {}. Each trial is one test of that program, and the far end's \
+         figures are those it reports",
         alternatives(&list)
     )
 }
@@ -148,7 +148,7 @@ pub fn page_help() -> String {
 pub fn form_help() -> String {
     let other: Vec<&str> = FORMATS.iter().filter(|format| format.program.is_some()).map(|format| format.name).collect();
     format!(
-        "Print the result in another format, for example as another program prints it: {}. `thru export --help` lists all \
+        "Print the result in another format, such as another program's output: {}. `thru export --help` lists all \
          formats",
         alternatives(&other)
     )

@@ -13,7 +13,7 @@ const USAGE: u8 = 2;
 /// Flags that have a new name, with that name.
 const RENAMED: [(&str, &str); 1] = [("--wad", "--cc-rules")];
 
-/// Prints the help that was requested, or the error of a command line, of which `file` has options. Returns the exit code.
+/// Prints the requested help, or the error of a command line; `file` is the one that added options to it. Returns the exit code.
 ///
 /// # Errors
 /// Help cannot be written to standard output.
@@ -34,7 +34,7 @@ pub fn refuse(error: &clap::Error, file: Option<&Path>) -> Result<u8, Failure> {
     let details = if own { String::new() } else { details(&error.to_string()) };
     err!("thru: {}\n{details}", sentence(error));
     if let Some(file) = file {
-        errln!("thru: options of {} are part of this command line", file.display());
+        errln!("thru: this command line includes the options in {}", file.display());
     }
     Ok(USAGE)
 }

@@ -360,7 +360,7 @@ fn options_of_a_file_are_defaults_which_the_command_line_overrides() {
     std::fs::write(&file, "[rr]\ntimes = \"30ms\"\n").unwrap();
     let refused = with(&["rr", agent.host()]).ended_with(2).stderr;
     assert!(
-        refused.contains("'--times'") && refused.contains("config.toml are part of this command line"),
+        refused.contains("'--times'") && refused.contains("this command line includes the options in "),
         "{refused}"
     );
     with(&["runs"]).ok();

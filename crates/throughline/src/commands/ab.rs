@@ -28,7 +28,7 @@ pub struct AbArgs {
     #[command(flatten)]
     shared: Given<OfBothSides>,
 
-    /// Side A: the flags of `thru stream`, `thru rr` or `thru transfer` in one string, which may begin with the command.
+    /// Side A: flags of `thru stream`, `thru rr` or `thru transfer` in one string, which may begin with the command.
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true, required_unless_present = "a_file")]
     a: Option<String>,
 
@@ -45,7 +45,7 @@ pub struct AbArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "b")]
     b_file: Option<PathBuf>,
 
-    /// Command of FLAGS that do not begin with one.
+    /// Command to run if FLAGS do not begin with one.
     #[arg(long, value_parser = one_of(&PATTERNS), default_value = "stream")]
     pattern: String,
 
@@ -58,7 +58,7 @@ pub struct AbArgs {
     #[arg(long, value_name = "N", value_parser = whole(LEAST_PAIRS..=u32::MAX), help_heading = flags::PRECISION)]
     pairs: Option<u32>,
 
-    /// Time limit of the whole comparison [default: 120s; none with --pairs].
+    /// Time limit for the whole comparison [default: 120s; none with --pairs].
     #[arg(long, value_name = "TIME", value_parser = above_zero::<Nanos>, help_heading = flags::PRECISION)]
     budget: Option<Nanos>,
 
@@ -66,12 +66,12 @@ pub struct AbArgs {
     #[arg(long, value_name = "TIME", default_value = "50ms", help_heading = flags::PRECISION)]
     gap: Nanos,
 
-    /// Seed of the order of A and B [default: from the clock; recorded in the run].
+    /// Seed for the order of A and B [default: from the clock; recorded in the run].
     #[arg(long, value_name = "N", value_parser = whole(0..=u64::MAX), help_heading = flags::PRECISION)]
     seed: Option<u64>,
 
     /// Change a host setting for A and B and restore it after the last trial: KEY on both hosts, near:KEY or far:KEY on one.
-    /// A --set within FLAGS applies to the trials of that side only.
+    /// A --set in FLAGS applies only to that side's trials.
     #[arg(long, value_name = "[near:|far:]KEY=VALUE", help_heading = flags::SETTINGS)]
     set: Vec<SetFlag>,
 
@@ -161,7 +161,7 @@ mod tests {
             Ok((64, model::Strategy::Spin))
         );
         for (words, said) in [
-            ("--reverse --both", "`--reverse` and `--both` exclude each other: omit one of them"),
+            ("--reverse --both", "`--reverse` and `--both` cannot be used together: omit one of them"),
             ("--rate '1M", "--b '--rate '1M': a quote is not closed"),
             ("curve", "--b \"curve\": 'curve' is several measurements"),
             ("--flows 0", "--b \"stream --flows 0\": --flows: '0' is not a whole number"),

@@ -37,7 +37,7 @@ pub struct AdviseArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = advise::class)]
     allow: Vec<String>,
 
-    /// Time limit of the whole search with the final confirmation.
+    /// Time limit for the whole search, including the final confirmation.
     #[arg(long, value_name = "TIME", default_value = BUDGET, value_parser = above_zero::<Nanos>, help_heading = flags::PRECISION)]
     budget: Nanos,
 
@@ -54,11 +54,11 @@ pub struct AdviseArgs {
           help_heading = flags::PRECISION)]
     stall: Nanos,
 
-    /// Seed of all random choices [default: from the clock; recorded in the run].
+    /// Seed for all random choices [default: from the clock; recorded in the run].
     #[arg(long, value_name = "N", value_parser = whole(0..=u64::MAX), help_heading = flags::PRECISION)]
     seed: Option<u64>,
 
-    /// Fixed bytes per send, excluded from the search [default: searched]. With --goal latency: bytes of a request [default: 1].
+    /// Bytes per send, fixed instead of searched [default: searched]. With --goal latency: bytes per request [default: 1].
     #[arg(long, value_name = "SIZE", value_parser = one_block)]
     block: Option<ByteSize>,
 

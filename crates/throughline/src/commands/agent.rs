@@ -18,7 +18,7 @@ pub struct AgentArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Print the fingerprint of the key of this user's agents on this host. The key is made if there is none.
+    /// Print the fingerprint of this user's agent key on this host, and make the key if there is none.
     Fingerprint {
         /// File with the key [default: throughline/agent.key in $XDG_DATA_HOME or ~/.local/share].
         #[arg(long, value_name = "FILE", env = "THRU_AGENT_KEY")]
@@ -26,7 +26,7 @@ enum Action {
     },
     /// Print the agents that this user has reached, with their keys.
     Known,
-    /// Set the key of an agent, as `thru agent fingerprint` prints it there.
+    /// Accept only this key from an agent. `thru agent fingerprint` prints it on the agent's host.
     Trust {
         /// The agent: a name or address, with :PORT if not 6280.
         #[arg(value_parser = host)]
@@ -35,7 +35,7 @@ enum Action {
         #[arg(value_name = "SHA256:...")]
         fingerprint: Fingerprint,
     },
-    /// Forget the key of an agent. The next one that it shows is accepted.
+    /// Forget the key of an agent, and accept the next one it presents.
     Forget {
         /// The agent: a name or address, with :PORT if not 6280.
         #[arg(value_parser = host)]

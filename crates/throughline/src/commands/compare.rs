@@ -18,7 +18,7 @@ const CONFIDENCE: f64 = 0.95;
 #[derive(Debug, Args)]
 #[command(after_help = include_str!("../help/compare.txt").trim_end())]
 pub struct CompareArgs {
-    /// Side A: one run, or several separated by commas. A run is an id, the start of an id, a name, `last` or `last~1`.
+    /// Side A: one run, or several separated by commas. A run is an id or its first characters, a name, `last` or `last~1`.
     #[arg(value_name = "RUN[,RUN...]", value_delimiter = ',', num_args = 1, required = true)]
     a: Vec<String>,
 

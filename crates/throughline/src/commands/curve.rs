@@ -42,7 +42,7 @@ pub struct CurveArgs {
     #[arg(long, value_enum, default_value_t = SizeOrder::Random)]
     order: SizeOrder,
 
-    /// Measure no larger blocks after one takes longer than this, as NetPIPE does [default: none; 1s with --np].
+    /// Skip larger blocks once one takes longer than this, as NetPIPE does [default: none; 1s with --np].
     #[arg(long, value_name = "TIME", value_parser = above_zero::<Nanos>, conflicts_with = "speak")]
     limit: Option<Nanos>,
 
@@ -54,7 +54,7 @@ pub struct CurveArgs {
     #[arg(long)]
     all: bool,
 
-    /// Do not measure the memory-copy curve (memcpy), the ceiling of this host.
+    /// Do not measure this host's ceiling, the memory-copy curve (memcpy).
     #[arg(long)]
     no_ceiling: bool,
 

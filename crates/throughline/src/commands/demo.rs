@@ -14,11 +14,11 @@ use crate::output;
 /// Flags of `thru demo`.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
-    /// Folder of the report.
+    /// Folder for the report.
     #[arg(long, value_name = "FOLDER", default_value = "demo-report")]
     report: PathBuf,
 
-    /// Measure over loopback, also as root.
+    /// Measure over loopback even as root.
     #[arg(long)]
     loopback: bool,
 
@@ -27,7 +27,7 @@ pub struct DemoArgs {
     curve: Vec<String>,
 }
 
-/// The curves, by name: with waits that sleep, as programs have them, and with waits that spin.
+/// The names of the two curves: waits that sleep, as in most programs, and waits that spin.
 const CURVES: [(&str, &[&str]); 2] = [("blocking", &[]), ("spinning", &["--spin"])];
 
 /// Runs it.

@@ -16,15 +16,15 @@ use crate::registries;
 #[derive(Debug, Args)]
 #[command(after_help = include_str!("../help/export.txt").trim_end())]
 pub struct ExportArgs {
-    /// The runs: ids, starts of ids, names, `last` or `last~1`.
+    /// The runs: ids or their first characters, names, `last` or `last~1`.
     #[arg(value_name = "RUN", required_unless_present = "all")]
     runs: Vec<String>,
 
-    /// Every run of the store, oldest first.
+    /// Write every run of the store, oldest first.
     #[arg(long, conflicts_with = "runs")]
     all: bool,
 
-    /// The format, by its name or by an extension of its files.
+    /// Name of the format, or its file extension.
     #[arg(short, long, value_name = "FORMAT", value_parser = registries::formats(), ignore_case = true)]
     format: String,
 

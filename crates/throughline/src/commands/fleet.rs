@@ -21,7 +21,7 @@ pub struct FleetArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Ask all hosts at once: reached or not, version, clock, MTU, load, and who measures there.
+    /// Check all hosts at once: reachability, version, clock, MTU, load, and which clients use them.
     Check {
         #[command(flatten)]
         hosts: FleetHosts,
@@ -41,11 +41,11 @@ enum Action {
         #[arg(short = '6', long)]
         ipv6: bool,
 
-        /// File with the agents' token, for hosts without one of their own.
+        /// File with the agents' token, for hosts that have no token of their own.
         #[arg(long, value_name = "FILE", env = "THRU_TOKEN_FILE")]
         token_file: Option<PathBuf>,
     },
-    /// Start an agent on each host, with a token for this fleet. Commands of this user with the same FLEET then use it.
+    /// Start an agent on each host, with a token for this fleet that this user's commands with the same FLEET then use.
     Up {
         #[command(flatten)]
         hosts: FleetHosts,
@@ -53,12 +53,12 @@ enum Action {
         #[arg(long, value_name = "LAUNCHER", default_value = "ssh", help = "How agents are started", value_parser = registries::launchers())]
         via: String,
 
-        /// Configuration of ssh, as for ssh -F [default: that of the user].
+        /// Configuration file of ssh, as for ssh -F [default: the user's].
         #[arg(long, value_name = "FILE")]
         ssh_config: Option<PathBuf>,
 
-        /// Build of thru for the hosts; repeated, a host runs the first one that it can [default: this program, then
-        /// thru-static beside it].
+        /// Build of thru for the hosts. May be repeated: each host runs the first one it can [default: this program, then
+        /// thru-static next to it].
         #[arg(long, value_name = "FILE")]
         program: Vec<PathBuf>,
     },
@@ -67,9 +67,9 @@ enum Action {
         #[command(flatten)]
         fleet: FleetName,
     },
-    /// Measure a mesh again and again: history, changes of each pair, alerts.
+    /// Measure a mesh repeatedly: history, changes of each pair, alerts.
     Watch(Box<WatchArgs>),
-    /// What changed over the passes of a watch: alerts, change points, each pair over time.
+    /// Show what changed over the passes of a watch: alerts, change points, each pair over time.
     History(HistoryArgs),
     /// Print the fleet as a fleet.toml.
     Show {
@@ -112,11 +112,13 @@ pub fn run(args: &FleetArgs) -> Result<u8, Failure> {
             let chosen = hosts.chosen(&fleet)?;
             let request = UpRequest { via: via.clone(), ssh_config: ssh_config.clone(), programs: program.clone() };
             let results = fleet::up(&fleet, &chosen, &request, |line| errln!("{line}"))?;
-            Ok(told(&results, "run", &format!("`thru mesh {named}`, then `thru fleet down {named}`")))
+            Ok(told(&results, "are running", &format!("`thru mesh {named}`, then `thru fleet down {named}`")))
         }
-        Action::Down { fleet } => {
-            Ok(told(&fleet::down(&fleet.named()?, |line| errln!("{line}"))?, "are stopped", "nothing: all is removed"))
-        }
+        Action::Down { fleet } => Ok(told(
+            &fleet::down(&fleet.named()?, |line| errln!("{line}"))?,
+            "are stopped",
+            "nothing; everything is removed",
+        )),
         Action::Check { hosts, bus, json, ipv4, ipv6, token_file } => {
             let fleet = fleet::open_over(&hosts.fleet.named()?, bus.bus.as_deref())?;
             let chosen = hosts.chosen(&fleet)?;

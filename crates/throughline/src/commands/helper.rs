@@ -10,15 +10,15 @@ use serving::HelperServer;
 /// Flags of `thru helper`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "An agent that root starts (`thru serve`) starts its own helper. This command is for an agent that a
+    after_help = "An agent started by root (`thru serve`) starts its own helper. This command is for an agent that a
 service manager starts as another user:
   thru helper --listen /run/throughline/helper.sock --user thru --allow-tuning
   thru serve --helper /run/throughline/helper.sock --allow-tuning --token-file FILE
 
-It restores what an agent has changed when the agent ends, is killed, or hangs."
+It restores an agent's changes when the agent ends, is killed, or hangs."
 )]
 pub struct HelperArgs {
-    /// Socket to make, for the agent of --user.
+    /// Socket to create for the agent of --user.
     #[arg(long, value_name = "SOCKET", required_unless_present = "with_agent")]
     listen: Option<PathBuf>,
 
@@ -26,11 +26,11 @@ pub struct HelperArgs {
     #[arg(long, value_name = "NAME", default_value = "thru")]
     user: String,
 
-    /// Change network settings. PATTERN also allows other sysctls, such as 'vm.dirty_*'. May be repeated.
+    /// Change network settings for the agent. PATTERN also allows other sysctls, such as 'vm.dirty_*'. May be repeated.
     #[arg(long, value_name = "PATTERN", num_args = 0..=1, default_missing_value = "", require_equals = true)]
     allow_tuning: Vec<String>,
 
-    /// Folder of the journal of changed settings [default: /run/throughline/tune; not as root: below $XDG_RUNTIME_DIR].
+    /// Folder of the journal of changed settings [default: /run/throughline/tune; without root: below $XDG_RUNTIME_DIR].
     #[arg(long, value_name = "DIR", env = "THRU_JOURNAL")]
     journal: Option<PathBuf>,
 
@@ -38,15 +38,15 @@ pub struct HelperArgs {
     #[arg(long)]
     allow_stacks: bool,
 
-    /// Capture the headers of a measurement's packets, or with =payload whole packets.
+    /// Capture the packet headers of measurements; with =payload, whole packets.
     #[arg(long, value_name = "payload", num_args = 0..=1, default_missing_value = "headers", require_equals = true, value_parser = ["headers", "payload"])]
     allow_capture: Option<String>,
 
-    /// Set congestion controls that are not open to every user, on the agent's sockets.
+    /// Set congestion controls on the agent's sockets that ordinary users may not choose.
     #[arg(long)]
     allow_cc: bool,
 
-    /// Set socket buffers beyond the host's limits, on the agent's sockets.
+    /// Set buffers of the agent's sockets beyond the host's limits.
     #[arg(long)]
     allow_buffers: bool,
 

@@ -20,7 +20,7 @@ pub struct HostArgs {
     #[arg(long)]
     diff: bool,
 
-    /// Print the inventory as JSON, as runs contain it; of several hosts, a list.
+    /// Print the inventory as JSON, in the same form as in runs; several hosts give a list.
     #[arg(long)]
     json: bool,
 
@@ -40,7 +40,7 @@ pub struct HostArgs {
 /// Runs it.
 pub fn run(args: &HostArgs) -> Result<u8, Failure> {
     if args.diff && !(1..=2).contains(&args.hosts.len()) {
-        return Err(Failure::usage("--diff compares two hosts: name two, or one to compare it with this host"));
+        return Err(Failure::usage("--diff compares two hosts: name two, or one to compare with this host"));
     }
     let mut reported = Vec::new();
     if args.hosts.is_empty() || (args.diff && args.hosts.len() == 1) {

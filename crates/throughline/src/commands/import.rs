@@ -21,7 +21,7 @@ pub struct ImportArgs {
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(import::FORMATS.iter().map(possible)))]
     format: Option<String>,
 
-    /// Name of the runs; `-2`, `-3` ... is added from the second on [default: the file name].
+    /// Name of the runs; the second and later ones get `-2`, `-3` ... added [default: the file name].
     #[arg(long, value_parser = options::values::name)]
     name: Option<String>,
 

@@ -18,7 +18,7 @@ use crate::flags::{FleetHosts, Output, OverBus};
 use crate::measure::conduct;
 use crate::shape::Shape;
 
-/// How often what stands out is tested again.
+/// How often each outlier is tested again.
 const RETESTS: u32 = 5;
 
 /// Flags of `thru mesh`.
@@ -40,7 +40,7 @@ pub struct MeshArgs {
     #[arg(long)]
     dry_run: bool,
 
-    /// File with the agents' token, for hosts without one of their own.
+    /// File with the agents' token, for hosts that have no token of their own.
     #[arg(long, value_name = "FILE", env = "THRU_TOKEN_FILE")]
     token_file: Option<PathBuf>,
 
@@ -57,51 +57,51 @@ pub struct What {
     #[command(flatten)]
     pub bus: OverBus,
 
-    /// The near ends, in place of all hosts with each other; HOSTS as for --hosts.
+    /// Near ends, if not all hosts measure to each other; HOSTS as for --hosts.
     #[arg(long, value_name = "HOSTS", requires = "servers", conflicts_with = "hosts")]
     clients: Option<String>,
 
-    /// The far ends of --clients.
+    /// Far ends for --clients.
     #[arg(long, value_name = "HOSTS", requires = "clients")]
     servers: Option<String>,
 
-    /// Which hosts send at the same time. incast: many to one; fan-out: one to many; ring: each to the next one; bisection: across two
-    /// halves, in both directions; permutation: each to one other at random. [default: one test per host at a time]
+    /// Which hosts send at the same time. incast: many to one; fan-out: one to many; ring: each to the next; bisection: between two
+    /// halves, in both directions; permutation: each to one other at random [default: one test per host at a time].
     #[arg(long, value_name = "KIND", value_parser = TrafficKind::NAMES.map(|(name, _)| name),
           conflicts_with_all = ["clients", "directions", "sample", "one_per", "one_per_uplink", "light"])]
     pub traffic: Option<String>,
 
-    /// Of an incast, the receiver; of several, each in turn [default: every host in turn].
+    /// The receiver of an incast; if several, each in turn [default: every host in turn].
     #[arg(long, value_name = "HOSTS", requires = "traffic")]
     to: Option<String>,
 
-    /// Of a fan-out, the sender; of several, each in turn [default: every host in turn].
+    /// The sender of a fan-out; if several, each in turn [default: every host in turn].
     #[arg(long, value_name = "HOSTS", requires = "traffic")]
     from: Option<String>,
 
-    /// Of an incast, the numbers of senders, each a step [default: 1,2,4,... and all].
+    /// Numbers of senders of an incast, one step each [default: 1,2,4,... and all].
     #[arg(long, value_name = "N,...", value_delimiter = ',', requires = "traffic", value_parser = whole(1..=u32::MAX))]
     senders: Vec<u32>,
 
-    /// Of a fan-out, the numbers of receivers, each a step [default: 1,2,4,... and all].
+    /// Numbers of receivers of a fan-out, one step each [default: 1,2,4,... and all].
     #[arg(long, value_name = "N,...", value_delimiter = ',', requires = "traffic", value_parser = whole(1..=u32::MAX))]
     receivers: Vec<u32>,
 
-    /// How many permutations, or cuts of a bisection, are drawn; each is a step [default: 3].
+    /// Number of permutations, or of cuts of a bisection, to draw; one step each [default: 3].
     #[arg(long, value_name = "N", requires = "traffic", value_parser = whole(1..=1_000_u32))]
     draws: Option<u32>,
 
-    /// With --traffic: each flow transfers so many bytes, in place of a stream. Gives completion times.
+    /// With --traffic: each flow transfers this many bytes instead of streaming, which gives completion times.
     #[arg(long, value_name = "SIZE", requires = "traffic", conflicts_with_all = ["pattern", "time"],
           value_parser = above_zero::<ByteSize>)]
     transfer: Option<ByteSize>,
 
-    /// Light tests, of which so many of one host run at the same time: rr at 100 requests per second, or what --set rate=... gives.
+    /// Run up to this many rate-limited tests per host at once (4 without N): rr at 100 requests per second, or the rate of --set rate=...
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "4", value_parser = whole(2..=64_u32))]
     light: Option<u32>,
 
-    /// What is measured between the hosts of a pair: rr, stream, curve, transfer. Each one gives a matrix. [default: rr,stream; stream
-    /// with --traffic; rr with --light]
+    /// What to measure between the hosts of a pair: rr, stream, curve, transfer. Each gives a matrix [default: rr,stream; stream with
+    /// --traffic; transfer with --transfer; rr with --light].
     #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
     pattern: Vec<String>,
 
@@ -113,39 +113,39 @@ pub struct What {
     #[arg(long, value_name = "N", value_parser = whole(1..=u32::MAX))]
     rounds: Option<u32>,
 
-    /// Do not test again, after the rounds, what stands out: it is then named without confirmation.
+    /// Do not retest outliers after the rounds; report them unconfirmed.
     #[arg(long)]
     no_retest: bool,
 
-    /// Time for all rounds and what is tested again. One round is measured in any case.
+    /// Time limit for all rounds and retests. The first round is always measured.
     #[arg(long, value_name = "TIME", value_parser = above_zero::<Nanos>)]
     budget: Option<Nanos>,
 
-    /// Length of a test [default: of the command].
+    /// Length of a test [default: that of `thru rr`, `thru stream` ...].
     #[arg(long, short = 't', value_name = "TIME", value_parser = above_zero::<Nanos>)]
     time: Option<Nanos>,
 
-    /// Measure this share of the pairs, such as 10%: each host and each pair of racks has some.
+    /// Measure this share of the pairs, such as 10%, with some of each host and each pair of racks.
     #[arg(long, value_name = "SHARE", value_parser = above_zero::<Ratio>)]
     sample: Option<Ratio>,
 
-    /// Label that groups the hosts [default: rack, or the first one that says where a host stands].
+    /// Label to group the hosts by [default: the first of rack, switch, row, room, zone, site, region, datacenter, type that a host has].
     #[arg(long, value_name = "LABEL")]
     cluster: Option<String>,
 
-    /// One test at a time for each value of this label, such as rack. May be repeated.
+    /// Run one test at a time for each value of this label, such as rack. May be repeated.
     #[arg(long, value_name = "LABEL")]
     one_per: Vec<String>,
 
-    /// One test at a time that leaves the hosts of a value of this label, so over the uplink of a rack. May be repeated.
+    /// Run one test at a time over the uplink of each value of this label, such as rack. May be repeated.
     #[arg(long, value_name = "LABEL")]
     one_per_uplink: Vec<String>,
 
-    /// An option of the measurement, by the name of its flag, such as cc=bbr or far.rcvbuf=1MiB. May be repeated.
+    /// Set an option of the measurement, named like its flag, such as cc=bbr or far.rcvbuf=1MiB. May be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = variable)]
     fields: Vec<(String, String)>,
 
-    /// Seed of the order and of the sample [default: from the clock].
+    /// Seed for the order and the sample [default: from the clock].
     #[arg(long, value_name = "N", value_parser = whole(0..=u64::MAX))]
     pub seed: Option<u64>,
 }
@@ -179,7 +179,7 @@ impl What {
     /// The mesh of these flags; with the `seed` of a run that is continued.
     ///
     /// # Errors
-    /// Flags that do not fit each other.
+    /// The flags contradict each other.
     pub fn mesh(&self, seed: Option<u64>) -> Result<Mesh, Failure> {
         let pairing = match self.clients.clone().zip(self.servers.clone()) {
             Some((clients, servers)) => Pairing::Between { clients, servers },

@@ -29,14 +29,14 @@ pub struct WatchArgs {
     #[arg(long, value_name = "TIME", default_value = "15m", value_parser = above_zero::<Nanos>)]
     every: Nanos,
 
-    /// Time from the first pass to the latest start of one [default: until a signal ends it].
+    /// Start no new pass after this long [default: run until interrupted].
     #[arg(long = "for", value_name = "TIME", value_parser = above_zero::<Nanos>)]
     length: Option<Nanos>,
 
     #[command(flatten)]
     alerts: AlertFlags,
 
-    /// Post each alert that is raised or resolved to this URL, as JSON.
+    /// POST each alert that is raised or resolved to this URL as JSON.
     #[arg(long, value_name = "URL", value_parser = fleet::endpoint)]
     webhook: Option<Endpoint>,
 
@@ -44,7 +44,7 @@ pub struct WatchArgs {
     #[arg(long, value_name = "ADDR:PORT")]
     metrics: Option<SocketAddr>,
 
-    /// File with the agents' token, for hosts without one of their own.
+    /// File with the agents' token, for hosts that have no token of their own.
     #[arg(long, value_name = "FILE", env = "THRU_TOKEN_FILE")]
     token_file: Option<PathBuf>,
 
@@ -59,12 +59,12 @@ pub struct WatchArgs {
 /// What raises an alert.
 #[derive(Debug, Args)]
 struct AlertFlags {
-    /// Raise an alert for each pair of which this holds: goodput<500Mbit, rtt.p99>2ms, loss>1%, drop>20% or rise>50% of what is usual,
-    /// with HOSTS after it for those hosts only. May be repeated; the fleet's own `alerts` count as well.
+    /// Raise an alert for each pair that meets this condition: goodput<500Mbit, rtt.p99>2ms, loss>1%, or drop>20% or rise>50% from
+    /// the usual value. HOSTS after the condition limit it to those hosts. May be repeated; the fleet's own `alerts` also apply.
     #[arg(long, value_name = "CONDITION", value_parser = condition)]
     alert: Vec<String>,
 
-    /// Passes in a row in which a condition holds before its alert is raised.
+    /// Raise an alert once its condition holds in this many passes in a row.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1..=u32::MAX))]
     alert_after: u32,
 }
@@ -78,7 +78,7 @@ impl AlertFlags {
 /// Which passes belong together, and where they are.
 #[derive(Debug, Args)]
 struct Series {
-    /// Name of the series: that of its runs in the store [default: watch- and the name of the fleet's file].
+    /// Name of the series and of its runs in the store [default: watch- and the name of the fleet's file].
     #[arg(long, value_parser = options::values::name)]
     name: Option<String>,
 
@@ -93,7 +93,7 @@ pub struct HistoryArgs {
     #[command(flatten)]
     fleet: FleetName,
 
-    /// Only passes that started in this time until now.
+    /// Show only passes that started within the last TIME.
     #[arg(long, value_name = "TIME", value_parser = above_zero::<Nanos>)]
     last: Option<Nanos>,
 
@@ -107,7 +107,7 @@ pub struct HistoryArgs {
     #[arg(long)]
     json: bool,
 
-    /// Also draw each pair over time into an .svg or .png, one file for each figure.
+    /// Also draw each pair over time to FILE (.svg or .png). If there are several figures, the others are written next to it.
     #[arg(short, long, value_name = "FILE", value_parser = output::picture)]
     output: Option<PathBuf>,
 }
@@ -120,7 +120,7 @@ fn condition(text: &str) -> Result<String, ConditionError> {
 pub fn watch(args: &WatchArgs) -> Result<u8, Failure> {
     if args.what.traffic.is_some() {
         return Err(Failure::usage(say!(
-            "`--traffic` is measured by `thru mesh`; `thru fleet watch` follows single pairs"
+            "`thru fleet watch` follows single pairs: omit `--traffic`, or use `thru mesh`"
         )));
     }
     let mesh = args.what.mesh(None)?;

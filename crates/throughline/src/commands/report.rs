@@ -15,7 +15,7 @@ use crate::{output, registries};
 #[derive(Debug, Args)]
 #[command(after_help = include_str!("../help/report.txt").trim_end())]
 pub struct ReportArgs {
-    /// The runs: ids, starts of ids, names, `last` or `last~1`.
+    /// The runs: ids or their first characters, names, `last` or `last~1`.
     #[arg(required = true)]
     runs: Vec<String>,
 
@@ -27,7 +27,7 @@ pub struct ReportArgs {
     #[arg(long)]
     figure: Option<String>,
 
-    /// Width of a .png or .svg in pixels; below 960 it is laid out for a narrow place [default: 1600].
+    /// Width of a .png or .svg in pixels; below 960 the layout is narrow [default: 1600].
     #[arg(long, value_name = "PIXELS", value_parser = whole(100..=10_000_u32))]
     width: Option<u32>,
 

@@ -25,7 +25,7 @@ pub struct RunArgs {
     #[arg(value_name = "PLAN.toml")]
     plan: PathBuf,
 
-    /// Value of a variable, ${NAME} in the plan. May be repeated.
+    /// Set a variable, ${NAME} in the plan. May be repeated.
     #[arg(long = "var", value_name = "NAME=VALUE", value_parser = variable)]
     vars: Vec<(String, String)>,
 

@@ -13,7 +13,7 @@ use crate::console;
 /// Flags of `thru runs`.
 #[derive(Debug, Args)]
 pub struct RunsArgs {
-    /// Number of runs to list, the newest first.
+    /// Number of runs to list, newest first.
     #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = options::values::whole(1..=usize::MAX))]
     limit: usize,
 
@@ -21,7 +21,7 @@ pub struct RunsArgs {
     #[arg(long)]
     json: bool,
 
-    /// Delete a run instead: its id, the start of its id, its name, or `last`.
+    /// Delete a run instead: its id or the id's first characters, its name, or `last`.
     #[arg(long, value_name = "RUN")]
     delete: Option<String>,
 

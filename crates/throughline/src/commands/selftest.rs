@@ -25,7 +25,7 @@ pub struct SelftestArgs {
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
 
-    /// Database file of the result [default: that of the runs].
+    /// Database file for the result [default: the one for runs].
     #[arg(long, value_name = "FILE", env = "THRU_STORE")]
     store: Option<PathBuf>,
 

@@ -19,10 +19,10 @@ use crate::registries;
 #[derive(Debug, Args)]
 #[command(after_help = format!("Examples:
   thru serve                                       loopback only, no token
-  thru serve --listen :: --token-file FILE    all interfaces, for clients with the token
+  thru serve --listen :: --token-file FILE         all interfaces, for clients with the token
   thru serve --speak iperf3                        also serve iperf3 clients (port 5201)
   thru serve --speak iperf3 --speak-listen :: --speak-open
-                                                   iperf3 for all, measurements by thru from here only
+                                                   iperf3 for all, thru only from this host
   thru serve --listen 10.0.0.2:7000 --open --once  one measurement, for any client
 
 Control and data use one port, 6280, over TCP and UDP. Measurements use separate ports for a
@@ -41,17 +41,17 @@ pub struct ServeArgs {
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 
-    /// File with the key by which clients recognize this agent; made if there is none [default: throughline/agent.key in
+    /// File with the key that identifies this agent to clients; created if missing [default: throughline/agent.key in
     /// $XDG_DATA_HOME or ~/.local/share].
     #[arg(long, value_name = "FILE", env = "THRU_AGENT_KEY")]
     key_file: Option<PathBuf>,
 
-    /// Dial out to a NATS server, so that clients reach this agent by name where nobody can connect to it. The name is that of the
-    /// host, or nats://SERVER/NAME. THRU_BUS_CREDS and THRU_BUS_CA name files with credentials and certificates.
+    /// Connect to a NATS server, over which clients reach this agent by name if they cannot connect to it directly. The name is the
+    /// host's, or NAME in nats://SERVER/NAME. THRU_BUS_CREDS and THRU_BUS_CA are files with credentials and certificates.
     #[arg(long, value_name = "URL", env = "THRU_BUS")]
     bus: Option<String>,
 
-    /// Folder in which results are kept until the client has stored them, so that a mesh or plan that was killed can be continued
+    /// Keep results in this folder until the client has stored them, so that a mesh or plan that was killed can be continued
     /// without measuring them again [default with --bus: throughline/agent in $XDG_DATA_HOME or ~/.local/share; as root
     /// /var/lib/throughline-agent].
     #[arg(long, value_name = "DIR", env = "THRU_KEEP_RESULTS")]
@@ -73,7 +73,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = above_zero::<Nanos>)]
     max_time: Nanos,
 
-    /// Largest number of flows of one measurement.
+    /// Largest number of flows in one measurement.
     #[arg(long, value_name = "N", default_value_t = Limits::default().flows, value_parser = whole(1..=Spec::MAX_FLOWS))]
     max_flows: u32,
 
@@ -81,7 +81,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "RATE", value_parser = above_zero::<BitRate>)]
     max_rate: Option<BitRate>,
 
-    /// Load congestion controls of `thru stacks` that clients request with --cc, for the time of their measurement. Needs root.
+    /// Load congestion controls of `thru stacks` that clients request with --cc, for the duration of their measurement. Needs root.
     #[arg(long)]
     allow_stacks: bool,
 
@@ -100,11 +100,11 @@ pub struct ServeArgs {
     #[arg(long, value_name = "PATTERN", num_args = 0..=1, default_missing_value = "", require_equals = true)]
     allow_tuning: Vec<String>,
 
-    /// Time between the loss of a client and the restoration of the settings that it changed.
+    /// Restore the settings that a lost client changed after this time.
     #[arg(long, value_name = "TIME", default_value = "5s")]
     grace: Nanos,
 
-    /// Folder of the journal of changed settings [default: /run/throughline/tune; not as root: below $XDG_RUNTIME_DIR].
+    /// Folder of the journal of changed settings [default: /run/throughline/tune; without root: below $XDG_RUNTIME_DIR].
     #[arg(long, value_name = "DIR", env = "THRU_JOURNAL")]
     journal: Option<PathBuf>,
 
@@ -113,28 +113,28 @@ pub struct ServeArgs {
     #[arg(long, value_name = "ADDR:PORT")]
     metrics: Option<SocketAddr>,
 
-    /// User that the agent and its workers become if root starts it; a helper process keeps the privileges that its other
-    /// flags need. `root` keeps all of them; with --allow-tuning, --allow-stacks or --allow-capture it is not
-    /// nobody [default: thru if there is such a user, else nobody].
+    /// Run the agent and its workers as this user if root starts it; a helper process keeps the privileges that the other flags
+    /// need. `root` keeps all privileges; --allow-tuning, --allow-stacks and --allow-capture need a user other than nobody
+    /// [default: thru if that user exists, else nobody].
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
 
-    /// Socket of a `thru helper` that does what needs privileges [default: an agent of root starts its own].
+    /// Socket of a `thru helper` that does the privileged work [default: an agent started by root starts its own].
     #[arg(long, value_name = "SOCKET")]
     helper: Option<PathBuf>,
 
-    /// Print the addresses that it listens on to standard output, one per line. For processes that `thru` starts itself.
+    /// Print the addresses it listens on to standard output, one per line. For processes that `thru` starts itself.
     #[arg(long, hide = true)]
     announce: bool,
 
     #[arg(long, value_name = "PROGRAM[=PORT][:OPTIONS]", help = registries::served_help(), value_delimiter = ',')]
     pub speak: Vec<ServedProgram>,
 
-    /// Address on which other programs' clients are served, without a port. May be repeated [default: those of --listen].
+    /// Address on which to serve clients of other programs, without a port. May be repeated [default: those of --listen].
     #[arg(long, value_name = "ADDR", requires = "speak", value_parser = scoped_address)]
     speak_listen: Vec<SocketAddr>,
 
-    /// Accept any client of other programs, which have no token. It does not open the agent.
+    /// Accept any client of other programs, which have no token. Clients of thru still need one.
     #[arg(long, requires = "speak")]
     speak_open: bool,
 

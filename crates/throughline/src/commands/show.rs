@@ -15,8 +15,8 @@ use crate::registries;
 #[derive(Debug, Args)]
 #[command(after_help = include_str!("../help/show.txt").trim_end())]
 pub struct ShowArgs {
-    /// The run: its id, the start of its id, its name, `last`, or `last~1` for the one before. Several curves are shown beside each
-    /// other.
+    /// The run: its id or the id's first characters, its name, `last`, or `last~1` for the one before. Several curves are shown
+    /// side by side.
     #[arg(value_name = "RUN", default_value = "last")]
     runs: Vec<String>,
 

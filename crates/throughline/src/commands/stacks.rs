@@ -23,7 +23,7 @@ enum Action {
     List,
     /// Describe a stack and its parameters.
     Info {
-        /// Short name, or name in the kernel.
+        /// Short name, or the kernel's name.
         name: String,
         /// Print its C source.
         #[arg(long, conflicts_with = "header")]
@@ -32,20 +32,20 @@ enum Action {
         #[arg(long)]
         header: bool,
     },
-    /// Load a stack for all programs of this host, until `thru stacks unload`.
+    /// Load a stack for all programs on this host, until `thru stacks unload`.
     Load {
         /// NAME, NAME:PARAMETER=VALUE,... or a compiled file NAME.o.
         name: String,
         /// Allow users other than root to select it.
         #[arg(long)]
         any_user: bool,
-        /// Congestion-control rules per destination: Web100's wad.conf as TOML.
+        /// Congestion-control rules per destination: a wad.conf of Net100, in its own syntax or as TOML.
         #[arg(long, value_name = "FILE")]
         cc_rules: Option<PathBuf>,
     },
     /// Unload a stack that `load` loaded.
     Unload {
-        /// Name in the kernel as `list` shows it, or the argument of `load`.
+        /// The kernel's name, as `list` shows it, or the argument of `load`.
         name: String,
         /// The rules that were given to `load`.
         #[arg(long, value_name = "FILE")]

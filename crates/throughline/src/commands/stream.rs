@@ -29,9 +29,9 @@ pub struct StreamArgs {
     #[command(flatten)]
     bulk: Bulk,
 
-    /// A group of flows with these options, as KEY=VALUE,... May be repeated: all groups are measured at the same time, each with
-    /// its own result. Keys are names of flags without dashes, and name, direction (send, reverse, both), start and stop (times
-    /// after the common start). What a group does not give comes from the command's flags.
+    /// Measure a group of flows with these options. May be repeated: all groups run at the same time, each with its own result. Keys
+    /// are flag names without dashes, and name, direction (send, reverse, both), start and stop (times after the common start).
+    /// Options that a group does not set come from the command's flags.
     #[arg(long, value_name = "KEY=VALUE,...", conflicts_with_all = ["speak", "find-no-loss", "rate_of_flow", "responsiveness"])]
     group: Vec<String>,
 

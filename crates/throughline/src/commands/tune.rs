@@ -25,15 +25,15 @@ pub struct TuneArgs {
 enum TuneAction {
     /// Show settings.
     Show {
-        /// Keys or patterns with *; a HOST other than this one comes last [default: the common keys].
+        /// Keys or patterns with *; for another host, add HOST at the end [default: the common keys].
         #[arg(value_name = "KEY|HOST")]
         words: Vec<String>,
         #[command(flatten)]
         common: CommonFlags,
     },
-    /// Change settings. If one cannot be changed, none is.
+    /// Change settings: all of them, or none if one cannot be changed.
     Set {
-        /// Settings; a HOST other than this one comes last.
+        /// Settings; for another host, add HOST at the end.
         #[arg(required = true, value_name = "KEY=VALUE|HOST")]
         words: Vec<String>,
         #[command(flatten)]
@@ -41,8 +41,8 @@ enum TuneAction {
         #[command(flatten)]
         common: CommonFlags,
     },
-    /// Change the net.* settings in a file of sysctl.conf or of `echo VALUE > /proc/sys/...`, and list its other lines, which stay as they
-    /// are.
+    /// Apply the net.* settings of a file with lines of sysctl.conf or `echo VALUE > /proc/sys/...`; list its other lines without
+    /// applying them.
     Apply {
         /// The file.
         #[arg(value_hint = clap::ValueHint::FilePath)]
@@ -57,17 +57,17 @@ enum TuneAction {
     },
     /// Restore settings.
     Revert {
-        /// ID of a journal entry, or `all` for those of all network namespaces; a HOST other than this one comes last
+        /// ID of a journal entry, or `all` for those of all network namespaces; for another host, add HOST at the end
         /// [default: the entries of this network namespace and of the whole host].
         #[arg(value_name = "ID|all|HOST")]
         words: Vec<String>,
-        /// Also restore settings that somebody else has changed since.
+        /// Also restore settings that someone else has changed since.
         #[arg(long)]
         force: bool,
         #[command(flatten)]
         common: CommonFlags,
     },
-    /// List changes that are not restored yet.
+    /// List changes that have not been restored yet.
     Journal {
         /// A host that runs `thru serve` [default: this host].
         #[arg(value_parser = values::host)]
@@ -84,7 +84,7 @@ struct HowFlags {
     #[arg(long = "for", value_name = "TIME", value_parser = above_zero::<Nanos>, conflicts_with = "keep")]
     duration: Option<Nanos>,
 
-    /// Keep them until `thru tune revert`. This is the default on this host; on a HOST, the default is until Ctrl-C.
+    /// Keep them until `thru tune revert`: the default on this host. On another HOST, the default is until Ctrl-C.
     #[arg(long)]
     keep: bool,
 
@@ -92,7 +92,7 @@ struct HowFlags {
     #[arg(long)]
     dry_run: bool,
 
-    /// Wait at most this long for a setting that another session holds.
+    /// Wait up to this long for a setting that another session holds.
     #[arg(long, value_name = "TIME", default_value = "0s")]
     wait: Nanos,
 }
@@ -104,7 +104,7 @@ struct CommonFlags {
     #[arg(long)]
     json: bool,
 
-    /// Folder of this host's journal [default: /run/throughline/tune; not as root: below $XDG_RUNTIME_DIR].
+    /// Folder of this host's journal [default: /run/throughline/tune; without root: below $XDG_RUNTIME_DIR].
     #[arg(long, value_name = "DIR", env = "THRU_JOURNAL")]
     journal: Option<PathBuf>,
 
@@ -132,7 +132,7 @@ pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
                 .map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))?;
             let found = tuning::of_sysctl_file(&name, &text)?.of_host(&name, &common.place(host.as_deref()))?;
             for line in &found.left {
-                errln!("thru: not applied, {line}");
+                errln!("thru: not applied: {line}");
             }
             how.change(found.settings, host.as_deref(), common)
         }

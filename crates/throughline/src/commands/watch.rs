@@ -27,7 +27,7 @@ pub struct WatchArgs {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = at_least(Nanos(100_000_000)))]
     interval: Nanos,
 
-    /// Exit after this many intervals [default: none, until Ctrl-C].
+    /// Exit after this many intervals [default: run until Ctrl-C].
     #[arg(long, value_name = "N", value_parser = whole(1..=u64::MAX))]
     count: Option<u64>,
 

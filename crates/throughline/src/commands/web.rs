@@ -23,7 +23,7 @@ const LEFT_OUT: [&str; 6] = ["all", "each", "fetch", "dry-run", "resume", "until
 #[derive(Debug, Args)]
 #[command(after_help = include_str!("../help/web.txt").trim_end())]
 pub struct WebArgs {
-    /// Address and port to listen on. The page is not encrypted: keep it on loopback, and reach it from elsewhere by ssh -L.
+    /// Address and port to listen on. The page is not encrypted: keep it on loopback, and reach it from elsewhere with ssh -L.
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:6290")]
     listen: SocketAddr,
 

@@ -15,11 +15,11 @@ use crate::output;
 #[derive(Debug, Args)]
 #[command(after_help = include_str!("../help/why.txt").trim_end())]
 pub struct WhyArgs {
-    /// Runs: ids, starts of ids, names, `last` or `last~1`.
+    /// The runs: ids or their first characters, names, `last` or `last~1`.
     #[arg(value_name = "RUN", default_value = "last")]
     runs: Vec<String>,
 
-    /// Number of one cell to explain [default: all].
+    /// Explain only the cell with this number [default: all].
     #[arg(long, value_name = "N", value_parser = options::values::whole(0..=u32::MAX))]
     cell: Option<u32>,
 

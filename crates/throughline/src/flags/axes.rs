@@ -18,7 +18,7 @@ pub struct AxisFlags {
     #[arg(long, value_name = "A:B", help_heading = AXES, allow_hyphen_values = true)]
     y_range: Option<AxisRange>,
 
-    /// The logarithmic axes: x, y, xy or none. Categories and dates stay as they are.
+    /// Axes to make logarithmic: x, y, xy or none. Axes of categories or dates are not affected.
     #[arg(long, value_name = "AXES", help_heading = AXES)]
     log: Option<LogAxes>,
 }

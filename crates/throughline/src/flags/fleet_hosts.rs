@@ -29,7 +29,7 @@ pub struct FleetHosts {
     #[command(flatten)]
     pub fleet: FleetName,
 
-    /// Only these hosts: names (node[01-16]), @GROUP, LABEL=VALUE, ! before what to leave out, with commas.
+    /// Use only these hosts, separated by commas: names (node[01-16]), @GROUP, LABEL=VALUE; ! in front excludes.
     #[arg(long, value_name = "HOSTS")]
     pub hosts: Option<String>,
 }
@@ -37,7 +37,7 @@ pub struct FleetHosts {
 /// The way to the agents of a fleet.
 #[derive(Debug, Args)]
 pub struct OverBus {
-    /// Reach the agents by the names of the hosts over this bus, such as nats://bus.example, in place of their addresses.
+    /// Reach the agents by host name over this bus, such as nats://bus.example, instead of by address.
     #[arg(long, value_name = "URL", env = "THRU_BUS")]
     pub bus: Option<String>,
 }

@@ -14,11 +14,11 @@ use crate::registries;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
 pub struct Output {
-    /// Write the JSON document to a file; `-`, and the flag alone, is standard output.
+    /// Write the JSON document to FILE; `-`, or the flag alone, writes to standard output.
     #[arg(long, value_name = "FILE|-", num_args = 0..=1, default_missing_value = "-")]
     pub json: Option<PathBuf>,
 
-    /// Print each event as a line of JSON when it happens.
+    /// Print each event as a line of JSON as it happens.
     #[arg(long, conflicts_with = "quiet")]
     pub live: bool,
 

@@ -12,16 +12,16 @@ pub struct Precision {
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = above_zero::<Ratio>)]
     pub target: Ratio,
 
-    /// Time limit of the whole command; --time is the length of one trial [default: 15s for stream and rr, 60s with
+    /// Time limit for the whole command; --time is the length of one trial [default: 15s for stream and rr, 60s with
     /// --find-no-loss, 14.5s for curve, none for transfer or with --trials].
     #[arg(long, value_name = "TIME", value_parser = above_zero::<Nanos>)]
     pub budget: Option<Nanos>,
 
-    /// Run exactly this many trials (of a curve: passes) instead of stopping at --target.
+    /// Run exactly this many trials (passes of a curve) instead of stopping at --target.
     #[arg(long, value_name = "N", value_parser = whole(1..=u32::MAX))]
     pub trials: Option<u32>,
 
-    /// Seed of all random choices [default: from the clock; recorded in the run].
+    /// Seed for all random choices [default: from the clock; recorded in the run].
     #[arg(long, value_name = "N", value_parser = whole(0..=u64::MAX))]
     pub seed: Option<u64>,
 }

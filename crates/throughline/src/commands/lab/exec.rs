@@ -10,7 +10,7 @@ use session::labs::replace;
   sudo thru lab exec a -- thru stream b
   sudo thru lab exec --lab wan geneva -- ss -ti")]
 pub struct ExecArgs {
-    /// Name of the lab [default: the only one that is up].
+    /// Name of the lab [default: the only lab that is up].
     #[arg(long, value_name = "LAB")]
     lab: Option<String>,
 

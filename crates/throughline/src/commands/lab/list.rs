@@ -9,7 +9,7 @@ use session::labs::topology::find;
 /// Flags of `thru lab list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// List the topologies that come with this program instead.
+    /// List the built-in topologies instead.
     #[arg(long)]
     ready: bool,
 }

@@ -13,11 +13,11 @@ use crate::output;
 /// Flags of `thru lab map`.
 #[derive(Debug, Args)]
 pub struct MapArgs {
-    /// A topology that comes with this program (listed by `thru lab list --ready`), or a TOML file.
+    /// A built-in topology (see `thru lab list --ready`), or a TOML file.
     #[arg(value_name = "TOPOLOGY")]
     topology: String,
 
-    /// Value of a variable, ${NAME} in the topology. May be repeated.
+    /// Set a variable, ${NAME} in the topology. May be repeated.
     #[arg(long = "var", value_name = "NAME=VALUE", value_parser = variable)]
     vars: Vec<(String, String)>,
 

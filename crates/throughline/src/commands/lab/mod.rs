@@ -32,9 +32,9 @@ enum Action {
     Up(up::UpArgs),
     /// Remove labs that are up, and the remains of crashed ones.
     Down(down::DownArgs),
-    /// List the labs that are up, or the topologies that come with this program.
+    /// List the labs that are up, or the built-in topologies.
     List(list::ListArgs),
-    /// Draw a topology as a picture; needs no root.
+    /// Draw a topology as a picture (works without root).
     Map(map::MapArgs),
     /// Run a command on a host of a lab that is up.
     Exec(exec::ExecArgs),
@@ -46,15 +46,15 @@ enum Action {
 /// The topology of a lab and its options.
 #[derive(Debug, Clone, Args)]
 struct Build {
-    /// A topology that comes with this program (listed by `thru lab list --ready`), or a TOML file.
+    /// A built-in topology (see `thru lab list --ready`), or a TOML file.
     #[arg(value_name = "TOPOLOGY")]
     topology: String,
 
-    /// Value of a variable, ${NAME} in the topology. May be repeated.
+    /// Set a variable, ${NAME} in the topology. May be repeated.
     #[arg(long = "var", value_name = "NAME=VALUE", value_parser = variable)]
     vars: Vec<(String, String)>,
 
-    /// Name of the lab [default: the name of the topology and eight random digits].
+    /// Name of the lab [default: the topology's name and eight random digits].
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
