@@ -118,7 +118,7 @@ async fn tell(end: &mut AgentEnd, data: Option<IpAddr>, check: &mut HostCheck) -
         check.speed_mbps = interface.speed_mbps;
     } else if let Some(data) = data {
         return Err(Failure::host(say!(
-            "no interface there has the data address {data}: correct `--data`, or its addresses"
+            "no interface there has the data address {data}: correct `--data` or the host's addresses"
         )));
     }
     if let Some(clock) = end.clock_offset().await? {

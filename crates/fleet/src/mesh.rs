@@ -29,7 +29,7 @@ pub struct Mesh {
     pub patterns: Vec<String>,
     /// Rounds over all pairs; by default enough for an interval.
     pub rounds: Option<u32>,
-    /// How often what stands out is tested again after the rounds; `None` for never.
+    /// How often each outlier is tested again after the rounds; `None` for never.
     pub retests: Option<u32>,
     /// Time for all rounds and what is tested again; at least one round is measured.
     pub budget: Option<Nanos>,
@@ -60,7 +60,7 @@ pub struct MeshTraffic {
     pub numbers: Vec<u32>,
     /// Number of permutations or cuts; `None` for the plan's default.
     pub draws: Option<u32>,
-    /// Each flow transfers so many bytes, in place of a stream.
+    /// Each flow transfers this many bytes instead of streaming.
     pub transfer: Option<ByteSize>,
 }
 
@@ -126,7 +126,7 @@ impl Mesh {
         let listed = if self.traffic.is_some() { None } else { self.pairs(fleet, &from, &to)? };
         let every = from.iter().chain(&to).map(|host| &host.name).collect::<BTreeSet<_>>().len();
         if from.len().max(to.len()) < 2 && every < 2 {
-            return Err(Failure::usage(format!("a mesh needs two hosts or more, and {named} has one")));
+            return Err(Failure::usage(format!("a mesh needs at least two hosts, but {named} has one")));
         }
         let patterns = self.patterns();
         match &self.traffic {
@@ -210,7 +210,7 @@ impl Mesh {
         if let Pairing::Between { .. } = self.pairing {
             if !whole {
                 return Err(Failure::usage(say!(
-                    "`--sample` is for a mesh of all hosts: omit it with `--clients` and `--servers`"
+                    "`--sample` is for a mesh of all hosts: omit it, or omit `--clients` and `--servers`"
                 )));
             }
             // The direction of a pair of client and server is from the client.
@@ -259,11 +259,11 @@ impl Mesh {
             .map(|share| (share * 1e4).floor() / 1e4)
             .find(|share| sample(&clusters, *share, self.seed).len() <= most);
         let remedy = match fits.filter(|_| !matches!(self.pairing, Pairing::Between { .. })) {
-            Some(share) => say!("measure a part of the pairs with `--sample {}`, or fewer hosts", Ratio(share)),
+            Some(share) => say!("measure some of the pairs with `--sample {}`, or fewer hosts", Ratio(share)),
             None => say!("measure fewer hosts or patterns at once"),
         };
         Err(Failure::usage(say!(
-            "the mesh has {cells} pairs and patterns, and at most {MAX_CELLS} are possible: {remedy}"
+            "the mesh has {cells} pairs and patterns, more than the limit of {MAX_CELLS}: {remedy}"
         )))
     }
 
@@ -388,7 +388,7 @@ fn fits_traffic(traffic: &MeshTraffic, patterns: usize, from: &[&FleetHost], to:
     }
     let numbers = traffic.kind.factor().unwrap_or_default();
     Err(Failure::usage(say!(
-        "this mesh has {flows} flows, and at most {MAX_CELLS} are possible: select fewer hosts with `--{flag}`, or fewer numbers of `--{numbers}`"
+        "this mesh has {flows} flows, more than the limit of {MAX_CELLS}: select fewer hosts with `--{flag}`, or fewer numbers in `--{numbers}`"
     )))
 }
 
@@ -564,7 +564,7 @@ mod tests {
         assert!(refused(Mesh { cluster: Some("row".into()), share: 0.5, ..mesh() }).contains("has the label 'row'"));
         let many = mesh().text("f", &fleet(400)).unwrap_err().to_string();
         let (what, remedy) = many.split_once(": ").unwrap();
-        assert_eq!(what, "the mesh has 319200 pairs and patterns, and at most 100000 are possible");
+        assert_eq!(what, "the mesh has 319200 pairs and patterns, more than the limit of 100000");
         let share = remedy.split_once("`--sample ").and_then(|(_, rest)| rest.split_once('`')).unwrap().0;
         let share: Ratio = share.parse().unwrap();
         assert!((0.1..0.33).contains(&share.0), "{share}");
@@ -578,7 +578,7 @@ mod tests {
         let more = mesh().text("f", &fleet(3_000)).unwrap_err().to_string();
         assert!(more.contains("measure fewer hosts or patterns at once"), "{more}");
         let alone = mesh().text("f", &fleet(1)).unwrap_err().to_string();
-        assert_eq!(alone, "a mesh needs two hosts or more, and f has one");
+        assert_eq!(alone, "a mesh needs at least two hosts, but f has one");
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), crate::to_toml(&fleet(3)).unwrap()).unwrap();
         let wrong = Mesh { fields: vec![("sndbufs".into(), "1".into())], ..mesh() };

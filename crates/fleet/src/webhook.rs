@@ -108,7 +108,7 @@ impl Webhook {
             while let Some(waiting) = waiting(&received, note) {
                 for event in waiting {
                     if let Err(error) = runtime.block_on(deliver(&endpoint, tls.as_ref(), &event)) {
-                        note(&format!("the webhook {} did not take an alert: {error}", endpoint.uri));
+                        note(&format!("the webhook {} did not accept an alert: {error}", endpoint.uri));
                     }
                 }
             }
@@ -162,7 +162,7 @@ enum DeliveryError {
     Request(#[from] hyper::http::Error),
     #[error(transparent)]
     Exchange(#[from] hyper::Error),
-    #[error("it answers {0}")]
+    #[error("it answered {0}")]
     Refused(StatusCode),
 }
 
@@ -232,7 +232,7 @@ fn authorities() -> Result<TlsConnector, Failure> {
     let (known, _) = roots.add_parsable_certificates(found.certs);
     if known == 0 {
         return Err(Failure::host(
-            "this host has no certificate authorities, with which a webhook with https is recognized: install ca-certificates, or set SSL_CERT_FILE",
+            "this host has no certificate authorities to verify an https webhook: install ca-certificates, or set SSL_CERT_FILE",
         ));
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -282,7 +282,7 @@ mod tests {
         let runtime = runtime().unwrap_or_else(|failure| panic!("{failure}"));
         runtime.block_on(deliver(&endpoint, None, &event)).unwrap();
         let refused = runtime.block_on(deliver(&endpoint, None, &event)).unwrap_err();
-        assert_eq!(refused.to_string(), "it answers 404 Not Found");
+        assert_eq!(refused.to_string(), "it answered 404 Not Found");
         let requests = server.join().unwrap();
         assert!(requests[0].starts_with("POST /hook HTTP/1.1\r\n"), "{}", requests[0]);
         let body = requests[1].split("\r\n\r\n").nth(1).unwrap();

@@ -117,7 +117,7 @@ impl TomlSource {
             };
             let Some(value) = self.vars.get(name) else {
                 let known = self.vars.keys().map(String::as_str).collect::<Vec<_>>();
-                let near = closest(name, &known).map(|near| format!("; there is ${{{near}}}"));
+                let near = closest(name, &known).map(|near| format!("; did you mean ${{{near}}}?"));
                 let hint = self.remedies.get(name).map(|remedy| format!(", or {remedy}")).or(near).unwrap_or_default();
                 return Err(self.wrong(
                     span,

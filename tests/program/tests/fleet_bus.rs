@@ -108,7 +108,7 @@ fn taken_from_agents(fleet: &Fleet, folders: &[PathBuf]) {
     mesh.signal(Signal::KILL);
     drop(mesh.wait());
     let resumed = fleet.sandbox.run(&[&args[..], &["--resume", "k"]].concat()).ok();
-    assert!(resumed.stderr.contains("1 test was not measured again"), "{}", resumed.stderr);
+    assert!(resumed.stderr.contains("1 test was not repeated"), "{}", resumed.stderr);
     let run = fleet.sandbox.run(&["export", "k", "--format", "json"]).ok().doc().run;
     assert!(run.outcomes.iter().all(|outcome| outcome.trials.len() == 4 && outcome.estimate.is_some()));
     let rounds: Vec<u32> = run.passes.iter().filter_map(|pass| pass.round).collect();

@@ -146,7 +146,7 @@ fn agents_come_by_ssh_and_leave_nothing() {
     let Some(hosts) = SshHosts::new("agents_come_by_ssh_and_leave_nothing") else { return };
     let before = left();
     let up = hosts.on_h1(&["fleet", "up", "fleet.toml", "--ssh-config", "config"]).ok();
-    assert!(up.stdout.starts_with("2 of 2 agents run."), "{}", up.stdout);
+    assert!(up.stdout.starts_with("2 of 2 agents are running."), "{}", up.stdout);
     assert_eq!(left(), before + 2);
     // Commands with the same fleet know the token and the keys.
     let checks: Vec<HostCheck> =
@@ -160,8 +160,8 @@ fn agents_come_by_ssh_and_leave_nothing() {
     program::process::send(agents[0], program::process::Signal::KILL);
     program::eventually("it is gone", || !self::agents().contains(&agents[0]));
     let again = hosts.on_h1(&["fleet", "up", "fleet.toml"]).ok();
-    assert!(again.stdout.starts_with("2 of 2 agents run."), "{}", again.stdout);
-    assert!(again.stderr.contains(" runs already"), "{}", again.stderr);
+    assert!(again.stdout.starts_with("2 of 2 agents are running."), "{}", again.stdout);
+    assert!(again.stderr.contains(" is already running"), "{}", again.stderr);
     assert_eq!(left(), before + 2);
     assert!(self::agents().contains(&agents[1]), "the other one was started again");
     hosts.on_h1(&["fleet", "check", "fleet.toml"]).ok();
@@ -175,7 +175,7 @@ fn agents_come_by_ssh_and_leave_nothing() {
     // A host without sshd costs itself only.
     fs::write(hosts.sandbox.path("fleet.toml"), "[[host]]\nname = \"h[2-4]\"\n").unwrap();
     let up = hosts.on_h1(&["fleet", "up", "fleet.toml", "--ssh-config", "config"]).ended_with(3);
-    assert!(up.stdout.starts_with("2 of 3 agents run.\n  h4: ssh does not reach h4: "), "{}", up.stdout);
+    assert!(up.stdout.starts_with("2 of 3 agents are running.\n  h4: ssh cannot reach h4: "), "{}", up.stdout);
     hosts.on_h1(&["fleet", "down", "fleet.toml"]).ok();
     assert_eq!(left(), before);
     // A program whose loader a host lacks, as with another C library, gives way to the next one.
@@ -188,7 +188,7 @@ fn agents_come_by_ssh_and_leave_nothing() {
     let up = ["fleet", "up", "fleet.toml", "--ssh-config", "config", "--program", "broken"];
     let refused = hosts.on_h1(&up).ended_with(3);
     for part in [
-        "0 of 1 agents run.\n  h2: the program does not run there (",
+        "0 of 1 agents are running.\n  h2: the program does not run there (",
         "give a static build: `thru fleet up --program FILE`",
     ] {
         assert!(refused.stdout.contains(part), "{}", refused.stdout);
@@ -197,7 +197,7 @@ fn agents_come_by_ssh_and_leave_nothing() {
     hosts.on_h1(&[&up[..], &["--program", &thru.display().to_string()]].concat()).ok();
     hosts.on_h1(&["fleet", "down", "fleet.toml"]).ok();
     let refused = hosts.on_h1(&["fleet", "up", "fleet.toml", "--program", "fleet.toml"]).ended_with(2).message();
-    assert!(refused.contains("fleet.toml is not a program of Linux"), "{refused}");
+    assert!(refused.contains("fleet.toml is not a Linux program"), "{refused}");
     assert_eq!(left(), before);
     interrupted(&hosts);
 }
@@ -243,7 +243,7 @@ fn agents_come_by_mpirun() {
         Running::of(command).wait()
     };
     let up = run(&["fleet", "up", &file, "--via", "mpirun"]).ok();
-    assert!(up.stdout.starts_with("1 of 1 agents run."), "{}{}", up.stdout, up.stderr);
+    assert!(up.stdout.starts_with("1 of 1 agents are running."), "{}{}", up.stdout, up.stderr);
     run(&["fleet", "check", &file]).ok();
     run(&["fleet", "down", &file]).ok();
     let gone = run(&["fleet", "check", &file, "--json"]).ended_with(3);

@@ -137,7 +137,7 @@ fn a_host_that_is_down_costs_its_pairs_and_raises_an_alert() {
         ended.stdout
     );
     assert!(ended.stdout.contains("The metrics are at http://127.0.0.1:"), "{}", ended.stdout);
-    assert!(ended.stderr.contains("n2 does not answer and is tried again during the mesh"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("n2 does not answer and will be retried during the mesh"), "{}", ended.stderr);
     // The pass is a stored run of the series.
     let doc = fleet.sandbox.run(&["export", "w", "--format", "json"]).ok().doc();
     assert_eq!((doc.run.header.kind, doc.run.outcomes.len()), (RunKind::Mesh, 2));

@@ -49,7 +49,7 @@ impl Batch {
         let ports: Vec<u16> = hosts.iter().filter_map(|host| port(host)).collect();
         let port = ports.first().copied().unwrap_or(control::proto::DEFAULT_PORT);
         if ports.iter().any(|other| *other != port) {
-            return Err(Failure::usage(format!("{name} starts all agents alike: give all hosts the same port")));
+            return Err(Failure::usage(format!("{name} starts all agents on the same port: give all hosts one port")));
         }
         let log = state.token_file().with_file_name("log");
         let log = std::fs::File::create(&log)
@@ -96,7 +96,10 @@ pub(super) async fn down(process: u32, state: &State) -> Vec<HostResult> {
         while test_kill_process_group(group).is_ok() {
             if begun.elapsed() > END_LIMIT {
                 let _ = kill_process_group(group, Signal::KILL);
-                error = Some("the command that started the agents had to be killed: look for agents there".to_owned());
+                error = Some(
+                    "the command that started the agents had to be killed: check the hosts for remaining agents"
+                        .to_owned(),
+                );
                 break;
             }
             tokio::time::sleep(Duration::from_millis(100)).await;

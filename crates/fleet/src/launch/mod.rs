@@ -39,15 +39,15 @@ enum How {
 
 /// Every launcher; the first one is the default.
 pub static LAUNCHERS: &[AgentLauncher] = &[
-    AgentLauncher { name: "ssh", about: "copies this program to each host by ssh", how: How::Ssh },
+    AgentLauncher { name: "ssh", about: "copies this program to each host over ssh", how: How::Ssh },
     AgentLauncher {
         name: "srun",
-        about: "a step of the Slurm job; the hosts share this program's file",
+        about: "runs a step of the Slurm job; the hosts must share this program's file",
         how: How::Batch(batch::Batch::Srun),
     },
     AgentLauncher {
         name: "mpirun",
-        about: "mpirun of Open MPI or MPICH; the hosts share this program's file",
+        about: "runs mpirun of Open MPI or MPICH; the hosts must share this program's file",
         how: How::Batch(batch::Batch::Mpirun),
     },
 ];
@@ -55,8 +55,8 @@ pub static LAUNCHERS: &[AgentLauncher] = &[
 /// How long agents may take until they answer, once they are started.
 const READY_LIMIT: Duration = Duration::from_secs(30);
 
-/// Starts an agent on each of the hosts that has none of this fleet, with a token for the fleet. What is started is on disk before the next
-/// host, so that [`down`] finds it. At a signal the agents that have been started are stopped.
+/// Starts an agent, with a token for the fleet, on each host that does not run one of this fleet. Each start is recorded on disk before the
+/// next, so that [`down`] finds it. A signal stops the agents that have been started.
 ///
 /// # Errors
 /// The fleet has agents that one command started; the launcher is unknown or not installed; a file is no program; a signal.
@@ -68,14 +68,14 @@ pub fn up(
 ) -> Result<Vec<HostResult>, Failure> {
     let launcher = LAUNCHERS.iter().find(|launcher| launcher.name == request.via).ok_or_else(|| {
         let known: Vec<&str> = LAUNCHERS.iter().map(|launcher| launcher.name).collect();
-        Failure::usage(format!("no launcher is called '{}': use one of {}", request.via, known.join(", ")))
+        Failure::usage(format!("unknown launcher '{}': use one of {}", request.via, known.join(", ")))
     })?;
     let before = State::open(&fleet.source)?;
     let is_new = before.is_none();
     let mut state = match before {
         Some(before) if before.batch_process().is_some() || launcher.how != How::Ssh => {
             return Err(Failure::usage(format!(
-                "agents of {0} were started before: stop them with `thru fleet down {0}`, or see `thru fleet check {0}`",
+                "agents of {0} have already been started: stop them with `thru fleet down {0}`, or see `thru fleet check {0}`",
                 fleet.source
             )));
         }
@@ -86,7 +86,7 @@ pub fn up(
         None => State::create(&fleet.source, request)?,
     };
     let running = if is_new { BTreeSet::new() } else { running(fleet, hosts, &state)? };
-    running.iter().for_each(|name| tell(&format!("{name} runs already")));
+    running.iter().for_each(|name| tell(&format!("{name} is already running")));
     let all = hosts;
     let hosts: &[&FleetHost] = &hosts.iter().copied().filter(|host| !running.contains(&host.name)).collect::<Vec<_>>();
     let mut signals = CaughtSignals::catch()?;
@@ -110,7 +110,7 @@ pub fn up(
         stop(state, (!is_new).then_some(&names), &tell)?;
     }
     let results = results.map_err(|failure| match failure.code() {
-        INTERRUPTED => failure.saying("interrupted; what had been started is stopped".into()),
+        INTERRUPTED => failure.saying("interrupted; the agents started by this command are stopped".into()),
         _ => failure,
     })?;
     let of = |host: &&FleetHost| {

@@ -36,7 +36,7 @@ pub(super) fn shared(named: &[PathBuf]) -> Result<PathBuf, Failure> {
     match named {
         [] => setup::own_program(),
         [file] => Ok(file.clone()),
-        _ => Err(Failure::usage(say!("the hosts of this launcher share one file: give `--program` once"))),
+        _ => Err(Failure::usage(say!("with this launcher, all hosts share one file: give `--program` once"))),
     }
 }
 
@@ -44,7 +44,7 @@ fn read(file: &Path) -> Result<Program, Failure> {
     let bytes = fs::read(file)
         .map_err(|error| Failure::usage(format!("cannot read the program {}: {error}", file.display())))?;
     let machine = machine(&bytes)
-        .ok_or_else(|| Failure::usage(format!("{} is not a program of Linux: give a build of thru", file.display())))?;
+        .ok_or_else(|| Failure::usage(format!("{} is not a Linux program: give a build of thru", file.display())))?;
     Ok(Program { machine, bytes })
 }
 
@@ -89,7 +89,7 @@ mod tests {
     fn a_static_build_beside_the_program_is_not_asked_for_where_a_file_is_named() {
         let own = std::env::current_exe().unwrap();
         assert_eq!(to_copy(std::slice::from_ref(&own)).unwrap().len(), 1);
-        assert!(to_copy(&["/etc/hostname".into()]).unwrap_err().to_string().contains("is not a program of Linux"));
+        assert!(to_copy(&["/etc/hostname".into()]).unwrap_err().to_string().contains("is not a Linux program"));
         assert_eq!(shared(&[]).unwrap(), own);
         assert!(shared(&[own.clone(), own]).is_err());
     }

@@ -42,10 +42,10 @@ eval "base=$2"
 folder=$base/$1
 mkdir -m 700 "$folder" || exit 1
 fails() { rm -rf "$folder"; printf '%s: %s\n' "$base" "$1" >&2; exit 1; }
-printf '#!/bin/sh\n' > "$folder/thru" && chmod 700 "$folder/thru" || fails 'nothing can be written there'
-"$folder/thru" 2>/dev/null || fails 'no program may run there'
-# An agent of root becomes another user, which runs this file and makes its own beside it.
-mkdir -m 1777 "$folder/tmp" && chmod 1777 "$folder/tmp" && chmod 711 "$folder" || fails 'no folder may be made there'
+printf '#!/bin/sh\n' > "$folder/thru" && chmod 700 "$folder/thru" || fails 'cannot write there'
+"$folder/thru" 2>/dev/null || fails 'programs cannot run there'
+# An agent of root becomes another user, which runs this file and makes its own next to it.
+mkdir -m 1777 "$folder/tmp" && chmod 1777 "$folder/tmp" && chmod 711 "$folder" || fails 'cannot make a folder there'
 said=$(cat 2>&1 > "$folder/thru") && chmod 755 "$folder/thru" || fails "$said"
 said=$("$folder/thru" --version 2>&1) && { echo "$folder"; exit 0; }
 rm -rf "$folder"
@@ -103,7 +103,7 @@ enum SshError {
     #[error("no answer within {} s", HOST_LIMIT.as_secs())]
     Silent,
     #[error(
-        "ssh does not reach {destination}: {}; try `ssh {}{destination} true`",
+        "ssh cannot reach {destination}: {}; try `ssh {}{destination} true`",
         on_one_line(&causes(error)),
         config.as_ref().map_or_else(String::new, |config| format!("-F {} ", config.display()))
     )]
@@ -113,12 +113,12 @@ enum SshError {
     #[error("its agent did not start: {0}")]
     NotStarted(ScriptError),
     #[error(
-        "the host is {host}, and the program is for {}: give a build for it: `thru fleet up --program FILE`",
+        "the host is {host}, but the program is for {}: give a build for it with `thru fleet up --program FILE`",
         .machines.iter().copied().collect::<Vec<_>>().join(", ")
     )]
     Machine { host: String, machines: BTreeSet<&'static str> },
     #[error(
-        "no place for the program ({}): set TMPDIR there",
+        "no usable folder for the program ({}): set TMPDIR there",
         .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
     )]
     NoPlace(Vec<ScriptError>),
@@ -135,7 +135,7 @@ enum SshError {
 enum ScriptError {
     #[error("{}", on_one_line(&causes(.0)))]
     Lost(openssh::Error),
-    #[error("the login shell there runs no command: {}", if said.is_empty() { "it printed nothing" } else { said })]
+    #[error("the login shell there does not run commands: {}", if said.is_empty() { "it printed nothing" } else { said })]
     NoShell { said: String },
     #[error("{}", if said.is_empty() { status(*code) } else { said.clone() })]
     Failed { code: Option<i32>, said: String },
@@ -143,7 +143,7 @@ enum ScriptError {
 
 /// How a script ended that says nothing.
 fn status(code: Option<i32>) -> String {
-    code.map_or_else(|| "a signal ended it".to_owned(), |code| format!("exit status {code}"))
+    code.map_or_else(|| "killed by a signal".to_owned(), |code| format!("exit status {code}"))
 }
 
 /// Starts an agent on each host; what runs is in `state`. What an earlier agent of a host has left there is removed first.
@@ -168,7 +168,7 @@ pub(super) async fn up(
     let mut results = Vec::with_capacity(hosts.len());
     while let Some((name, started)) = works.next().await {
         let error = started.err().map(|error| error.to_string().into());
-        let what = if error.is_some() { "failed" } else { "runs" };
+        let what = if error.is_some() { "failed" } else { "is running" };
         tell(&format!("{name} {what}, {} of {}", results.len() + 1, hosts.len()));
         results.push(HostResult { name, error });
     }
@@ -387,7 +387,10 @@ mod tests {
         let silent = failed(Some(7), b"--- thru ---\n", b"banner\n--- thru ---\n");
         assert_eq!(silent.to_string(), "exit status 7");
         let none = failed(Some(1), b"This account is currently not available.\n", b"");
-        assert_eq!(none.to_string(), "the login shell there runs no command: This account is currently not available.");
+        assert_eq!(
+            none.to_string(),
+            "the login shell there does not run commands: This account is currently not available."
+        );
     }
 
     #[test]

@@ -67,19 +67,19 @@ pub(crate) enum InventoryError {
     #[error("{}", on_one_line(error))]
     Yaml { error: Box<serde_saphyr::Error> },
     #[cfg(not(feature = "yaml"))]
-    #[error("{}; this thru reads no YAML", on_one_line(error))]
+    #[error("{}; this thru was built without YAML support", on_one_line(error))]
     Json { error: serde_json::Error },
     #[error("this is not an inventory: it has no groups")]
     NoGroups,
-    #[error("'[{head}]' is neither a group, nor its children or vars")]
+    #[error("'[{head}]' is not a group, or the children or vars of one")]
     Section { head: String },
     #[error("a variable needs `=`")]
     NoValue,
     #[error("the group {group} has '{key}': a group has hosts, children and vars")]
     Key { group: String, key: String },
-    #[error("the group {group} is nested too deep")]
+    #[error("the group {group} is nested too deeply")]
     Depth { group: String },
-    #[error("the group {group}: too many hosts in groups within groups")]
+    #[error("the group {group} has too many hosts in nested groups")]
     Steps { group: String },
     #[error(transparent)]
     Names(#[from] HostListError),
@@ -407,7 +407,7 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         let refused = |text: &str| parse(text).unwrap_err().to_string();
-        assert!(refused("[web:host]\na\n").contains("line 1: '[web:host]' is neither"));
+        assert!(refused("[web:host]\na\n").contains("line 1: '[web:host]' is not a group"));
         assert!(refused("[web]\na[1\n").contains("line 2: 'a[1': [ without ]"));
         assert!(refused("all:\n  host: {a: {}}\n").contains("the group all has 'host'"));
         assert!(refused("---\n- a\n").contains("it has no groups"));
@@ -443,10 +443,7 @@ mod tests {
         let chain = |at: usize| format!("[g{at}]\nh{at}\n[g{at}:children]\ng{}\n", at + 1);
         let text: String = (0..1_500).map(chain).collect();
         let refused = parse(&text).unwrap_err().to_string();
-        assert!(
-            refused.starts_with("line ") && refused.contains("too many hosts in groups within groups"),
-            "{refused}"
-        );
+        assert!(refused.starts_with("line ") && refused.contains("has too many hosts in nested groups"), "{refused}");
     }
 
     #[test]
@@ -458,7 +455,7 @@ mod tests {
         assert!(inherited.contains("more than 64 MiB"), "{inherited}");
         for (text, line) in [("a[0:65535]\nb\n", 3), (long.as_str(), 2)] {
             let refused = many(text);
-            let said = format!("line {line}: more than 65536 hosts, or more than 64 MiB of their names and variables");
+            let said = format!("line {line}: more than 65536 hosts, or more than 64 MiB of names and variables");
             assert_eq!(refused, said);
         }
     }

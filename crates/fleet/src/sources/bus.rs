@@ -16,7 +16,7 @@ fn read(named: &str) -> Result<Fleet, Failure> {
     let failed = |error: ::bus::BusError| Failure::from(ControlError::from(error));
     let at = place(named).map_err(failed)?;
     if at.name.is_some() {
-        return Err(Failure::usage(format!("{named} is one host of a bus: leave its name out for all of them")));
+        return Err(Failure::usage(format!("{named} is a single host on a bus: omit its name to use all hosts")));
     }
     let buses = setup::buses()?;
     let present = setup::runtime()?.block_on(async { buses.to(&at).await?.present().await }).map_err(failed)?;

@@ -82,7 +82,8 @@ fn host(name: &str, table: &Table<'_>, defaults: Option<&Table<'_>>) -> Result<F
         labels.extend(own.into_iter().map(|(label, at)| (label, at.value.replace(NAME, name))));
     }
     let key = table.text("key")?.map(|at| {
-        let wrong = |_| table.wrong_at(&at, "this is no fingerprint: write what `thru agent fingerprint` prints there");
+        let wrong =
+            |_| table.wrong_at(&at, "this is not a fingerprint: write what `thru agent fingerprint` prints there");
         at.value.parse::<Fingerprint>().map_err(wrong)
     });
     let beside = |file: String| table.folder().join(file);
@@ -217,7 +218,7 @@ near = ["n[01-02]"]
         assert!(wrong("alerts = [\"speed<1\"]\n").starts_with("f.toml:1:11: alerts: 'speed<1' is not a condition"));
         assert!(wrong("[[host]]\ncontrol = \"a\"\n").contains("`name` is missing"));
         assert!(wrong("[[host]]\nname = \"a[\"\n").starts_with("f.toml:2:8: host[1].name: 'a[': [ without ]"));
-        assert!(wrong("[[host]]\nname = \"a\"\nkey = \"x\"\n").contains("this is no fingerprint"));
+        assert!(wrong("[[host]]\nname = \"a\"\nkey = \"x\"\n").contains("this is not a fingerprint"));
         let list = format!("\"{}[0-65535]\", ", "n".repeat(240)).repeat(200);
         let repeated = format!("name = \"a\"\n[groups]\ng = [{list}]\n");
         for (text, said) in [
@@ -237,7 +238,7 @@ near = ["n[01-02]"]
         }
         let label = "{name}".repeat(20_000);
         let refused = wrong(&format!("[[host]]\nname = \"n[0-65535]\"\nlabels = {{ rack = \"{label}\" }}\n"));
-        assert!(refused.contains("or more than 64 MiB of their names"), "{refused}");
+        assert!(refused.contains("or more than 64 MiB of names"), "{refused}");
         assert!(wrong("[[host]]\nname = \"a\"\nport = 0.5\n").contains("'0.5' is not a port"));
         assert!(wrong("[[host]]\nname = \"a\"\ncontrol = \"a:b:c\"\n").contains("'a:b:c'"));
     }

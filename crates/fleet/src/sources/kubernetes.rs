@@ -11,7 +11,7 @@ use super::source::{FleetSource, is_file, output_of, text_of};
 
 pub(super) const SOURCE: FleetSource = FleetSource {
     name: "kubernetes",
-    what: "LABEL=VALUE of the agent's pods, or the JSON of `kubectl get pods,nodes`",
+    what: "LABEL=VALUE of the agents' pods, or the JSON of `kubectl get pods,nodes`",
     read,
 };
 
@@ -28,7 +28,7 @@ const LABELS: [(&str, &str); 4] = [
 pub(crate) enum PodsError {
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    #[error("no pod of it runs")]
+    #[error("none of its pods is running")]
     NoneRuns,
 }
 
@@ -39,7 +39,7 @@ fn read(named: &str) -> Result<Fleet, Failure> {
     }
     if !named.contains('=') {
         return Err(Failure::usage(format!(
-            "kubernetes:{named}: this is neither a file nor a label of pods: write kubernetes:app=throughline"
+            "kubernetes:{named}: this is not a file or a pod label: write kubernetes:app=throughline"
         )));
     }
     let pods = output_of("kubectl", &["get", "pods", "--selector", named, "--output", "json"])?;
@@ -96,7 +96,7 @@ mod tests {
         let shown: Vec<(&str, &str)> = fleet.hosts.iter().map(|host| (&*host.name, &*host.control)).collect();
         assert_eq!(shown, [("n1", "10.1.0.1"), ("n2", "fd00::2")]);
         assert_eq!(fleet.hosts[0].labels, BTreeMap::from([("zone".to_owned(), "z1".to_owned())]));
-        assert_eq!(parse(&[r#"{"items": []}"#.to_owned()]).unwrap_err().to_string(), "no pod of it runs");
+        assert_eq!(parse(&[r#"{"items": []}"#.to_owned()]).unwrap_err().to_string(), "none of its pods is running");
         assert!(read("app").unwrap_err().to_string().contains("write kubernetes:app=throughline"));
     }
 }

@@ -50,7 +50,7 @@ pub fn named(words: &[String]) -> Result<String, Failure> {
         [one] if is_fleet(one) || !one.contains([',', '[']) || one.contains('/') => Ok(one.clone()),
         several => match several.iter().find(|word| several.len() > 1 && is_fleet(word)) {
             Some(fleet) => {
-                Err(Failure::usage(format!("'{fleet}' is a fleet by itself: give it alone, or the hosts in its place")))
+                Err(Failure::usage(format!("'{fleet}' is already a whole fleet: give it alone, or name hosts instead")))
             }
             None => Ok(format!("{}:{}", listed::SOURCE.name, several.join(","))),
         },
@@ -78,6 +78,6 @@ mod tests {
         let path = file.path().display().to_string();
         assert_eq!(of(&[&path]).unwrap(), path);
         let refused = of(&[&path, "a"]).unwrap_err().to_string();
-        assert!(refused.contains("is a fleet by itself: give it alone"), "{refused}");
+        assert!(refused.contains("is already a whole fleet: give it alone"), "{refused}");
     }
 }

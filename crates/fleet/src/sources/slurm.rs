@@ -7,7 +7,7 @@ use plan::fleet::hostlist;
 use plan::{Fleet, FleetHost};
 
 pub(super) const SOURCE: FleetSource =
-    FleetSource { name: "slurm", what: "NODELIST, @PARTITION, or nothing within a job", read };
+    FleetSource { name: "slurm", what: "NODELIST, @PARTITION, or nothing in a job", read };
 
 /// The node list of the job that runs this command.
 const JOB: &str = "SLURM_JOB_NODELIST";
@@ -16,7 +16,9 @@ fn read(named: &str) -> Result<Fleet, Failure> {
     let list = match (named.strip_prefix('@'), named) {
         (Some(partition), _) => output_of("sinfo", &["--noheader", "--partition", partition, "--format", "%N"])?,
         (None, "") => std::env::var(JOB).map_err(|_| {
-            Failure::usage(format!("slurm: without a node list is for jobs, and {JOB} is not set: name the nodes"))
+            Failure::usage(format!(
+                "slurm: without a node list works only in a job, but {JOB} is not set: name the nodes"
+            ))
         })?,
         (None, list) => list.to_owned(),
     };

@@ -27,8 +27,8 @@ pub(super) fn text_of(path: &str) -> Result<String, Failure> {
     };
     read().map_err(|error| {
         Failure::usage(format!(
-            "cannot read the fleet {path}: {error}; name a fleet.toml, two hosts or more, or another source, as \
-             `thru mesh --help` lists them"
+            "cannot read the fleet {path}: {error}; name a fleet.toml, two or more hosts, or another source \
+             (see `thru mesh --help`)"
         ))
     })
 }

@@ -45,7 +45,7 @@ fn read(named: &str) -> Result<Fleet, Failure> {
 fn home(path: &str) -> Result<PathBuf, Failure> {
     let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
     home.map(|home| Path::new(&home).join(path))
-        .ok_or_else(|| Failure::usage("ssh: without a file needs HOME: name the file, as in ssh:CONFIG"))
+        .ok_or_else(|| Failure::usage("HOME is not set, so there is no ~/.ssh/config: name the file, as in ssh:CONFIG"))
 }
 
 /// The fleet of a configuration; `open` reads the files that it includes.

@@ -57,7 +57,7 @@ pub enum HostListError {
         text: String,
     },
     /// A name that a program such as ssh would take for an option.
-    #[error("{} begins with '-', as an option does: give the host another name", shown(text))]
+    #[error("{} begins with '-' like an option: give the host another name", shown(text))]
     Dash {
         /// The name.
         text: String,
@@ -66,7 +66,7 @@ pub enum HostListError {
 
 /// A fleet is larger than its bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error, Said)]
-#[error("more than {MOST_HOSTS} hosts, or more than {MOST_MIB} MiB of their names and variables")]
+#[error("more than {MOST_HOSTS} hosts, or more than {MOST_MIB} MiB of names and variables")]
 pub struct FleetTooLarge;
 
 /// Why a selection has no hosts.

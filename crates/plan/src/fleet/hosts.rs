@@ -197,20 +197,20 @@ impl Fleet {
         SelectionError::Unknown { fleet, what, name, known: known.into_iter().cloned().collect() }
     }
 
-    /// Refuses two hosts of one name, or of one address, names that are options, and groups of unknown hosts.
+    /// Refuses hosts with the same name or address, names that look like options, and groups with unknown hosts.
     ///
     /// # Errors
     /// Which.
     pub fn checked(self) -> Result<Self, Mistake> {
         let wrong = |what: String| Mistake::usage(format!("{}: {what}", self.source));
         if self.hosts.is_empty() {
-            return Err(wrong("no host is in it".into()));
+            return Err(wrong("it has no hosts".into()));
         }
         let (mut names, mut agents) = (BTreeSet::new(), BTreeMap::new());
         for host in &self.hosts {
             host.no_option().map_err(|what| wrong(format!("{}: {what}", host.name)))?;
             if !names.insert(&host.name) {
-                return Err(wrong(format!("'{}' is in it twice", host.name)));
+                return Err(wrong(format!("it has '{}' twice", host.name)));
             }
             let agent = identity(&host.control).map_err(|error| wrong(format!("{}: {error}", host.name)))?;
             if let Some(other) = agents.insert(agent, &host.name) {
@@ -222,7 +222,7 @@ impl Fleet {
         }
         for (group, members) in &self.groups {
             if let Some(missing) = members.iter().find(|member| !names.contains(member)) {
-                return Err(wrong(format!("the group {group} has '{missing}', which is no host of the fleet")));
+                return Err(wrong(format!("the group {group} has '{missing}', which is not a host of the fleet")));
             }
         }
         Ok(self)
@@ -278,8 +278,8 @@ mod tests {
             Fleet { source: "f".into(), hosts, groups, alerts: Vec::new() }.checked().unwrap_err().to_string()
         };
         let [a, b] = ["a", "b"].map(FleetHost::named);
-        assert_eq!(refused(vec![], &[]), "f: no host is in it");
-        assert_eq!(refused(vec![a.clone(), a.clone()], &[]), "f: 'a' is in it twice");
+        assert_eq!(refused(vec![], &[]), "f: it has no hosts");
+        assert_eq!(refused(vec![a.clone(), a.clone()], &[]), "f: it has 'a' twice");
         let same = FleetHost { control: "A:6280".into(), ..b.clone() };
         assert_eq!(refused(vec![a.clone(), same], &[]), "f: a and b have the same agent, A:6280: name it once");
         assert!(refused(vec![a, b], &["c"]).contains("the group g has 'c'"));

@@ -30,9 +30,9 @@ pub(super) enum PlanError {
     GroupName { text: String, most: usize },
     #[error("direction: '{text}' is not one of send, reverse, both")]
     Direction { text: String },
-    #[error("two groups have the name '{name}': give one another `name`")]
+    #[error("two groups have the name '{name}': change the `name` of one")]
     SameName { name: String },
-    #[error("`stop` and an amount (`--bytes` or `--count`) exclude each other: omit one of them")]
+    #[error("`stop` and an amount (`--bytes` or `--count`) cannot be used together: omit one of them")]
     StopAndAmount,
     #[error("`stop` ({stop}) is not after `start` ({start})")]
     StopBeforeStart { stop: Nanos, start: Nanos },
@@ -48,12 +48,12 @@ pub(super) enum PlanError {
     OneEnd { transport: TransportName },
     #[error("`--engine auto` cannot be used with groups: choose one send method")]
     EngineOfGroup,
-    #[error("a curve is several measurements, and a group is one")]
+    #[error("a curve is several measurements, but a group is one")]
     CurveInGroup,
     #[error("a curve, `--speak` and `--find-no-loss` cannot have groups")]
     AloneOnly,
     #[error(
-        "the sizes of a curve are already a factor called block: write them in [base], as block = \"1KiB,64KiB\", or as \
+        "the sizes of a curve are already the factor 'block': write them in [base], as block = \"1KiB,64KiB\", or as \
          `--first` and `--to`"
     )]
     SizesTwice,
@@ -61,7 +61,7 @@ pub(super) enum PlanError {
     Observed { key: String, names: Vec<String> },
     #[error("`from` with `--speak {program}`: thru connects to {program} from this host; omit `from`")]
     FromWithProgram { program: Program },
-    #[error("`--speak {program}` needs a far host: add to = [\"HOST\"] at the top, or a host to the cell")]
+    #[error("`--speak {program}` needs a far host: add to = [\"HOST\"] at the top, or name a host in the cell")]
     NoFarHost { program: Program },
     #[error(
         "{key} at the far end with `--speak {program}`: no agent there can change it; use end = \"near\", and set it there \

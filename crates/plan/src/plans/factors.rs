@@ -60,7 +60,7 @@ pub(super) fn factors(top: &Table<'_>, in_lab: bool) -> Result<Vec<(Factor, Loca
         };
         let name = table.text("name")?.map_or(default, |at| at.value);
         if factors.iter().any(|(other, _)| other.name == name) || [Factor::FROM, Factor::TO].contains(&name.as_str()) {
-            return Err(table.wrong_at(&key, format!("two factors have the name '{name}': give one another `name`")));
+            return Err(table.wrong_at(&key, format!("two factors have the name '{name}': change the `name` of one")));
         }
         check_kind(&table, kind, &key, &levels)?;
         let mut factor =
@@ -113,7 +113,7 @@ fn ends(table: &Table<'_>, kind: FactorKind, mut key: Located<String>) -> Result
         && let Some((_, end)) = PlanEnd::NAMES.iter().find(|(name, _)| *name == end)
     {
         if given.is_some_and(|given| given != *end) {
-            return Err(table.wrong_at(&key, "`end` and the prefix of the field differ"));
+            return Err(table.wrong_at(&key, "`end` contradicts the prefix of the field"));
         }
         rest.clone_into(&mut key.value);
         return Ok((*end, key));

@@ -57,7 +57,7 @@ impl GroupTables {
             return Err(top.wrong_at(&at, "[[group]] needs design = \"factorial\""));
         }
         if factors.iter().any(|(factor, _)| factor.name == Factor::GROUP) {
-            return Err(top.wrong_at(&at, "a factor has the name 'group' already: give it another `name`"));
+            return Err(top.wrong_at(&at, "there is already a factor 'group': change its `name`"));
         }
         let (name, key) = (Factor::GROUP.to_owned(), Factor::GROUP.to_owned());
         let factor = Factor { name, key, kind: FactorKind::Set, levels, sets, together: true, ..Factor::default() };

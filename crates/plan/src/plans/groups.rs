@@ -24,10 +24,10 @@ const OWN: [&str; 4] = ["name", "direction", "start", "stop"];
 const COMMON: [(&str, &str); 7] = [
     ("time", "write `stop`, the end of the group"),
     ("set", "the settings of a host apply to all groups: give it to the command"),
-    ("speak", "another program has no groups"),
+    ("speak", "other programs do not support groups"),
     ("ipv4", "give it to the command"),
     ("ipv6", "give it to the command"),
-    ("responsiveness", "its load has the path for itself"),
+    ("responsiveness", "its load needs the path to itself"),
     ("find-no-loss", "a search for the highest rate cannot share the path with other groups"),
 ];
 

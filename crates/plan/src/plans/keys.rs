@@ -58,12 +58,12 @@ pub(super) fn hosts(top: &Table<'_>, key: &str, fleet: Option<&Fleet>) -> Result
 
 /// The pairs of hosts in `pairs`, each as `near far`.
 pub(super) fn pairs(top: &Table<'_>) -> Result<Vec<[String; 2]>, Mistake> {
-    let pair = |at: Located<String>| match at.value.split_whitespace().collect::<Vec<_>>()[..] {
-        [near, far] => Ok([near.to_owned(), far.to_owned()]),
-        _ => {
-            Err(top.wrong_at(&at, format!("'{}' is no pair: write the near host, a space and the far host", at.value)))
-        }
-    };
+    let pair =
+        |at: Located<String>| match at.value.split_whitespace().collect::<Vec<_>>()[..] {
+            [near, far] => Ok([near.to_owned(), far.to_owned()]),
+            _ => Err(top
+                .wrong_at(&at, format!("'{}' is not a pair: write the near host, a space and the far host", at.value))),
+        };
     top.texts("pairs")?.into_iter().map(pair).collect()
 }
 
@@ -72,7 +72,7 @@ pub(super) fn labels_of(top: &Table<'_>, key: &str, fleet: Option<&Fleet>) -> Re
     let label = |at: Located<String>| match fleet {
         Some(fleet) if fleet.hosts.iter().any(|host| host.labels.contains_key(&at.value)) => Ok(at.value),
         Some(fleet) => Err(top.wrong_at(&at, format!("no host of {} has the label '{}'", fleet.source, at.value))),
-        None => Err(top.wrong_at(&at, "labels are those of a fleet: add fleet = \"FILE\"")),
+        None => Err(top.wrong_at(&at, "only the hosts of a fleet have labels: add fleet = \"FILE\"")),
     };
     top.texts(key)?.into_iter().map(label).collect()
 }
@@ -135,7 +135,7 @@ pub(super) fn schedule(top: &Table<'_>) -> Result<Option<Every>, Mistake> {
     Ok(Some(Every { every_ns: of("every")?.0, for_ns: of("for")?.0 }))
 }
 
-/// How often what stands out is tested again, from `[repeat]`; null for never.
+/// How often each outlier is tested again, from `[repeat]`; null for never.
 pub(super) fn retests(top: &Table<'_>) -> Result<Option<u32>, Mistake> {
     let Some(table) = top.table("repeat")? else { return Ok(None) };
     let retests = table.value("retests", whole(3..=100))?;
@@ -172,7 +172,7 @@ pub(super) fn rule(top: &Table<'_>, scheduled: bool, resolver: &dyn Resolver) ->
         }
         rule.budget_ns = repeat.value("budget", above_zero::<Nanos>)?.map(|time| time.0);
         if scheduled && (repeat.has("until") || repeat.has("max")) {
-            return Err(repeat.wrong("with [schedule], each time runs `min` trials per cell: omit `until` and `max`"));
+            return Err(repeat.wrong("with [schedule], each pass runs `min` trials per cell: omit `until` and `max`"));
         }
     }
     if scheduled {

@@ -32,7 +32,7 @@ pub struct Preview {
     pub steps: Vec<Vec<u32>>,
     /// Estimated duration of a round, ns.
     pub round_ns: u64,
-    /// Longest time to test again what stands out, ns; 0 if that is not done.
+    /// Longest time to test outliers again, ns; 0 if that is not done.
     pub retests_ns: u64,
     /// Cells whose send method is chosen by a short trial before the first round.
     pub probed_methods: usize,

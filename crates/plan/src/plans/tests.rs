@@ -90,7 +90,7 @@ fn errors_point_at_line_column_and_key() {
         ("to = \"a\"\n[base]\nsndbuf = \"x\"\n", "plan.toml:3:1: base.sndbuf: 'x' is not a size"),
         (
             "to = \"${hots}\"\n[vars]\nhost = \"a\"\n",
-            "plan.toml:1:6: to: ${hots} has no value: add --var hots=VALUE, or hots = \"...\" to [vars]; there is ${host}",
+            "plan.toml:1:6: to: ${hots} has no value: add --var hots=VALUE, or hots = \"...\" to [vars]; did you mean ${host}?",
         ),
         ("to = \"a\"\n[[factor]]\nfield = \"block\"\n", "plan.toml:3:9: factor[1].field: 'block' has no `levels`"),
         ("to = \"a\"\n[[factor]]\nlevels = [1]\n", "plan.toml:2:1: factor[1]: a factor needs one of `field`"),
@@ -113,13 +113,10 @@ fn errors_point_at_line_column_and_key() {
         ("to = \"a\"\n[schedule]\nevery = \"15m\"\n", "schedule: `for` is missing"),
         (
             "to = \"a\"\n[schedule]\nevery = 1\nfor = 2\n[repeat]\nuntil = \"2%\"\n",
-            "with [schedule], each time runs `min` trials",
+            "with [schedule], each pass runs `min` trials",
         ),
-        (
-            "to = \"a\"\n[require]\nload = \"much\"\n",
-            "plan.toml:3:8: require.load: 'much' is not a number of 0 or more",
-        ),
-        ("to = \"a\"\n[require]\nload = -1\n", "plan.toml:3:8: require.load: '-1' is not a number of 0 or more"),
+        ("to = \"a\"\n[require]\nload = \"much\"\n", "plan.toml:3:8: require.load: 'much' is not a number, 0 or more"),
+        ("to = \"a\"\n[require]\nload = -1\n", "plan.toml:3:8: require.load: '-1' is not a number, 0 or more"),
         ("to = \"a\"\n[require]\nforeign = \"1GB\"\n", "plan.toml:3:11: require.foreign: '1GB' has the unit byte"),
         ("to = \"a\"\nseed = -1\n", "plan.toml:2:8: seed: '-1' is not a whole number from 0"),
         ("to = \"a\"\n[repeat]\nmin = 0\n", "plan.toml:3:7: repeat.min: '0' is not a whole number from 1"),
@@ -136,7 +133,7 @@ fn errors_point_at_line_column_and_key() {
         ("from = [\"a\"]\nto = [\"a\"]\n", "`from` and `to` contain no pair of different hosts"),
         (
             "to = \"a\"\n[base]\npattern = \"curve\"\n[[factor]]\nfield = \"block\"\nlevels = [1, 2]\n",
-            "plan.toml:5:9: factor[1].field: the sizes of a curve are already a factor",
+            "plan.toml:5:9: factor[1].field: the sizes of a curve are already the factor",
         ),
         (
             "to = \"a\"\n[base]\npattern = \"curve\"\nadaptive = true\n",
@@ -149,7 +146,7 @@ fn errors_point_at_line_column_and_key() {
         ("to = \"a\"\n[base]\nfind-no-loss = true\n", "cell 1: "),
         (
             "to = \"a\"\n[base]\nreverse = true\n[[factor]]\nfield = \"both\"\nlevels = [\"true\"]\n",
-            "plan.toml:3:1: base.reverse: cell 1 (both true): `reverse` and `both` exclude each other",
+            "plan.toml:3:1: base.reverse: cell 1 (both true): `reverse` and `both` cannot be used together",
         ),
         (
             "to = \"a\"\n[[factor]]\nfield = \"unpaced\"\nlevels = [\"false\", \"true\"]\n",
@@ -512,12 +509,12 @@ fn traffic_is_a_factor_beside_others_and_its_mistakes_are_named() {
     for (rest, expected) in [
         ("[traffic]\nkind = \"all\"\n", "traffic.kind: 'all' is not one of incast, fan-out, ring"),
         ("[traffic]\nsenders = 1\n", "`kind` is missing: write one of incast"),
-        ("[traffic]\nkind = \"incast\"\nsenders = 4\n", "4 senders are more than the 3 hosts"),
-        ("[traffic]\nkind = \"incast\"\ncuts = 4\n", "`cuts` is of another kind than incast"),
-        ("[traffic]\nkind = \"ring\"\n", "ring runs within one set of hosts"),
+        ("[traffic]\nkind = \"incast\"\nsenders = 4\n", "4 senders are too many: there are 3 other hosts"),
+        ("[traffic]\nkind = \"incast\"\ncuts = 4\n", "`cuts` does not apply to incast"),
+        ("[traffic]\nkind = \"ring\"\n", "ring is between the same hosts"),
         ("[traffic]\nkind = \"incast\"\n[base]\nboth = true\n", "omit `reverse` and `both`"),
         ("[traffic]\nkind = \"incast\"\n[base]\npattern = \"curve\"\n", "a curve"),
-        ("[traffic]\nkind = \"incast\"\n[[group]]\nflows = 2\n", "[traffic] and [[group]] exclude each other"),
+        ("[traffic]\nkind = \"incast\"\n[[group]]\nflows = 2\n", "[traffic] and [[group]] cannot be used together"),
         ("light = 4\n", "each needs a bounded rate: give `rate`"),
         ("light = 4\n[traffic]\nkind = \"incast\"\n", "omit `light`"),
     ] {

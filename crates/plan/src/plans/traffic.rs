@@ -21,7 +21,7 @@ const MAX_LIGHT: u32 = 64;
 pub(super) fn read(top: &Table<'_>, plan: &mut Plan) -> Result<(), Mistake> {
     plan.light = top.value("light", whole(1..=MAX_LIGHT))?.filter(|tests| *tests > 1);
     if plan.light.is_some() && !(plan.one_per.is_empty() && plan.one_per_uplink.is_empty()) {
-        return Err(top.wrong("`light` and one test at a time (`one_per`, `one_per_uplink`) exclude each other"));
+        return Err(top.wrong("`light` and one test at a time (`one_per`, `one_per_uplink`) cannot be used together"));
     }
     let Some(table) = top.table("traffic")? else { return Ok(()) };
     table.known(&["kind", "senders", "receivers", "permutations", "cuts"])?;
@@ -34,7 +34,7 @@ pub(super) fn read(top: &Table<'_>, plan: &mut Plan) -> Result<(), Mistake> {
     }
     if plan.groups().is_some() {
         return Err(
-            table.wrong(say!("[traffic] and [[group]] exclude each other: give the flows of a pair as `--flows`"))
+            table.wrong(say!("[traffic] and [[group]] cannot be used together: give the flows of a pair as `--flows`"))
         );
     }
     if plan.light.is_some() || !plan.pairs.is_empty() || !plan.one_per.is_empty() || !plan.one_per_uplink.is_empty() {
@@ -51,7 +51,7 @@ pub(super) fn read(top: &Table<'_>, plan: &mut Plan) -> Result<(), Mistake> {
     };
     for key in ["senders", "receivers", "permutations", "cuts"] {
         if table.has(key) && own != Some(key) {
-            return Err(table.wrong(format!("`{key}` is of another kind than {}", kind.name())));
+            return Err(table.wrong(format!("`{key}` does not apply to {}", kind.name())));
         }
     }
     let levels: Vec<String> = match own {
@@ -67,7 +67,7 @@ pub(super) fn read(top: &Table<'_>, plan: &mut Plan) -> Result<(), Mistake> {
     plan.traffic = Some(PlanTraffic { kind, seed });
     if let Some(name) = kind.factor() {
         if plan.factors.iter().any(|factor| factor.name == name) {
-            return Err(table.wrong(format!("a factor has the name '{name}' already: give it another `name`")));
+            return Err(table.wrong(format!("there is already a factor '{name}': change its `name`")));
         }
         let name = name.to_owned();
         let key = name.clone();
@@ -83,19 +83,18 @@ fn numbers(table: &Table<'_>, key: &str, plan: &Plan, kind: TrafficKind) -> Resu
     let around = |hub: &String| others.iter().filter(|other| *other != hub).count();
     let most = hubs.iter().map(around).min().unwrap_or(0);
     if most == 0 {
-        return Err(table.wrong(format!("{} needs two hosts or more in `from` and `to`", kind.name())));
+        return Err(table.wrong(format!("{} needs at least two hosts in `from` and `to`", kind.name())));
     }
     let mut numbers = Vec::new();
     for at in table.texts(key)? {
         for text in at.value.split(',').map(str::trim).filter(|text| !text.is_empty()) {
             let number: u32 = whole(1..=u32::MAX)(text).map_err(|what| table.wrong_at(&at, what))?;
             if number as usize > most {
-                let what = format!("{number} {key} are more than the {most} hosts that there are beside the one");
+                let what = format!("{number} {key} are too many: there are {most} other hosts");
                 return Err(table.wrong_at(&at, what));
             }
             if number as usize > MAX_GROUPS {
-                let what =
-                    format!("{number} {key} are too many: an agent has processes for {MAX_GROUPS} at the same time");
+                let what = format!("{number} {key} are too many: an agent has processes for {MAX_GROUPS} at once");
                 return Err(table.wrong_at(&at, what));
             }
             if numbers.contains(&(number as usize)) {

@@ -4,7 +4,7 @@ use options::values::NO_LIMIT;
 use options::{OptionError, TestKind, TestOptions};
 use text::say;
 
-/// Refuses options that exclude each other, and those without the option that they need.
+/// Refuses options that cannot be used together, and options without the one that they need.
 pub(super) fn check(options: &TestOptions) -> Result<(), OptionError> {
     let curve = options.test == TestKind::Curve;
     let listed = options.sizes.is_some();
@@ -29,7 +29,7 @@ pub(super) fn check(options: &TestOptions) -> Result<(), OptionError> {
         ("block", listed, "perturbation", options.perturbation.is_some()),
     ];
     if let Some((key, _, other, _)) = exclude.into_iter().find(|(_, first, _, second)| *first && *second) {
-        let what = say!("`--{key}` and `--{other}` exclude each other: omit one of them");
+        let what = say!("`--{key}` and `--{other}` cannot be used together: omit one of them");
         return Err(OptionError::of_key(key, what));
     }
     let captured = options.capture.is_some();
@@ -60,7 +60,7 @@ fn both(options: &TestOptions) -> Result<(), OptionError> {
             say!("rr does not support `--both`: a curve with `--both` sends blocks in both directions at once")
         }
         TestKind::Curve if options.stream => say!(
-            "`--stream` and `--both` exclude each other: without `--stream`, `--both` sends blocks in both directions at once"
+            "`--stream` and `--both` cannot be used together: without `--stream`, `--both` sends blocks in both directions at once"
         ),
         _ => return Ok(()),
     };

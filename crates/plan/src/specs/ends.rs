@@ -36,7 +36,7 @@ pub(crate) fn check_forwarded(spec: &Spec, transport: &dyn Transport) -> Result<
         None => return Ok(()),
     };
     let what = say!(
-        "`--data {at}` leads to the agent's port, and {why} another one: choose it with `--data-port ,PORT`, and forward {} to it",
+        "`--data {at}` leads to the agent's port, but {why} another one: choose it with `--data-port ,PORT`, and forward {} to it",
         at.port()
     );
     Err(OptionError::of_key("data", what))

@@ -15,7 +15,7 @@ pub(super) fn specs(options: &TestOptions, base: &Spec, transport: &dyn Transpor
     let wrong = |key, what: Text| Err(OptionError::of_key(key, what));
     let first = options.first.map_or(NetpipeSizes::DEFAULT.first, |first| first.0);
     if options.to.is_some_and(|to| to.0 < first) {
-        return wrong("to", say!("`--to` is smaller than `--first`: exchange them"));
+        return wrong("to", say!("`--to` is smaller than `--first`: swap them"));
     }
     if options.to.is_some_and(|to| to.0 > capabilities.max_block) {
         let (name, most) = (transport.name(), capabilities.max_block);
