@@ -31,7 +31,7 @@ pub fn known_file() -> Option<PathBuf> {
     place(KNOWN_VARIABLE, "known_agents")
 }
 
-/// The file that `variable` names, or `name` beside the default store.
+/// The file that `variable` names, or `name` next to the default store.
 fn place(variable: &str, name: &str) -> Option<PathBuf> {
     let named = std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
     named.or_else(|| Some(Store::default_path().ok()?.parent()?.join(name)))
@@ -69,15 +69,14 @@ fn make(file: &Path) -> io::Result<()> {
     }
 }
 
-/// The key of an agent that starts. Without a place for a key in the user's home it gets one that is not kept, and `log` says so.
+/// The key of an agent that starts. If the user's home has no place for a key, the agent gets one that is not saved, and `log` says so.
 ///
 /// # Errors
 /// `path` names a file that cannot be used.
 pub fn of_agent(path: Option<&Path>, log: impl Fn(&Text)) -> Result<AgentKey, Failure> {
     let fresh = |why: &Text| {
-        let told = say!(
-            "{why}: this agent has a new key, which is not kept, and clients refuse the next one; use `--key-file`"
-        );
+        let told =
+            say!("{why}: this agent's new key is not saved, so clients will refuse its next one; use `--key-file`");
         log(&told);
         AgentKey::fresh().map_err(|error| Failure::host(format!("cannot make a key: {error}")))
     };
@@ -86,7 +85,7 @@ pub fn of_agent(path: Option<&Path>, log: impl Fn(&Text)) -> Result<AgentKey, Fa
             Err(failure) if path.is_none() => fresh(failure.text()),
             result => result,
         },
-        None => fresh(&"neither XDG_DATA_HOME nor HOME names a folder for its key".into()),
+        None => fresh(&"neither XDG_DATA_HOME nor HOME is an absolute path, so its key has no folder".into()),
     }
 }
 
@@ -141,7 +140,7 @@ impl KnownAgents {
     pub fn forget(&self, name: &str) -> Result<(), Failure> {
         let text = self.text()?;
         if !text.lines().filter_map(entry).any(|(known, _)| known == name) {
-            return Err(Failure::usage(format!("{name} has no key here: see `thru agent known`")));
+            return Err(Failure::usage(format!("no key of {name} is stored here: see `thru agent known`")));
         }
         self.write(&without(&text, name))
     }
@@ -168,7 +167,7 @@ impl KnownAgents {
 #[must_use]
 pub fn no_home() -> Failure {
     Failure::output(format!(
-        "neither XDG_DATA_HOME nor HOME names a folder for keys: set {KEY_VARIABLE} and {KNOWN_VARIABLE} to files"
+        "neither XDG_DATA_HOME nor HOME is an absolute path, so keys have no folder: set {KEY_VARIABLE} and {KNOWN_VARIABLE} to files"
     ))
 }
 
@@ -244,11 +243,13 @@ impl KnownKeys for KnownAgents {
     }
 
     fn keep(&self, agent: &str, key: &Fingerprint) -> String {
-        let new = format!("{agent} has the key {key}, which is new here");
-        let Some(file) = &self.file else { return format!("{new} and cannot be kept: set {KNOWN_VARIABLE} to a file") };
+        let new = format!("{agent} has the key {key}, seen here for the first time");
+        let Some(file) = &self.file else {
+            return format!("{new}; it cannot be saved: set {KNOWN_VARIABLE} to a file");
+        };
         match append(file, agent, key) {
-            Ok(()) => format!("{new}; it is kept in {}", file.display()),
-            Err(error) => format!("{new} and cannot be kept in {}: {error}", file.display()),
+            Ok(()) => format!("{new}; saved in {}", file.display()),
+            Err(error) => format!("{new}; it cannot be saved in {}: {error}", file.display()),
         }
     }
 }
@@ -284,7 +285,7 @@ mod tests {
         let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(folder.path().join("data")), mode(folder.path().join("data/known_agents"))), (0o700, 0o600));
         known.forget("b:6280").unwrap();
-        assert!(known.forget("b:6280").unwrap_err().to_string().contains("b:6280 has no key here"));
+        assert!(known.forget("b:6280").unwrap_err().to_string().contains("no key of b:6280 is stored here"));
         assert_eq!(known.check("b:6280", &other), Ok(Recognized::New));
         known.trust(&KnownAgent { name: "b:6280".into(), key: one }).unwrap();
         assert_eq!(known.check("b:6280", &one), Ok(Recognized::Known));

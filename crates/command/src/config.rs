@@ -44,11 +44,11 @@ pub struct Extended {
 enum ConfigError {
     #[error("{}", error.to_string().trim_end())]
     Toml { error: toml::de::Error },
-    #[error("[{table}] is not a command: tables have names of commands, such as [stream]")]
+    #[error("[{table}] is not a command: name tables after commands, such as [stream]")]
     Command { table: String },
     #[error("{key} is not a table: write [{key}]")]
     NoTable { key: String },
-    #[error("{table}.{option}: an option is a text, a number, true or a list of them")]
+    #[error("{table}.{option}: write a string, a number, true or a list of these")]
     Value { table: String, option: String },
 }
 
@@ -180,8 +180,8 @@ mod tests {
     #[test]
     fn a_mistake_is_named_with_its_table() {
         let wrong = |text: &str| with(text, "thru stream HOST").unwrap_err();
-        assert_eq!(wrong("[straem]\n"), "[straem] is not a command: tables have names of commands, such as [stream]");
-        assert!(wrong("[stream]\ntime = 2026-01-01\n").starts_with("stream.time: an option is a text"));
+        assert_eq!(wrong("[straem]\n"), "[straem] is not a command: name tables after commands, such as [stream]");
+        assert!(wrong("[stream]\ntime = 2026-01-01\n").starts_with("stream.time: write a string"));
         assert!(wrong("stream = 1\n").contains("write [stream]"));
         assert!(wrong("[stream\n").starts_with("TOML parse error at line 1"));
     }

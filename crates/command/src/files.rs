@@ -87,7 +87,7 @@ pub fn check_writable(path: &Path) -> Result<(), Failure> {
     })
 }
 
-/// Writes several files, given by name and bytes. The first goes to `path`, the others beside it under names that begin with its stem.
+/// Writes several files, given by name and bytes: the first to `path`, the others next to it, with its stem before their names.
 /// If `path` is a folder, or has no extension and there are several, all go there under their own names; that folder alone is made
 /// if needed. Returns their paths.
 ///

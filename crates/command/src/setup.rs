@@ -39,7 +39,7 @@ pub fn open_store(path: Option<&Path>) -> Result<Store, Failure> {
 pub fn read_store(path: Option<&Path>) -> Result<Store, Failure> {
     let path = store_path(path)?;
     if !path.exists() {
-        return Err(Failure::output(format!("there is no store {}: no run has been kept there", path.display())));
+        return Err(Failure::output(format!("there is no store {}: no run has been stored there", path.display())));
     }
     Ok(Store::open(&path)?)
 }
@@ -65,7 +65,7 @@ pub fn runtime() -> Result<Runtime, Failure> {
 /// # Errors
 /// The kernel does not name it.
 pub fn own_program() -> Result<PathBuf, Failure> {
-    std::env::current_exe().map_err(|error| Failure::other(format!("cannot find this program's own file: {error}")))
+    std::env::current_exe().map_err(|error| Failure::other(format!("cannot find the file of this program: {error}")))
 }
 
 /// The command line of this process, as a user types it.

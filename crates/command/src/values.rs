@@ -21,7 +21,7 @@ pub enum AddressError {
     #[error(transparent)]
     Value(#[from] ValueError),
     /// This host does not have its interface.
-    #[error("'{scoped}' names no interface of this host: {hint}")]
+    #[error("'{scoped}' is not on an interface of this host: {hint}")]
     NoInterface {
         /// The address with its interface.
         scoped: String,
@@ -34,7 +34,7 @@ pub enum AddressError {
 #[derive(Debug, Error, Said)]
 pub enum PayloadError {
     /// It cannot be read.
-    #[error("'{path}' is neither random, zeros nor pattern, and as a file: {error}")]
+    #[error("'{path}' is not random, zeros or pattern, and cannot be read as a file: {error}")]
     Unreadable {
         /// The file.
         path: PathBuf,

@@ -86,7 +86,7 @@ pub struct ServeOptions<'a> {
 /// Serves until one client has measured (with `once`) or a signal comes.
 ///
 /// # Errors
-/// Options that exclude each other or let others in without a token; an address that cannot be listened on.
+/// Options that cannot be used together or let others in without a token; an address that cannot be listened on.
 pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
     let addresses = addresses(options.listen)?;
     let allowance = allowance(options.tuning)?;
@@ -180,11 +180,11 @@ impl ServeOptions<'_> {
             (!self.tuning.is_empty(), say!("`--allow-tuning`"), "change settings of this host"),
             (self.captures != Captures::Refused, say!("`--allow-capture`"), "record packets of this host"),
             (self.allow_stacks, say!("`--allow-stacks`"), "load code into this host's kernel"),
-            (self.bus.is_some() && !self.open, say!("`--bus`"), "measure from wherever the bus is reached"),
+            (self.bus.is_some() && !self.open, say!("`--bus`"), "measure from wherever the bus can be reached"),
         ];
         match (needing.into_iter().find(|(given, ..)| *given), self.token_file) {
             (Some((_, option, what)), None) => Err(Failure::usage(say!(
-                "{option} lets clients {what} and needs a token, also on loopback: make one with `thru token new -o FILE` and give both sides `--token-file FILE`"
+                "{option} lets clients {what} and needs a token, even on loopback: make one with `thru token new -o FILE` and give both sides `--token-file FILE`"
             ))),
             _ => Ok(()),
         }

@@ -91,7 +91,7 @@ fn user(name: &str, powers: &Powers) -> Result<User, Failure> {
     let failed = |error: io::Error| Failure::host(format!("cannot read the users: {error}"));
     let user = User::find(name)
         .map_err(failed)?
-        .ok_or_else(|| Failure::usage(say!("`--user {name}`: this host has no such user; make it")))?;
+        .ok_or_else(|| Failure::usage(say!("`--user {name}`: this host has no such user; create it")))?;
     refuse_shared(&user, powers)?;
     Ok(user)
 }
@@ -99,7 +99,7 @@ fn user(name: &str, powers: &Powers) -> Result<User, Failure> {
 /// Gives up all rights but those that these powers need.
 fn lower(powers: &Powers, log: fn(&Text)) -> Result<(), Failure> {
     let kept = confine::keep_for_helper(capabilities(powers));
-    if !kept.map_err(|error| Failure::host(format!("cannot give up rights: {error}")))? {
+    if !kept.map_err(|error| Failure::host(format!("cannot drop privileges: {error}")))? {
         log(&"this kernel cannot filter system calls".into());
     }
     Ok(())
@@ -145,7 +145,7 @@ fn keep_alive(agent: &UnixStream, log: fn(&Text)) -> Result<(), Failure> {
         command.stdout(Stdio::from(OwnedFd::from(listener.try_clone().map_err(failed)?)));
         let ended = command.status().map_err(failed)?;
         match (ended.signal(), ended.success()) {
-            (Some(signal), _) => log(&say!("signal {signal} ended it; it starts again and restores what it left")),
+            (Some(signal), _) => log(&say!("killed by signal {signal}; it restarts and restores the settings it left")),
             (None, true) => return Ok(()),
             // It has said why.
             (None, false) => return Err(Failure::host("the helper has ended")),
@@ -164,7 +164,7 @@ fn inherited_listener() -> Option<UnixListener> {
 /// The connection to the agent that has started this process.
 fn inherited() -> Result<UnixStream, Failure> {
     let not_started =
-        |_| Failure::usage(say!("`thru serve` starts its helper itself; for another agent use `--listen SOCKET`"));
+        |_| Failure::usage(say!("`thru serve` starts its own helper; for another agent use `--listen SOCKET`"));
     let agent = UnixStream::from(io::stdin().as_fd().try_clone_to_owned().map_err(not_started)?);
     agent.local_addr().map_err(not_started)?;
     Ok(agent)

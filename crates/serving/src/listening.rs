@@ -14,7 +14,7 @@ use text::say;
 pub(crate) fn refuse_shared(user: &User, powers: &Powers) -> Result<(), Failure> {
     if user.is_shared() && powers.change_host() {
         return Err(Failure::usage(say!(
-            "other services may run as user {}, and could change settings, load TCP stacks or capture packets as the agent does: make a user for it (`useradd -r thru`), or name another one with `--user`",
+            "other services may run as user {}, and could change settings, load TCP stacks or capture packets as the agent does: create a user for it (`useradd -r thru`), or name another one with `--user`",
             user.name
         )));
     }

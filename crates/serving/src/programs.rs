@@ -38,7 +38,7 @@ pub enum ServedError {
     #[error(transparent)]
     Program(#[from] ValueError),
     /// No port after the equals sign.
-    #[error("{text}: write a port from 0 to 65535 after =")]
+    #[error("{text}: write a port from 0 to 65535 after `=`")]
     Port {
         /// What the user wrote.
         text: String,

@@ -38,7 +38,7 @@ impl Folder {
             Ok(results) => Ok(Some(Arc::new(OnDisk(results)))),
             Err(error) if self.named => Err(Failure::usage(say!("`--keep-results`: {error}; use a writable folder"))),
             Err(error) => {
-                log(&say!("results are not kept: {error}; name a writable folder with `--keep-results`"));
+                log(&say!("results are not kept: {error}; give a writable folder with `--keep-results`"));
                 Ok(None)
             }
         }

@@ -191,7 +191,7 @@ pub(crate) fn lower(wanted: &Wanted<'_>, log: impl Fn(&Text)) -> Result<Lowered,
         None => wanted.make_folders(None).map(|()| false)?,
     };
     if !own_user {
-        confine::keep_capabilities(kept).map_err(|error| Failure::host(format!("cannot give up rights: {error}")))?;
+        confine::keep_capabilities(kept).map_err(|error| Failure::host(format!("cannot drop privileges: {error}")))?;
     }
     let folder = if own_user { Scratch::anywhere() } else { Scratch::new() };
     let folder = folder
@@ -223,13 +223,14 @@ pub(crate) fn lower_for_client(log: impl Fn(&Text)) -> Result<(), Failure> {
 fn user(named: Option<&str>) -> Result<User, Failure> {
     let find = |name: &str| User::find(name).map_err(|error| Failure::host(format!("cannot read the users: {error}")));
     match named {
-        Some(name) => find(name)?
-            .ok_or_else(|| Failure::usage(say!("`--user {name}`: this host has no such user; make it, or use nobody"))),
+        Some(name) => find(name)?.ok_or_else(|| {
+            Failure::usage(say!("`--user {name}`: this host has no such user; create it, or use nobody"))
+        }),
         None => {
             let found: Vec<User> = USERS.iter().filter_map(|name| find(name).transpose()).collect::<Result<_, _>>()?;
             found.into_iter().next().ok_or_else(|| {
                 Failure::host(say!(
-                    "an agent of root becomes another user, and this host has neither {}: make one, or name another with `--user`",
+                    "an agent started by root runs as another user, but this host has neither {}: create one, or name another with `--user`",
                     USERS.join(" nor ")
                 ))
             })
@@ -240,7 +241,7 @@ fn user(named: Option<&str>) -> Result<User, Failure> {
 /// Becomes `user`. False where this process cannot: in a user namespace in which the user has no number.
 fn become_user(user: &User, kept: CapabilitySet, wanted: &Wanted<'_>, log: impl Fn(&Text)) -> Result<bool, Failure> {
     if !confine::has_number(user) {
-        log(&say!("user {} has no number in this user namespace: the agent gives up its capabilities only", user.name));
+        log(&say!("user {} is not mapped in this user namespace: the agent only drops its capabilities", user.name));
         wanted.make_folders(None)?;
         return Ok(false);
     }

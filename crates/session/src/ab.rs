@@ -116,7 +116,7 @@ fn comparable(a: &Spec, b: &Spec) -> Result<(), Failure> {
     let unit = |spec| Headline::of(spec).unit();
     if unit(a) != unit(b) {
         return Err(Failure::usage(format!(
-            "A is measured in {} and B in {}: compare two streams, or two rr",
+            "A is in {} and B in {}: compare two streams, or two rr",
             unit(a),
             unit(b)
         )));

@@ -51,7 +51,7 @@ pub fn spec(options: &TestOptions, goal: Goal) -> Result<Spec, Failure> {
     let transport = options.transport();
     if !is_searched(engine::transport::transport(transport)?) {
         let searched = engine::transport::names(is_searched);
-        return Err(Failure::usage(format!("advise does not search over {transport}: use {searched}")));
+        return Err(Failure::usage(format!("advise does not support {transport}: use {searched}")));
     }
     if goal == Goal::Latency && options.both {
         return Err(Failure::usage(say!("`--goal latency` does not support `--both`: omit it")));

@@ -189,7 +189,7 @@ pub fn watch(
                     break;
                 }
                 if let Some(failure) = failure {
-                    (watch.note)(&format!("the pass is not whole: {failure}"));
+                    (watch.note)(&format!("the pass is incomplete: {failure}"));
                 }
                 (MeshPass::of(&run.header, &run.outcomes), Some(run))
             }
@@ -225,12 +225,12 @@ pub fn watch(
         if missed > 0 {
             let turns = if missed == 1 { "1 turn was".to_owned() } else { format!("{missed} turns were") };
             let took = model::units::seconds(due.elapsed().as_nanos() as f64);
-            (watch.note)(&format!("{turns} skipped: the pass took {took}, and the next one begins at the next turn"));
+            (watch.note)(&format!("{turns} skipped, because the pass took {took}; the next one starts on schedule"));
         }
         due += Duration::from_nanos(watch.every.0) * (missed + 1);
     }
     if webhook.is_some_and(|webhook| !webhook.finish()) {
-        (watch.note)("the webhook has not taken all alerts");
+        (watch.note)("the webhook has not accepted all alerts");
     }
     // A pass that was cut off may have raised and resolved some.
     known.alerts = series.alerts.raised().cloned().collect();
@@ -447,7 +447,7 @@ impl Shown {
         let one = |name, help, value: f64| Gauges { name, help, values: vec![(Vec::new(), value)] };
         let mut all = vec![
             one("throughline_mesh_passes", "Passes since this watch started", f64::from(self.measured)),
-            one("throughline_mesh_alerts", "Alerts that are raised", self.alerts.len() as f64),
+            one("throughline_mesh_alerts", "Raised alerts", self.alerts.len() as f64),
         ];
         if let Some(at) = self.last_unix_ns {
             let age = engine::unix_ns().saturating_sub(at) as f64 / 1e9;
@@ -463,7 +463,7 @@ impl Shown {
             ];
             (labels, 1.0)
         });
-        let (name, help) = ("throughline_mesh_alert", "An alert that is raised");
+        let (name, help) = ("throughline_mesh_alert", "A raised alert");
         all.push(Gauges { name, help, values: raised.collect() });
         for (figure, name, help, scale) in [
             (

@@ -113,7 +113,7 @@ fn ended_and_resumed(signal: Signal) {
 
     write(&sandbox, "other.toml", &two_by_two(5, "151ms"));
     let message = sandbox.run(&["run", "other.toml", "--var", &host, "--resume", "last"]).ended_with(2).message();
-    assert!(message.contains("was made with another plan"), "{message}");
+    assert!(message.contains("was made with a different plan"), "{message}");
 
     let doc = sandbox.measure(&[&args[..], &["--resume", "last"]].concat());
     assert_eq!(doc.run.header.id, kept.run.header.id);

@@ -126,7 +126,7 @@ fn what_a_machine_has_only_one_of_holds_for_the_whole_lab_and_is_put_back() {
     let said = if may {
         format!("{KEY}: {raised} (was {before}) on this whole machine")
     } else {
-        "the lab is measured with the present value".to_owned()
+        "the lab is measured with the current value".to_owned()
     };
     assert!(ended.stderr.contains(&said), "{said}: {}", ended.stderr);
     let expected = if may { &raised } else { &before };
@@ -134,7 +134,7 @@ fn what_a_machine_has_only_one_of_holds_for_the_whole_lab_and_is_put_back() {
     assert_eq!(own(), before);
 
     let wrong = with("\"sysctl.net.ipv4.tcp_sack\" = 0").ended_with(2).message();
-    assert!(wrong.contains("sysctl.net.ipv4.tcp_sack is a setting per host: write it under [settings]"), "{wrong}");
+    assert!(wrong.contains("sysctl.net.ipv4.tcp_sack is a per-host setting: write it under [settings]"), "{wrong}");
     assert_eq!(place.traces(), Vec::<PathBuf>::new());
 }
 

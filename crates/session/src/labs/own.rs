@@ -59,7 +59,7 @@ impl OwnAgent {
         agent.target.truncate(agent.target.trim_end().len());
         if agent.target.is_empty() {
             let last_line = log.join().ok().flatten().unwrap_or_default();
-            return Err(failed(std::io::Error::other(format!("it ended before it listened: {last_line}"))));
+            return Err(failed(std::io::Error::other(format!("it exited before it listened: {last_line}"))));
         }
         Ok(agent)
     }
@@ -96,7 +96,7 @@ pub fn measure(mut command: Command, args: &[&str]) -> Result<Run, Failure> {
     // Code 8 is a run that cannot be trusted; its verdicts give the reasons.
     if !matches!(output.status.code(), Some(0 | 8)) {
         let errors = String::from_utf8_lossy(&output.stderr);
-        return Err(failed(format!("it ended with {}: {}", output.status, errors.trim())));
+        return Err(failed(format!("it exited with {}: {}", output.status, errors.trim())));
     }
     let text = String::from_utf8_lossy(&output.stdout);
     serde_json::from_str(&text).map_err(|error| failed(format!("its output is not a run: {error}")))

@@ -101,7 +101,7 @@ pub fn removable(names: &[String]) -> Result<Vec<ExistingLab>, Failure> {
         };
         if lab.lives && lab.topology.is_none() {
             return Err(Failure::usage(format!(
-                "lab {name} belongs to process {}, which removes it when it ends",
+                "lab {name} belongs to process {}, which removes it when it exits",
                 lab.owner_pid
             )));
         }

@@ -38,7 +38,7 @@ pub fn find(name: &str, vars: &BTreeMap<String, String>) -> Result<Topology, Fai
     if !name.contains(['.', '/']) && !Path::new(name).exists() {
         let names = READY.map(|ready| ready.name);
         return Err(Failure::usage(format!(
-            "{}; or name a file, such as ./my.toml",
+            "{}; or give a file, such as ./my.toml",
             unknown(name, &names, "the program")
         )));
     }

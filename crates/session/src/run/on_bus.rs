@@ -57,7 +57,8 @@ impl OnBus {
     /// The bus does not answer.
     pub async fn begin(bus: Bus, place: Place, id: &str, earlier: Option<(&Run, &[Trial])>) -> Result<Self, Failure> {
         let known = if earlier.is_some() { events(&bus, id).await? } else { Vec::new() };
-        let backlog = Backlog::new().map_err(|error| Failure::other(format!("a temporary file: {error}")))?;
+        let backlog =
+            Backlog::new().map_err(|error| Failure::other(format!("cannot make a temporary file: {error}")))?;
         let backlog = Arc::new(backlog);
         let courier = tokio::spawn(deliver_all(bus, id.to_owned(), backlog.clone()));
         let (continued, next) = (earlier.is_some(), known.len() as u64);
@@ -102,12 +103,13 @@ impl OnBus {
             left = Some(self.backlog.left());
             if tokio::time::timeout(FLUSH_LIMIT, &mut self.courier).await.is_ok() {
                 let bus = &self.place.bus;
-                return (self.is_broken || self.backlog.left() > 0)
-                    .then(|| format!("the bus {bus} lacks some of this run; the store of this host has all of it"));
+                return (self.is_broken || self.backlog.left() > 0).then(|| {
+                    format!("the bus {bus} is missing part of this run; the store of this host has all of it")
+                });
             }
         }
         Some(format!(
-            "the bus {} took no more of this run for {} s; the store of this host has all of it",
+            "the bus {} has accepted nothing more of this run for {} s; the store of this host has all of it",
             self.place.bus,
             FLUSH_LIMIT.as_secs()
         ))
@@ -184,7 +186,7 @@ impl Backlog {
         self.lock().events.len()
     }
 
-    /// Waits for the first events, as many as have so many bytes, but at least one; `None` at the end.
+    /// Waits for the first events, as many as fit into this many bytes but at least one; `None` at the end.
     async fn first(&self, bytes: usize) -> Option<Vec<(u64, Vec<u8>)>> {
         loop {
             {

@@ -64,8 +64,8 @@ pub(super) async fn measure(
     let (_, failed) = coordinator::run_plan(&mut fleet, &header, &schedule, &mut here.sinks, here.cancel.clone()).await;
     match fleet.recalled() {
         0 => {}
-        1 => here.sinks.note("1 test was not measured again: its agents had kept the result"),
-        many => here.sinks.note(say!("{many} tests were not measured again: their agents had kept the results")),
+        1 => here.sinks.note("1 test was not repeated: its agents had kept the result"),
+        many => here.sinks.note(say!("{many} tests were not repeated: their agents had kept the results")),
     }
     // An agent that is lost by now has released its machine itself.
     let _ = fleet.release_machines().await;
@@ -142,7 +142,7 @@ async fn reach(
                 let spec = slot.map(|slot| parsed.spec(slot.cell));
                 let spec = spec.ok_or_else(|| Failure::other("a host without a cell"))?;
                 let (far, version) = Far::reach(*program, host, spec, &here.cancel).await?;
-                here.sinks.note(say!("{host} answers as {version}"));
+                here.sinks.note(say!("{host} runs {version}"));
                 members.push(Member::program(far));
                 programs.insert(number, version);
                 continue;
@@ -152,7 +152,7 @@ async fn reach(
             (Ok(end), _) => end,
             // A mesh goes on without a host, and tries it again.
             (Err(error), PlanHost::Remote(name)) if is_mesh && does_not_answer(&error) => {
-                here.sinks.note(say!("{name} does not answer and is tried again during the mesh: {error}"));
+                here.sinks.note(say!("{name} does not answer and will be retried during the mesh: {error}"));
                 let control = of_fleet(name).map_or(name, |host| &host.control);
                 missing.push(Failure::from(&error));
                 members.push(Member::lost(name, control, access(name)?, family, error));
@@ -166,7 +166,7 @@ async fn reach(
         if let Some([_, other]) = instances.iter().find(|[other, _]| !end.instance.is_empty() && *other == end.instance)
         {
             return Err(Failure::usage(format!(
-                "{other} and {} are two names of the same agent: name it once",
+                "{other} and {} are names of the same agent: use one of them",
                 end.name
             )));
         }

@@ -98,7 +98,7 @@ pub fn resume(reference: &str, store: Option<&Path>, parsed: &mut ParsedPlan) ->
     };
     if plan.digest != parsed.plan.digest {
         return Err(Failure::usage(say!(
-            "run {id} was made with another plan or other variables: use the same file and the same `--var`, or start a new run"
+            "run {id} was made with a different plan or different variables: use the same file and the same `--var`, or start a new run"
         )));
     }
     if run.ending.as_ref().is_some_and(|ending| ending.how == "finished") {
@@ -106,7 +106,7 @@ pub fn resume(reference: &str, store: Option<&Path>, parsed: &mut ParsedPlan) ->
     }
     if run.header.cells.len() != parsed.cells.len() {
         return Err(Failure::usage(format!(
-            "run {id} has other cells than this version of thru makes from the plan: start a new run"
+            "run {id} has different cells than this version of thru makes from the plan: start a new run"
         )));
     }
     parsed.rule = run.header.stopping.clone();
@@ -145,7 +145,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("none").join("runs.sqlite");
         let error = load("last", Some(&path), |_| {}).unwrap_err();
-        let expected = format!("there is no store {}: no run has been kept there", path.display());
+        let expected = format!("there is no store {}: no run has been stored there", path.display());
         assert_eq!((error.to_string(), error.code()), (expected, 6));
         assert!(seed("last", Some(&path)).is_err());
         assert!(std::fs::read_dir(folder.path()).unwrap().next().is_none());

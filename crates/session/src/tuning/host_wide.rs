@@ -36,13 +36,13 @@ impl HostWide {
         recover(&journal)?.iter().for_each(|line| note(line));
         let mut tuner = Tuner::new(Arc::new(RealBackend), journal, command, Duration::ZERO);
         if let Some(own) = tuner.preview(settings)?.into_iter().find(|change| !change.host_wide) {
-            let message = format!("[lab] host_wide: {} is a setting per host: write it under [settings]", own.key);
+            let message = format!("[lab] host_wide: {} is a per-host setting: write it under [settings]", own.key);
             return Err(Failure::usage(message));
         }
         match tuner.tune(settings) {
             Ok(changes) => changes.iter().for_each(changed),
             Err(error) if error.fault() == TuneFault::Host => {
-                note(&format!("warning: {error}; the lab is measured with the present value"));
+                note(&format!("warning: {error}; the lab is measured with the current value"));
             }
             Err(error) => return Err(error.into()),
         }

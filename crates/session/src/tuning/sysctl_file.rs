@@ -10,7 +10,7 @@ use super::place::TuningPlace;
 pub struct SysctlFile {
     /// Those of the network, the last of each name.
     pub settings: Vec<Setting>,
-    /// The other ones with the reason, as `only net.* is: FILE, line 3: vm.swappiness = 10`.
+    /// The other ones with the reason, as `not a net.* setting: FILE, line 3: vm.swappiness = 10`.
     pub left: Vec<String>,
 }
 
@@ -33,7 +33,7 @@ impl SysctlFile {
             there
         });
         if self.settings.is_empty() {
-            return Err(Failure::usage(format!("{host} has none of the network's settings in {name}")));
+            return Err(Failure::usage(format!("{host} has none of the network settings in {name}")));
         }
         Ok(self)
     }
@@ -51,14 +51,14 @@ pub fn of_sysctl_file(name: &str, text: &str) -> Result<SysctlFile, Failure> {
         if line.is_empty() || line.starts_with(['#', ';']) {
             continue;
         }
-        let wrong = || Failure::usage(format!("{name}:{number}: '{line}' is no setting: write NAME = VALUE"));
+        let wrong = || Failure::usage(format!("{name}:{number}: '{line}' is not a setting: write NAME = VALUE"));
         let (key, value) = echoed(line).or_else(|| line.trim_start_matches('-').split_once('=')).ok_or_else(wrong)?;
         let (key, value) = (key.trim(), value.split_whitespace().collect::<Vec<_>>().join(" "));
         if key.is_empty() || value.is_empty() || key.contains(char::is_whitespace) {
             return Err(wrong());
         }
         if !key.starts_with("net.") && !key.starts_with("net/") {
-            file.left.push(format!("only net.* is: {name}, line {number}: {key} = {value}"));
+            file.left.push(format!("not a net.* setting: {name}, line {number}: {key} = {value}"));
             continue;
         }
         let setting: Setting =
@@ -67,7 +67,7 @@ pub fn of_sysctl_file(name: &str, text: &str) -> Result<SysctlFile, Failure> {
         file.settings.push(setting);
     }
     if file.settings.is_empty() {
-        return Err(Failure::usage(format!("{name} has no setting of the network: its lines must begin with net.")));
+        return Err(Failure::usage(format!("{name} has no network settings: their lines begin with net.")));
     }
     Ok(file)
 }
@@ -99,14 +99,14 @@ mod tests {
                 strings("sysctl.net/ipv4/tcp_wmem", "4096 87380 128388607"),
             ]
         );
-        assert_eq!(file.left, ["only net.* is: a.conf, line 5: vm.swappiness = 10"]);
+        assert_eq!(file.left, ["not a net.* setting: a.conf, line 5: vm.swappiness = 10"]);
     }
 
     #[test]
     fn a_wrong_line_is_named() {
         let error = |text| of_sysctl_file("a.conf", text).unwrap_err().to_string();
-        assert!(error("net.core.rmem_max\n").contains("a.conf:1: 'net.core.rmem_max' is no setting"));
+        assert!(error("net.core.rmem_max\n").contains("a.conf:1: 'net.core.rmem_max' is not a setting"));
         assert!(error("net.core.rmem_max =\n").contains("a.conf:1: "));
-        assert!(error("vm.swappiness = 1\n").contains("no setting of the network"));
+        assert!(error("vm.swappiness = 1\n").contains("has no network settings"));
     }
 }
