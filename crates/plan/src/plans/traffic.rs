@@ -129,7 +129,10 @@ pub(super) fn check(top: &Table<'_>, plan: &Plan, cells: &[WrittenCell]) -> Resu
                     return Err(wrong(cell, &what));
                 }
                 if spec.direction != Direction::Send {
-                    return Err(wrong(cell, &say!("[traffic] decides who sends: omit `--reverse` and `--both`")));
+                    return Err(wrong(
+                        cell,
+                        &say!("[traffic] decides which hosts send: omit `--reverse` and `--both`"),
+                    ));
                 }
                 possible(spec).map_err(|error| wrong(cell, &error))?;
             }

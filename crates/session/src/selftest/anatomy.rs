@@ -41,12 +41,12 @@ fn network(tally: Option<&AnatomyTally>, measured: &Beside, still_ns: f64, waits
         check(
             "emulator, 8 ms, network's part against ping's median",
             [median_ns - still_ns, measured.ping_ns - measured.still_ns, ALLOWED_NS],
-            format!("{waits}; median of {stamped} stamped exchanges; both less what they are without delay"),
+            format!("{waits}; median of {stamped} stamped exchanges; both minus their values without delay"),
         ),
         check(
             "emulator, 8 ms, network's part",
             [median_ns - still_ns, CONFIGURED_NS, ALLOWED_NS],
-            format!("{waits}; less {still:.0} µs, the same part without delay"),
+            format!("{waits}; minus {still:.0} µs, the same part without delay"),
         ),
     ]
 }
@@ -57,7 +57,7 @@ fn sum(tally: Option<&AnatomyTally>) -> Check {
         let parts: u64 = Part::ALL.into_iter().map(|part| tally.parts.get(part).sum_ns).sum();
         (parts as f64, tally.round_trip.sum_ns as f64)
     });
-    let note = "sum of all parts against the sum of the round trips".to_owned();
+    let note = "the sum of all parts against the sum of the round trips".to_owned();
     Check::judge(Claim::Anatomy, "emulator, 8 ms, parts added up", [parts, whole, 0.0], "ns", note)
 }
 

@@ -42,7 +42,7 @@ pub(super) fn bytes(path: &str, trial: &Trial, counted: &[i64], beside: &[i64]) 
     let truth = truths.iter().copied().max_by(|a, b| far(a).total_cmp(&far(b))).unwrap_or(f64::NAN);
     let mut note = format!("{} kernel counters and the receiver", counted.len());
     if retransmitted > 0 {
-        note += &format!(", less {retransmitted} retransmitted bytes (TCP_INFO)");
+        note += &format!(", minus {retransmitted} retransmitted bytes (TCP_INFO)");
     }
     Check::judge(Claim::Bytes, path, [sent, truth, 0.0], "B", note)
 }

@@ -50,7 +50,7 @@ fn round_trips(path: &DelayedPath, attempt: u32) -> Result<Vec<Check>, Failure> 
     let of = |pick: fn(&RttTally) -> u64| rtt.map_or(f64::NAN, |rtt| pick(rtt) as f64);
     let check = |claim, path, figures, note| Check::judge(claim, path, figures, "ns", note);
     let added = format!(
-        "less {:.0} µs without delay; median lateness {:.0} µs, both directions together",
+        "minus {:.0} µs without delay; median lateness {:.0} µs, both directions together",
         measured.still_ns / 1e3,
         measured.late_ns / 1e3
     );
@@ -84,20 +84,20 @@ fn probe(path: &DelayedPath) -> Result<Vec<Check>, Failure> {
     let measured = beside_ping(path, &flags)?;
     let probe = trial(&measured.run).and_then(|trial| trial.near.probe.as_ref());
     let median_ns = probe.map_or(f64::NAN, |probe| probe.p50_ns as f64);
-    Ok(added_by("probe", median_ns, &measured, 1, "beside a udp stream of 1 Mbit/s").into())
+    Ok(added_by("probe", median_ns, &measured, 1, "during a udp stream of 1 Mbit/s").into())
 }
 
 /// What `thru` adds: its median less ping's, and less the configured delay and what ping takes without one.
 fn added_by(name: &str, median_ns: f64, measured: &Beside, which: usize, how: &str) -> [Check; 2] {
-    let beside = format!("{how}; median less ping's median at the same time");
+    let beside = format!("{how}; median minus ping's median at the same time");
     let still = measured.still_ns / 1e3;
-    let beyond = format!("{how}; median less 8 ms and less ping's {still:.0} µs without delay");
+    let beyond = format!("{how}; median minus 8 ms and minus ping's {still:.0} µs without delay");
     let check = |path: &str, added, allowed, note| {
         Check::judge(Claim::Added, &format!("emulator, 8 ms, {name}, {path}"), [added, 0.0, allowed], "ns", note)
     };
     let beyond_ns = median_ns - CONFIGURED_NS - measured.still_ns;
     [
-        check("beside ping", median_ns - measured.ping_ns, ADDED_NS[which], beside),
+        check("against ping", median_ns - measured.ping_ns, ADDED_NS[which], beside),
         check("beyond the delay", beyond_ns, BEYOND_NS[which], beyond),
     ]
 }

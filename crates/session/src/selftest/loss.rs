@@ -62,8 +62,7 @@ fn lost(path: &str, trial: &Trial, counts: &PathCounts) -> Check {
     let lost = sent - trial.far.datagrams.map_or(f64::NAN, |datagrams| datagrams.received as f64);
     // A receiver without a core loses datagrams, too; its socket counts them.
     let socket = trial.far.datagrams.map_or(0, |datagrams| datagrams.socket_drops);
-    let what =
-        format!("numbers that did not arrive, against the emulator's drops and {socket} of the receiver's socket");
+    let what = format!("missing sequence numbers, against the emulator's drops and {socket} of the receiver's socket");
     let truth = (counts.dropped() + socket) as f64;
     Check::judge(Claim::Loss, path, [lost, truth, others(trial, counts)], "datagrams", note(trial, counts, &what))
 }

@@ -65,7 +65,7 @@ fn checks(with: [Median; 2], without: [Median; 2]) -> [Check; 2] {
         let truth = DELAYS[way].as_nanos() as f64;
         let own = |median: Median| median.delay_ns - median.late_ns;
         let note = format!(
-            "STAMP; both hosts have one clock; less {:.0} µs without delay and {:.0} µs by which the emulator was late",
+            "STAMP; both hosts share a clock; minus {:.0} µs without delay and {:.0} µs of emulator lateness",
             own(without[way]) / 1e3,
             with[way].late_ns / 1e3
         );

@@ -115,7 +115,7 @@ fn spread(sender: &Sender, trial: &Trial) -> Check {
 /// The largest burst by the counter.
 fn ahead(sender: &Sender, samples: &[Sample]) -> Check {
     let burst = burst(samples, sender.mbit * MBIT * MAKING_UP);
-    let note = "most bytes beyond 11 times the rate in any time, by the sending interface's counter".to_owned();
+    let note = "most bytes above 11 times the rate in any period, by the sending interface's counter".to_owned();
     let path = format!("{}, largest burst", sender.path);
     Check::judge(Claim::Pacing, &path, [burst, sender.block, AHEAD * sender.block], "B", note)
 }
