@@ -64,6 +64,21 @@ impl Said for Text {
     }
 }
 
+impl<T: Said> std::ops::Add<T> for Text {
+    type Output = Self;
+
+    fn add(mut self, more: T) -> Self {
+        self += more;
+        self
+    }
+}
+
+impl<T: Said> std::ops::AddAssign<T> for Text {
+    fn add_assign(&mut self, more: T) {
+        self.append(more.say());
+    }
+}
+
 /// What `{x}` inserts. The compiler looks for [`BySaying`] first, which takes `x` by one reference less than [`ByDisplay`] does.
 #[derive(Debug)]
 pub struct Inserted<'a, T: ?Sized>(pub &'a T);

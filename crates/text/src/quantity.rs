@@ -30,7 +30,7 @@ pub struct Aside(pub Text);
 
 impl Said for Aside {
     fn say(&self) -> Text {
-        Span::Aside(self.0.clone()).into()
+        Span::Aside(self.0.spans().to_vec()).into()
     }
 }
 
@@ -55,6 +55,15 @@ impl Said for Size {
 impl Said for Count {
     fn say(&self) -> Text {
         Span::Count(self.0).into()
+    }
+}
+
+impl Count {
+    /// The nearest whole number of a mean or a rate per minute.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts are not negative, and small")]
+    pub fn rounded(value: f64) -> Self {
+        Self(value.round() as u64)
     }
 }
 

@@ -1,13 +1,14 @@
 //! A part of a sentence.
 
 use std::borrow::Cow;
+use std::fmt::Write;
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::spelling::{OptionsAs, Spelling};
-use crate::{Text, units};
+use crate::units;
 
 /// A part of a sentence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,12 +45,22 @@ pub enum Span {
     /// A number of things.
     Count(u64),
     /// In parentheses what a short screen leaves out, such as the method of a figure.
-    Aside(Text),
+    Aside(Vec<Span>),
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_false(value: &bool) -> bool {
     !value
+}
+
+/// The characters of spans, with what `is_marked` in backticks.
+pub(crate) fn marked(spans: &[Span], spelling: Spelling, is_marked: impl Fn(&Span) -> bool) -> String {
+    spans.iter().fold(String::new(), |mut text, span| {
+        let mark = if is_marked(span) { "`" } else { "" };
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{mark}{}{mark}", span.spelled(spelling));
+        text
+    })
 }
 
 impl Span {
@@ -67,6 +78,14 @@ impl Span {
     #[must_use]
     pub fn is_code(&self) -> bool {
         matches!(self, Self::Option { .. } | Self::Code(_))
+    }
+
+    /// Whether a terminal marks it as code. Flags stand out by their dashes.
+    pub(crate) fn stands_out(&self, spelling: Spelling) -> bool {
+        match self {
+            Self::Option { .. } => spelling.options == OptionsAs::Keys,
+            span => span.is_code(),
+        }
     }
 
     /// Its characters, without a mark for code.
@@ -88,7 +107,9 @@ impl Span {
             Self::Size(bytes) => Cow::Owned(units::exact_size(*bytes)),
             Self::Time(ns) => Cow::Owned(units::seconds(*ns)),
             Self::Count(count) => Cow::Owned(units::grouped(*count)),
-            Self::Aside(text) => Cow::Owned(format!(" ({})", text.shown(spelling))),
+            Self::Aside(spans) => {
+                Cow::Owned(format!(" ({})", marked(spans, spelling, |span| span.stands_out(spelling))))
+            }
         }
     }
 

@@ -1,12 +1,11 @@
 //! A sentence, or several.
 
-use std::fmt::Write;
-
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{OptionsAs, Said, Span, Spelling};
+use crate::span::marked;
+use crate::{Span, Spelling};
 
 /// Text for people, as typed spans.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -122,41 +121,13 @@ impl Text {
     /// The characters, with code in backticks, flags, and rates in bit/s, as documents have it.
     #[must_use]
     pub fn plain(&self) -> String {
-        self.marked(Spelling::default(), Span::is_code)
+        marked(&self.spans, Spelling::default(), Span::is_code)
     }
 
     /// The characters for a terminal. Flags stand out by their dashes; other code is in backticks.
     #[must_use]
     pub fn shown(&self, spelling: Spelling) -> String {
-        self.marked(spelling, |span| match span {
-            Span::Option { .. } => spelling.options == OptionsAs::Keys,
-            span => span.is_code(),
-        })
-    }
-
-    /// The characters, with what `is_marked` in backticks.
-    fn marked(&self, spelling: Spelling, is_marked: impl Fn(&Span) -> bool) -> String {
-        self.spans.iter().fold(String::new(), |mut text, span| {
-            let mark = if is_marked(span) { "`" } else { "" };
-            // Writing to a String cannot fail.
-            let _ = write!(text, "{mark}{}{mark}", span.spelled(spelling));
-            text
-        })
-    }
-}
-
-impl<T: Said> std::ops::Add<T> for Text {
-    type Output = Self;
-
-    fn add(mut self, more: T) -> Self {
-        self += more;
-        self
-    }
-}
-
-impl<T: Said> std::ops::AddAssign<T> for Text {
-    fn add_assign(&mut self, more: T) {
-        self.append(more.say());
+        marked(&self.spans, spelling, |span| span.stands_out(spelling))
     }
 }
 

@@ -87,13 +87,17 @@ fn table(head: &[String], numeric: &[bool], rows: &[Vec<Text>], rates: RateUnit)
 
 /// A text on one line: code as code, and everything else with its markup escaped.
 fn marked(text: &Text, rates: RateUnit) -> String {
+    spans(text.spans(), rates)
+}
+
+fn spans(all: &[Span], rates: RateUnit) -> String {
     let spelling = Spelling { rates, ..Spelling::default() };
     let one = |span: &Span| match span {
-        Span::Aside(text) => format!(" ({})", marked(text, rates)),
+        Span::Aside(aside) => format!(" ({})", spans(aside, rates)),
         span if span.is_code() => code(&span.spelled(spelling)),
         span => plain(&span.spelled(spelling)),
     };
-    text.spans().iter().map(one).collect()
+    all.iter().map(one).collect()
 }
 
 /// Code. Its fence is longer than any backticks within it.
