@@ -4,6 +4,7 @@ use analysis::outcome::{explain, missed_target};
 use comfy_table::LineStyle;
 use jiff::Timestamp;
 use model::{Answer, ByteSize, Estimate, Inventory, Outcome, Run, Spec, Trust, Verdict, units};
+use text::units::grouped;
 use text::{Rate, Said, Text, Time, say};
 
 /// A verdict's name in documents, such as `byte-count-mismatch`.
@@ -145,8 +146,8 @@ pub(crate) fn percent(share: f64) -> String {
 /// Datagrams lost, with their share of those sent: `12 (0.034 %)`.
 pub(crate) fn lost(lost: u64, sent: Option<u64>) -> String {
     match sent.filter(|sent| *sent > 0 && lost > 0) {
-        Some(sent) => format!("{lost} ({})", model::Ratio(lost as f64 / sent as f64)),
-        None => lost.to_string(),
+        Some(sent) => format!("{} ({})", grouped(lost), model::Ratio(lost as f64 / sent as f64)),
+        None => grouped(lost),
     }
 }
 

@@ -5,7 +5,7 @@ use model::{
     BoundKind, Direction, Engine, Estimate, Finding, FindingKind, Outcome, Ratio, Responsiveness, SendBy, Shares,
     SocketFacts, Summary, WorkingConditions,
 };
-use text::{Rate, Text, Time, say};
+use text::{Count, Rate, Text, Time, say};
 
 use super::wording;
 use crate::ceiling::excess;
@@ -157,7 +157,7 @@ fn probed(outcome: &Outcome) -> Option<Finding> {
         "The probe's median RTT is {idle}{} under load{}. Responsiveness under load is {} round trips per minute (RPM).",
         figures(&probe.loaded),
         added(probe),
-        model::units::three_digits(probe.rpm)
+        Count::rounded(probe.rpm)
     );
     Some(Finding { statement, ..note(outcome) })
 }
@@ -184,12 +184,12 @@ fn working(probe: &Responsiveness) -> Text {
             "Responsiveness under working conditions is {} round trips per minute (RPM, draft-ietf-ippm-responsiveness without TLS), \
              confidence {}: {} on new connections (handshake {}, request to response {}), {} on the loaded ones (TCP's RTT {}). The \
              goodput was {} with {}, confidence {}; all are means from {} to {} s of the trial.",
-            model::units::three_digits(one.rpm),
+            Count::rounded(one.rpm),
             one.confidence.name(),
-            model::units::three_digits(one.foreign_rpm),
+            Count::rounded(one.foreign_rpm),
             Time(one.connect_ns),
             Time(one.request_ns),
-            model::units::three_digits(one.loaded_rpm),
+            Count::rounded(one.loaded_rpm),
             Time(one.rtt_ns),
             Rate(one.goodput_bps),
             wording::plural(one.flows as usize, "flow"),
@@ -207,8 +207,8 @@ fn added(probe: &Responsiveness) -> Text {
     let Some(ns) = probe.bufferbloat_ns else {
         return say!(
             " ({} and {} samples are too few to tell what the load adds: use a longer `--time` or a higher `--probe`)",
-            idle.count,
-            probe.loaded.count
+            Count(idle.count),
+            Count(probe.loaded.count)
         );
     };
     let quartile = |q| idle.histogram.as_ref().and_then(|all| all.quantile(q)).unwrap_or(idle.p50_ns);

@@ -3,6 +3,7 @@
 use model::Estimate;
 pub(crate) use model::units::rounded_size;
 use model::units::{count, plus_minus};
+use text::units::grouped;
 use text::{Rate, Said, Size, Text, Time, say};
 
 /// A block size.
@@ -36,7 +37,7 @@ pub(crate) fn confidence(confidence: f64) -> String {
 
 /// `1 pair`, `2 pairs`.
 pub(crate) fn plural(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+    format!("{} {noun}{}", grouped(count as u64), if count == 1 { "" } else { "s" })
 }
 
 /// A relative change given as a difference of natural logarithms, as a percentage without a sign: `0.18` is `20 %`.

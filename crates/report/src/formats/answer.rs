@@ -6,7 +6,7 @@ mod each_direction;
 use model::{Confidence, Direction, FindingKind, Outcome, Pattern, Ratio, Remedy, Role, Run, RunKind, Summary, units};
 
 use analysis::outcome::Shortfall;
-use text::{Rate, Said, Text, Time, say};
+use text::{Count, Rate, Said, Text, Time, say};
 
 use crate::sections::limiter::hanging;
 use crate::sections::next_step;
@@ -180,7 +180,7 @@ fn transferred(outcome: &Outcome) -> Option<Text> {
     let bytes = outcome.summary.bytes_received.filter(|_| outcome.spec.pattern == Pattern::Transfer)?;
     let took = outcome.summary.duration_ns?;
     let trials = if outcome.summary.trials > 1 { " in all trials" } else { "" };
-    Some(say!("{} ({bytes} B) in {}{trials}", units::amount(bytes as f64), Time(took as f64)))
+    Some(say!("{} ({} B) in {}{trials}", units::amount(bytes as f64), Count(bytes), Time(took as f64)))
 }
 
 /// What limits after the first remedy.
@@ -201,10 +201,11 @@ fn ledger(outcome: &Outcome) -> Option<Text> {
         return None;
     }
     let sum = |count: fn(&model::Ledger) -> u64| known().map(count).sum::<u64>();
-    let mut text = say!("{} B sent, {} B received", sum(|ledger| ledger.sent), sum(|ledger| ledger.received));
+    let mut text =
+        say!("{} B sent, {} B received", Count(sum(|ledger| ledger.sent)), Count(sum(|ledger| ledger.received)));
     for (count, what) in [(sum(|ledger| ledger.lost), "lost"), (sum(|ledger| ledger.in_flight), "in flight at the end")]
     {
-        text += say!(", {count} B {what}");
+        text += say!(", {} B {what}", Count(count));
     }
     Some(if known().all(|ledger| ledger.balanced) { text } else { say!("{text}: the counts do not match") })
 }
@@ -217,7 +218,7 @@ fn retransmits(summary: &Summary) -> Option<Text> {
         let share = if share < 1e-5 { "less than 0.001 %".into() } else { Ratio(share).to_string() };
         say!(" ({share} of the bytes)")
     });
-    Some(say!("{count} {}{share}", if count == 1 { "segment" } else { "segments" }))
+    Some(say!("{} {}{share}", Count(count), if count == 1 { "segment" } else { "segments" }))
 }
 
 /// Loss, reordering and jitter of datagrams.
@@ -225,10 +226,10 @@ fn lost(summary: &Summary) -> Option<Text> {
     let lost = summary.packets_lost?;
     let mut text = Text::from(labels::lost(lost, summary.packets_sent));
     if let Some(sent) = summary.packets_sent {
-        text += say!(" of {sent} datagrams");
+        text += say!(" of {} datagrams", Count(sent));
     }
     for (count, what) in [(summary.packets_reordered, "reordered"), (summary.packets_duplicated, "duplicated")] {
-        text += count.filter(|count| *count > 0).map_or(Text::default(), |count| say!(", {count} {what}"));
+        text += count.filter(|count| *count > 0).map_or(Text::default(), |count| say!(", {} {what}", Count(count)));
     }
     text += summary.jitter_ns.map_or(Text::default(), |ns| say!("; jitter {}", Time(ns)));
     Some(text)
@@ -238,7 +239,8 @@ fn lost(summary: &Summary) -> Option<Text> {
 fn by_size(outcome: &Outcome) -> Option<Text> {
     let sizes = &outcome.summary.sizes;
     let of = |size: &model::SizeCount| {
-        say!("{} of {} frames of {} B", labels::lost(size.lost(), Some(size.sent)), size.sent, size.frame_bytes)
+        let lost = labels::lost(size.lost(), Some(size.sent));
+        say!("{lost} of {} frames of {} B", Count(size.sent), size.frame_bytes)
     };
     let list: Vec<Text> = sizes.iter().map(of).collect();
     (!list.is_empty()).then(|| say!("lost {}", Text::join(list, ", ")))
@@ -257,7 +259,7 @@ fn flows(flows: u32, summary: &Summary) -> Option<Text> {
 /// The responsiveness with the lowest confidence of the trials.
 fn responsiveness(outcome: &Outcome) -> Option<Text> {
     let trials = working(outcome)?;
-    let rpm = units::three_digits(of_trials(trials, |one| one.rpm));
+    let rpm = Count::rounded(of_trials(trials, |one| one.rpm));
     let lowest = trials.iter().map(|one| one.confidence).min()?;
     let why = match lowest {
         Confidence::High => "it was stable",
@@ -297,7 +299,7 @@ fn under_load(outcome: &Outcome) -> Option<Text> {
     let probe = outcome.summary.probe.as_ref().filter(|probe| probe.working.is_empty())?;
     let idle = probe.idle.as_ref().map_or(Text::default(), |idle| say!("{} without, ", Time(idle.p50_ns as f64)));
     let loaded = Time(probe.loaded.p50_ns as f64);
-    let rpm = units::three_digits(probe.rpm);
+    let rpm = Count::rounded(probe.rpm);
     Some(say!("RTT of the probe {idle}{loaded} with load (median); {rpm} round trips per minute (RPM)"))
 }
 
@@ -430,9 +432,9 @@ mod tests {
         (summary.trials, summary.bytes_received, summary.duration_ns) = (1, Some(4000), Some(2_000_000));
         (summary.retransmits, summary.bytes_retransmitted, summary.bytes_sent) = (Some(3), Some(40), Some(4096));
         let text = shown(&run, 100);
-        assert!(text.contains("Transferred  4.00 kB (4000 B) in 2.00 ms\n"), "{text}");
+        assert!(text.contains("Transferred  4.00 kB (4,000 B) in 2.00 ms\n"), "{text}");
         assert!(
-            text.contains("Ledger       4096 B sent, 4000 B received, 96 B lost, 0 B in flight at the end\n"),
+            text.contains("Ledger       4,096 B sent, 4,000 B received, 96 B lost, 0 B in flight at the end\n"),
             "{text}"
         );
         assert!(text.contains("Retransmits  3 segments (0.967 % of the bytes)\n"), "{text}");
@@ -447,7 +449,7 @@ mod tests {
         (summary.packets_lost, summary.packets_sent, summary.packets_reordered) = (Some(12), Some(1200), Some(3));
         summary.jitter_ns = Some(13_000.0);
         assert!(
-            shown(&run, 100).contains("Lost         12 (1.00 %) of 1200 datagrams, 3 reordered; jitter 13.0 µs\n"),
+            shown(&run, 100).contains("Lost         12 (1.00 %) of 1,200 datagrams, 3 reordered; jitter 13.0 µs\n"),
             "{}",
             shown(&run, 100)
         );

@@ -1,7 +1,7 @@
 //! What each direction of streams in both carried, a line each.
 
 use model::{Direction, Outcome, Run, Summary};
-use text::{Text, Time, say};
+use text::{Count, Text, Time, say};
 
 use crate::labels;
 use crate::sections::limiter::name_of;
@@ -24,7 +24,7 @@ fn line(outcome: &Outcome, direction: Direction, of: &Summary) -> Text {
     let parts = [
         Some(goodput.unwrap_or_else(|| "no value".into())),
         of.tcp_rtt_ns.map(|ns| say!("RTT {}", Time(ns))),
-        of.retransmits.map(|count| say!("{count} segments retransmitted")),
+        of.retransmits.map(|count| say!("{} segments retransmitted", Count(count))),
         of.packets_lost.map(|lost| say!("{} datagrams lost", labels::lost(lost, of.packets_sent))),
         of.jitter_ns.map(|ns| say!("jitter {}", Time(ns))),
         of.trust.map(|trust| say!("trust {}", labels::trust(trust))),

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::source::counter;
 use model::{CoreUse, EndPass, Inventory, Pass, Run, Verdict};
+use text::units::grouped;
 use text::{Text, say};
 
 use crate::sections::host_facts;
@@ -82,14 +83,19 @@ impl Host<'_> {
         if let (Some(count), Some(sent)) = (retransmitted.filter(|count| *count > 0), sent) {
             let share = count as f64 / (sent + count).max(1) as f64;
             let share = if share < 1e-5 { "less than 0.001 %".to_owned() } else { model::Ratio(share).to_string() };
-            notes.push(format!("{count} of {} TCP segments were retransmitted ({share})", sent + count));
+            notes.push(format!(
+                "{} of {} TCP segments were retransmitted ({share})",
+                grouped(count.unsigned_abs()),
+                grouped((sent + count).unsigned_abs())
+            ));
         }
         let losses = self.losses();
         if losses.is_empty() {
             let quiet = retransmitted == Some(0) && self.grew(counter::SOFTNET_DROPPED) == Some(0);
             notes.extend(quiet.then(|| "no drops, no retransmissions".to_owned()));
         } else {
-            let list: Vec<String> = losses.iter().map(|(name, count)| format!("{name} {count}")).collect();
+            let list: Vec<String> =
+                losses.iter().map(|(name, count)| format!("{name} {}", grouped(count.unsigned_abs()))).collect();
             notes.push(format!("losses and full buffers: {}", list.join(", ")));
         }
         if notes.is_empty() {
@@ -164,7 +170,7 @@ mod tests {
             "{lines:?}"
         );
         // Two passes with 20 of 1,020 each.
-        assert!(lines[0].plain().contains("; 40 of 2040 TCP segments were retransmitted (1.96 %)"), "{lines:?}");
+        assert!(lines[0].plain().contains("; 40 of 2,040 TCP segments were retransmitted (1.96 %)"), "{lines:?}");
         assert!(lines[0].plain().ends_with("; losses and full buffers: qdisc.eth0.drops 12"), "{lines:?}");
         assert!(lines[1].plain().ends_with("no drops, no retransmissions"), "{lines:?}");
         assert_eq!(notable(&sample::stream()), []);

@@ -1,7 +1,7 @@
 //! Sentences on one-way delays.
 
 use model::{Delay, OneWay, Run, WallClock};
-use text::{Text, Time, say};
+use text::{Count, Text, Time, say};
 
 use crate::sections::sides;
 
@@ -17,15 +17,16 @@ pub(crate) fn of_run(run: &Run) -> Vec<Text> {
             one_way.lost_outbound.zip(one_way.lost_return).map_or(0, |(outbound, return_trip)| outbound + return_trip);
         let unlocated = match summary.packets_lost.unwrap_or(0).saturating_sub(known) {
             0 => Text::default(),
-            lost => say!("{lost} lost in an unknown direction, "),
+            lost => say!("{} lost in an unknown direction, ", Count(lost)),
         };
         let all = [
             say!("outbound: {}", outbound(one_way)),
             say!("return: {}", return_trip(one_way)),
             say!(
-                "of {sent} datagrams: {unlocated}{} reordered, {} duplicated; median time in the far end {}",
-                summary.packets_reordered.unwrap_or(0),
-                summary.packets_duplicated.unwrap_or(0),
+                "of {} datagrams: {unlocated}{} reordered, {} duplicated; median time in the far end {}",
+                Count(sent),
+                Count(summary.packets_reordered.unwrap_or(0)),
+                Count(summary.packets_duplicated.unwrap_or(0)),
                 Time(one_way.reflector_p50_ns as f64),
             ),
             clocks(one_way),
@@ -52,7 +53,7 @@ fn delay(delay: &Delay) -> Text {
 }
 
 fn lost(lost: Option<u64>) -> Text {
-    lost.map_or("losses unknown".into(), |lost| say!("{lost} lost"))
+    lost.map_or("losses unknown".into(), |lost| say!("{} lost", Count(lost)))
 }
 
 fn clocks(one_way: &OneWay) -> Text {

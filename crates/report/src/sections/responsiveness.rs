@@ -1,6 +1,7 @@
 //! Responsiveness under working conditions.
 
-use model::{Confidence, Outcome, WorkingConditions, units};
+use model::{Confidence, Outcome, WorkingConditions};
+use text::Count;
 
 /// The working conditions of each trial.
 pub(crate) fn working(outcome: &Outcome) -> Option<&[WorkingConditions]> {
@@ -14,7 +15,7 @@ pub(crate) fn of_trials(trials: &[WorkingConditions], figure: fn(&WorkingConditi
 }
 
 /// Round trips per minute under load, with the lowest confidence of the trials.
-pub(crate) fn rpm(outcome: &Outcome) -> Option<(String, Confidence)> {
+pub(crate) fn rpm(outcome: &Outcome) -> Option<(Count, Confidence)> {
     let trials = working(outcome)?;
-    Some((units::three_digits(of_trials(trials, |one| one.rpm)), trials.iter().map(|one| one.confidence).min()?))
+    Some((Count::rounded(of_trials(trials, |one| one.rpm)), trials.iter().map(|one| one.confidence).min()?))
 }

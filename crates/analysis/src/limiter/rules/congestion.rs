@@ -1,7 +1,7 @@
 //! The congestion window.
 
 use model::LimiterKind;
-use text::{Rate, Text, Time, say};
+use text::{Count, Rate, Text, Time, say};
 
 use super::super::observations::{Observations, SenderFlow, each, ramp, sender_flows};
 use super::super::{LIKELY, bottleneck, queues, sharing};
@@ -45,8 +45,9 @@ pub(super) const LOSS: Rule = Rule {
                 Text::default()
             };
             say!(
-                "{retransmitted} segments retransmitted ({:.2} %); the congestion window was near the threshold set by loss for \
+                "{} segments retransmitted ({:.2} %); the congestion window was near the threshold set by loss for \
                  {:.0} % of the time{bound}",
+                Count(retransmitted),
                 100.0 * part,
                 100.0 * near_threshold.unwrap_or(0.0)
             )
@@ -92,7 +93,7 @@ pub(super) const WINDOW: Rule = Rule {
                     ),
                     None => "it stopped growing because of delay, without loss or marks".into(),
                 },
-                (_, marks) => say!("{marks} segments had a congestion mark (ECN)"),
+                (_, marks) => say!("{} segments had a congestion mark (ECN)", Count(marks)),
             };
             let carried: f64 = flows.iter().filter_map(|flow| Some(flow.cwnd_bytes()? * 8e9 / flow.srtt_ns()?)).sum();
             say!(

@@ -1,9 +1,8 @@
 //! Fully loaded threads and cores.
 
 use model::source::counter;
-use model::units::count;
 use model::{CoreUse, LimiterKind, Strategy};
-use text::{Text, Time, say};
+use text::{Count, Text, Time, say};
 
 use super::super::bottleneck;
 use super::super::observations::{Observations, SenderFlow, each, ramp, sender_flows};
@@ -113,9 +112,9 @@ pub(super) const SOFTNET: Rule = Rule {
         Signal::of(LimiterKind::Softirq, weight, || {
             say!(
                 "the receiver's softnet queue dropped {} of {} packets, and its soft interrupt used up its budget {} times",
-                count(dropped),
-                count(processed),
-                count(squeezed)
+                Count::rounded(dropped),
+                Count::rounded(processed),
+                Count::rounded(squeezed)
             )
         })
     },

@@ -2,8 +2,7 @@
 
 use model::LimiterKind;
 use model::source::counter;
-use model::units::count;
-use text::{Text, say};
+use text::{Count, Text, say};
 
 use super::super::observations::{Observations, ramp};
 use super::{Rule, Signal};
@@ -31,8 +30,8 @@ pub(super) const BUFFER: Rule = Rule {
             let room = room.map_or(Text::default(), |bytes| say!(" of {} (SO_RCVBUF)", model::ByteSize(bytes)));
             say!(
                 "the receiving socket's buffer{room} had no room for {} of {} datagrams ({:.2} %)",
-                count(drops as f64),
-                count(sent.sent as f64),
+                Count(drops),
+                Count(sent.sent),
                 100.0 * part
             )
         })

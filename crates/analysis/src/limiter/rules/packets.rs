@@ -3,8 +3,7 @@
 use core::net::{IpAddr, SocketAddr};
 
 use model::LimiterKind;
-use model::units::count;
-use text::{Rate, Text, say};
+use text::{Count, Rate, Text, say};
 
 use super::super::bottleneck;
 use super::super::observations::{Observations, SenderFlow, each, ramp, sender_flows};
@@ -45,7 +44,7 @@ fn datagram_size(direction: &DirectionView<'_>, path_mtu: Option<u32>) -> Option
     let of_receiver = peer.and_then(|peer| with_address(direction.receiver.host, peer)?.mtu);
     let least =
         of_receiver.into_iter().chain(flow.socket.pmtu).chain(path_mtu).min().filter(|mtu| u64::from(*mtu) < packet);
-    let arrivals = say!("{} of {} datagrams arrived", count(arrived as f64), count(sent as f64));
+    let arrivals = say!("{} of {} datagrams arrived", Count(arrived), Count(sent));
     Some(match least {
         Some(mtu) => Signal::of(LimiterKind::PathMtu, 0.95, || {
             say!("{arrivals}: each is a packet of {packet} bytes, larger than the MTU of {mtu} bytes on the path")
@@ -109,6 +108,7 @@ pub(super) const ORDER: Rule = Rule {
         let weight = weight * (1.0 - bottleneck::weight(observations, direction));
         Signal::of(LimiterKind::Reordering, weight, || {
             let (all, spurious) = totals(&flows);
+            let (all, spurious) = (Count(all), Count(spurious));
             let rate: f64 = flows.iter().map(|flow| flow.rate_bps).sum();
             let distance =
                 flows.iter().filter_map(SenderFlow::reordering).max().filter(|distance| *distance > IN_ORDER);

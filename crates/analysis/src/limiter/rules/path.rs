@@ -1,9 +1,8 @@
 //! Links and queueing disciplines.
 
 use model::source::{self, column};
-use model::units::count;
 use model::{BoundKind, Direction, LimiterKind};
-use text::{Rate, say};
+use text::{Count, Rate, say};
 
 use super::super::observations::{Observations, goodput_bps, ramp};
 use super::super::queues::{packets_sent, qdisc, qdisc_limited, reduced_the_window};
@@ -95,8 +94,8 @@ pub(super) const QDISC: Rule = Rule {
             }
             say!(
                 "the sender's qdisc delayed packets {} times to keep its rate (overlimits) and dropped {}",
-                count(overlimits as f64),
-                count(drops as f64)
+                Count(overlimits),
+                Count(drops)
             )
         })
     },

@@ -15,7 +15,7 @@ fn datagrams_above_the_far_mtu_are_named() {
     let why = case.why();
     assert_eq!((why.limiter, why.grade), (LimiterKind::Unexplained, None), "{why:#?}");
     assert!(
-        why.statement.plain().contains("possible path MTU: 0 of 1.00 k datagrams arrived"),
+        why.statement.plain().contains("possible path MTU: 0 of 1,000 datagrams arrived"),
         "{}",
         why.statement.plain()
     );

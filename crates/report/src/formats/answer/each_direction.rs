@@ -110,7 +110,7 @@ mod tests {
         let first = "             outbound            return\n\
                      Goodput      28.1 Mbit/s ±1.0 %  4.70 Mbit/s ±1.0 %\n\
                      RTT          20.0 ms             20.0 ms\n\
-                     Retransmits  1 segment           3700 segments\n\
+                     Retransmits  1 segment           3,700 segments\n\
                      Trust        fair                fair\n\
                      Together     ";
         assert!(text.starts_with(first), "{text}");
