@@ -125,7 +125,9 @@ fn curve(run: &Run) -> Option<Text> {
     });
     let latency = found(FindingKind::Latency, "ns").map(|(estimate, _)| say!("RTT {}", labels::estimated(estimate)));
     let parts: Vec<Text> = peak.into_iter().chain(latency).collect();
-    (!parts.is_empty()).then(|| Text::join(parts, ", "))
+    let trust = labels::worst_trust(run).filter(|trust| *trust != Trust::None);
+    let trust = trust.map_or(Text::default(), |trust| say!(", trust {}", labels::trust(trust)));
+    (!parts.is_empty()).then(|| Text::join(parts, ", ") + trust)
 }
 
 /// Whether all outcomes that a finding is based on may be used.

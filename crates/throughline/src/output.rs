@@ -16,7 +16,7 @@ pub fn write_pieces(format: &str, view: View<'_>, path: &Path) -> Result<Vec<Pat
     rendered(format, &View { layout: layout(), ..view }, Some(path).filter(|path| *path != Path::new("-")))
 }
 
-/// Renders runs as `format` to standard output. For one measurement, prints only the answer unless `all`; `stored` is where the rest
+/// Renders runs as `format` to standard output, and for the form of another program the answer to standard error. For one measurement, prints only the answer unless `all`; `stored` is where the rest
 /// is kept, if it is.
 pub fn print(format: &str, runs: &[Run], all: bool, stored: Option<&Stored<'_>>) -> Result<(), Failure> {
     let ids: Vec<&str> = runs.iter().map(|run| run.header.id.as_str()).collect();
@@ -26,7 +26,12 @@ pub fn print(format: &str, runs: &[Run], all: bool, stored: Option<&Stored<'_>>)
         Some(Stored(Some(store))) => format!("thru show {} -v --store {}", ids.join(" "), store.display()),
     };
     let whole = (!all).then_some(whole.as_str());
-    rendered(format, &View { whole, layout: layout(), ..View::new(runs) }, None).map(drop)
+    rendered(format, &View { whole, layout: layout(), ..View::new(runs) }, None)?;
+    // The forms of other programs have no place for an interval or for a reason to distrust a figure.
+    if report::format(format).is_some_and(|format| format.program.is_some()) {
+        runs.iter().for_each(|run| errln!("{}", console::line(&report::headline(run))));
+    }
+    Ok(())
 }
 
 /// The store that has a run, if it is not the default one.

@@ -192,7 +192,10 @@ mod tests {
         let data = data_of(&page_of(&[run]));
         let run = &data["runs"][0];
         let result = run["result"].as_str().unwrap();
-        assert!(result.starts_with("B not worse") && result.contains("A goodput"), "{result}");
+        assert!(
+            result.starts_with("B --cc bbr is not worse than A --cc cubic") && result.contains("A goodput"),
+            "{result}"
+        );
         let all = run.to_string();
         let figures = data["figures"].to_string();
         assert!(figures.contains("A --cc cubic") && figures.contains("B --cc bbr"));

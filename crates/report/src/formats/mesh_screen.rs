@@ -1,4 +1,4 @@
-//! The answer of a mesh, and of matrices from elsewhere: what the pairs reach, what stands out, and the matrices. Everything else is in the
+//! The answer of a mesh, and of matrices from elsewhere: what stands out, what the pairs reach, and the matrices. Everything else is in the
 //! whole report.
 
 use std::collections::{BTreeMap, HashSet};
@@ -43,8 +43,7 @@ pub(super) fn screen(run: &Run, layout: Layout, whole: &str) -> String {
 
 /// Title and text of each row, also for a page.
 pub(super) fn rows(run: &Run, whole: &str) -> Vec<(&'static str, Text)> {
-    let mut rows: Vec<(&'static str, Text)> =
-        spread::shown(run).iter().filter_map(|table| Some((spread::title(table), spread::sentence(table)?))).collect();
+    let mut rows: Vec<(&'static str, Text)> = Vec::new();
     let of = |kinds: &[FindingKind]| -> Vec<Text> {
         let found = run.findings.iter().filter(|finding| kinds.contains(&finding.kind));
         found.map(|finding| finding.statement.brief()).collect()
@@ -61,6 +60,8 @@ pub(super) fn rows(run: &Run, whole: &str) -> Vec<(&'static str, Text)> {
     if more > 0 {
         rows.push(("", say!("and {more} more")));
     }
+    let spreads = spread::shown(run);
+    rows.extend(spreads.iter().filter_map(|table| Some((spread::title(table), spread::sentence(table)?))));
     let unconfirmed = of(&[FindingKind::Unconfirmed]).into_iter().enumerate();
     rows.extend(unconfirmed.map(|(at, finding)| (if at == 0 { "Unconfirmed" } else { "" }, finding)));
     rows.extend(of(&[FindingKind::Path]).into_iter().map(|finding| ("Between", finding)));

@@ -29,10 +29,6 @@ fn report(run: &Run, view: &View<'_>) -> String {
     if let Some((whole, outcome)) = view.whole.zip(answer::of(run)) {
         return text + "\n" + &answer::screen(run, outcome, view.layout, whole);
     }
-    if !run.outcomes.is_empty() {
-        text.push('\n');
-        wrapped("", &headline(run), view.layout, &mut text);
-    }
     if let Some(whole) = view.whole.filter(|_| is_curve(run)) {
         return text + "\n" + &curve_screen::screen(run, view.layout, whole);
     }
@@ -44,6 +40,10 @@ fn report(run: &Run, view: &View<'_>) -> String {
     }
     if let Some(whole) = view.whole.filter(|_| groups::is_of(run)) {
         return text + "\n" + &groups::screen(run, view.layout, whole);
+    }
+    if !run.outcomes.is_empty() {
+        text.push('\n');
+        wrapped("", &headline(run), view.layout, &mut text);
     }
     if run.header.kind == RunKind::Environment {
         text.push_str(&format!("\n{}", host::environment(&run.header.near)));
@@ -184,7 +184,11 @@ mod tests {
         let run = sample::curve();
         let text = rendered(run.clone(), 100);
         assert!(text.starts_with("curve to beta: tcp pingpong, alpha to beta, 2026-11-21 20:37:58 UTC"), "{text}");
-        assert_eq!(text.lines().filter(|line| line.contains("bit/s") && line.contains('±')).count(), 124, "{text}");
+        assert_eq!(
+            text.lines().filter(|line| line.starts_with(' ') && line.contains("bit/s") && line.contains('±')).count(),
+            124,
+            "{text}"
+        );
         assert!(text.contains("NetPIPE ") && text.contains("RTT"));
         assert!(text.chars().any(|c| ('\u{2801}'..='\u{28ff}').contains(&c)), "a plot");
         assert!(run.findings.iter().all(|finding| { text.replace("\n  ", " ").contains(&finding.statement.plain()) }));

@@ -1,7 +1,7 @@
 //! The table of runs in a store.
 
 use comfy_table::{ContentArrangement, Table};
-use model::{Run, Trust};
+use model::Run;
 use text::{RateUnit, Spelling, Text, User, say};
 
 use crate::headline::headline;
@@ -22,10 +22,8 @@ pub struct ListedRun {
     pub transport: String,
     /// What distinguishes it from the other runs of the list.
     pub measured: String,
-    /// The result in a few words.
+    /// The answer.
     pub headline: Text,
-    /// The worst trust among the outcomes; `None` where none has a value.
-    pub trust: Option<Trust>,
 }
 
 impl From<&Run> for ListedRun {
@@ -38,18 +36,17 @@ impl From<&Run> for ListedRun {
             transport: labels::distinct(run, |spec| spec.transport.to_string()),
             measured: String::new(),
             headline: run.header.name.as_ref().map_or(Text::default(), |name| say!("{}: ", User(name))) + headline(run),
-            trust: labels::worst_trust(run),
         }
     }
 }
 
-/// The table of `thru runs`: id, start (UTC), kind, target, transport, what differs, headline and trust. Each line ends in a line end;
+/// The table of `thru runs`: id, start (UTC), kind, target, transport, what differs, and the answer. Each line ends in a line end;
 /// without rows there is only the head.
 #[must_use]
 pub fn run_list(rows: &[ListedRun], rates: RateUnit) -> String {
     let mut table = Table::new();
     table.load_style(labels::TABLE).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(["id", "when (UTC)", "kind", "target", "transport", "differs in", "result", "trust"]);
+    table.set_header(["id", "when (UTC)", "kind", "target", "transport", "differs in", "result"]);
     for row in rows {
         let when = labels::when(row.started_unix_ns);
         table.add_row([
@@ -60,7 +57,6 @@ pub fn run_list(rows: &[ListedRun], rates: RateUnit) -> String {
             short(&row.transport, 24),
             short(&row.measured, 40),
             short(&row.headline.shown(Spelling { rates, ..Spelling::default() }), 90),
-            row.trust.map_or("-", labels::trust).to_owned(),
         ]);
     }
     format!("{}\n", table.trim_fmt())
@@ -104,7 +100,7 @@ mod tests {
     fn a_comparison_names_its_answer_and_both_sides() {
         let text = headline(&sample::pair());
         assert!(
-            text.plain().starts_with("B not worse (B/A 1.0012 ±0.9 %): A goodput ")
+            text.plain().starts_with("B --cc bbr is not worse than A --cc cubic (B/A 1.0012 ±0.9 %): A goodput ")
                 && text.plain().contains(", B goodput "),
             "{text:?}"
         );

@@ -58,7 +58,6 @@ pub fn run(args: &RunsArgs) -> Result<u8, Failure> {
 
 fn line(row: store::RunRow, measured: String) -> report::ListedRun {
     let mut words: Vec<Text> = row.name.iter().map(|name| say!("{}:", User(name))).collect();
-    let trust = row.summary.as_ref().and_then(|summary| summary.trust);
     words.push(row.summary.map_or_else(|| "not finished".into(), |summary| summary.headline));
     report::ListedRun {
         id: row.id,
@@ -68,6 +67,5 @@ fn line(row: store::RunRow, measured: String) -> report::ListedRun {
         transport: row.transport,
         measured,
         headline: Text::join(words, " "),
-        trust,
     }
 }
