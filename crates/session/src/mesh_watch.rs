@@ -519,7 +519,7 @@ mod tests {
             at.set(at.get() + 1);
         }
         let is_judged = begun.is_judged;
-        (said.into_iter().map(|(at, text)| format!("{at}: {text:?}")).collect(), is_judged)
+        (said.into_iter().map(|(at, text)| format!("{at}: {}", text.plain())).collect(), is_judged)
     }
 
     /// The first events of a pass of two rounds from a to b, a to c and b to a; nothing was measured to c.

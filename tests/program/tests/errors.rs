@@ -95,7 +95,7 @@ fn something_else_there() {
     });
     fails(&sandbox, &[&SHORT[..], &[&web]].concat(), 3, &[&web, "not a thru agent"]);
     let mute = server(std::mem::forget);
-    fails(&sandbox, &[&SHORT[..], &[&mute]].concat(), 3, &[&mute, "not a thru agent"]);
+    fails(&sandbox, &[&SHORT[..], &[&mute]].concat(), 3, &[&mute, "may not be a thru agent"]);
     let brief = server(drop);
     fails(&sandbox, &[&SHORT[..], &[&brief]].concat(), 3, &[&brief, "not a thru agent"]);
     // And somebody else's client at our agent is told where it is.

@@ -203,7 +203,7 @@ fn every_packet_that_is_counted_is_in_the_file_at_both_ends() {
     let (file, why) = (Path::new(far.file.as_ref().unwrap()), far.not_fetched.as_ref().unwrap());
     let bytes = far.fetched_bytes.unwrap();
     assert!(bytes <= 2_048 && bytes == file.metadata().unwrap().len(), "{far:?}");
-    assert!(why.contains("the rest is lost: use `--fetch ") && why.contains("for all"), "{why}");
+    assert!(why.contains("the rest is lost: use `--fetch ") && why.contains("to fetch all of it"), "{why}");
     let packets = packets_in(file);
     assert!(packets > 5 && packets < far.packets && left(&there) == 1, "{packets} of {}", far.packets);
     let text = Running::of(sandbox.prepare(a.command(binary::thru()), &["show", "-v"])).wait().ok().stdout;

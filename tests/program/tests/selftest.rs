@@ -44,7 +44,7 @@ fn loopback_is_tested_without_root_and_what_is_missing_is_named() {
     let found = selftest(&sandbox, &["--quick", "--loopback"]);
     assert_bytes(&found, 2);
     assert_eq!(found.missing.len(), 2, "{found:?}");
-    assert!(found.missing.iter().all(|missing| missing.contains("`--loopback`")), "{found:?}");
+    assert!(found.missing.iter().all(|missing| missing.contains("--loopback")), "{found:?}");
     assert_eq!(found.realtime, None);
     for claim in [Claim::Clock, Claim::Loop, Claim::Rate] {
         assert_eq!(found.checks.iter().filter(|check| check.claim == claim).count(), 1, "{claim:?}");

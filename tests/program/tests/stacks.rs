@@ -135,7 +135,7 @@ fn a_stack_of_one_s_own_is_kept_until_it_is_unloaded() {
     let guard = Unload(name.clone());
     assert!(name.starts_with("bpf_aimd_") && loaded().contains(&name), "{said}");
     let again = sandbox.run(&["stacks", "load", "./mine.bpf.o:a=8.5"]).ended_with(7).message();
-    assert!(again.contains(&format!("has a congestion control {name} already")), "{again}");
+    assert!(again.contains(&format!("already has a congestion control {name}")), "{again}");
     let list = sandbox.run(&["stacks", "list"]).ok().stdout;
     assert!(list.contains(&format!("{name} (until unload)")), "{list}");
     // An agent without the right to load may use what is there.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use text::Said;
+use text::{Said, Text, say};
 use thiserror::Error;
 
 use super::fault::ServerFault;
@@ -141,6 +141,12 @@ struct Meaning(u32);
 impl fmt::Display for Meaning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         ServerFault::of(self.0).map_or(Ok(()), |fault| write!(f, " ({fault})"))
+    }
+}
+
+impl Said for Meaning {
+    fn say(&self) -> Text {
+        ServerFault::of(self.0).map_or(Text::default(), |fault| say!(" ({fault})"))
     }
 }
 

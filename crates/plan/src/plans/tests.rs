@@ -381,7 +381,7 @@ fn a_cell_may_have_another_programs_server_as_its_far_end() {
 fn what_another_program_cannot_do_is_refused() {
     for (old, new, part) in [
         ("speak = \"iperf3\"", "speak = \"iperf3\"\npattern = \"rr\"", "iperf3"),
-        ("speak = \"iperf3\"", "speak = \"iperf3\"\nprobe = 10", "`--probe` with iperf3"),
+        ("speak = \"iperf3\"", "speak = \"iperf3\"\nprobe = 10", "`probe` with iperf3"),
         ("speak = \"iperf3\"", "speak = \"iperf9\"", "iperf9"),
         ("speak = \"iperf3\"", "speak = \"iperf3\"\nfrom = \"d\"", "`from` with `speak = iperf3`"),
         (
@@ -511,7 +511,7 @@ fn traffic_is_a_factor_beside_others_and_its_mistakes_are_named() {
         ("[traffic]\nsenders = 1\n", "`kind` is missing: write one of incast"),
         ("[traffic]\nkind = \"incast\"\nsenders = 4\n", "4 senders are too many: there are 3 other hosts"),
         ("[traffic]\nkind = \"incast\"\ncuts = 4\n", "`cuts` does not apply to incast"),
-        ("[traffic]\nkind = \"ring\"\n", "ring is between the same hosts"),
+        ("[traffic]\nkind = \"ring\"\n", "ring runs within one set of hosts"),
         ("[traffic]\nkind = \"incast\"\n[base]\nboth = true\n", "omit `reverse` and `both`"),
         ("[traffic]\nkind = \"incast\"\n[base]\npattern = \"curve\"\n", "a curve"),
         ("[traffic]\nkind = \"incast\"\n[[group]]\nflows = 2\n", "[traffic] and [[group]] cannot be used together"),

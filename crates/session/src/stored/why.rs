@@ -184,11 +184,11 @@ mod tests {
                 method: "none".into(),
                 n: 3,
             });
-            let statement = if is_slow { "receiver CPU (strong): one thread" } else { "link rate (likely); also this" };
+            let limiter = if is_slow { LimiterKind::ReceiverCpu } else { LimiterKind::Link };
             outcome.summary.why = Some(Box::new(Why {
-                limiter: LimiterKind::Network,
-                grade: None,
-                statement: statement.into(),
+                limiter,
+                grade: Some(model::Grade::Strong),
+                statement: "a limit".into(),
                 parts: Vec::new(),
                 evidence: Vec::new(),
                 also: Vec::new(),

@@ -237,7 +237,7 @@ fn legs_obey_the_limits_and_the_spec() {
         (vec![json!({"block": 1, "reply": 1, "stop": {"time-ns": 11_000_000_000_u64}})], "`--max-time`"),
         (vec![json!({"block": 1, "reply": 1, "stop": second}); 11], "`--max-time`"),
         (vec![json!({"block": 0, "reply": 1, "stop": second})], "0 bytes"),
-        (vec![json!({"block": 1, "reply": 1, "stop": {"blocks": 1}}); 10_001], "legs"),
+        (vec![json!({"block": 1, "reply": 1, "stop": {"blocks": 1}}); 10_001], "sizes in a pass"),
     ] {
         let refused = refusal(&spec, &legs);
         assert!(refused.contains(says), "{says}: {refused}");

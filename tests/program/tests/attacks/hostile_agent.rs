@@ -88,7 +88,7 @@ fn a_result_with_more_than_its_trial_can_have_is_refused_and_not_stored() {
         (
             &(|done: &mut Value| done["tallies"][0]["intervals"] = json!(vec![interval.clone(); 5_000]))
                 as &dyn Fn(&mut Value),
-            "5000 entries",
+            "5000 intervals",
         ),
         (&|done| done["tallies"][0]["flows"] = json!(vec![flow.clone(); 5_000]), "5000 flows"),
         (&|done| done["tallies"] = json!(vec![tally.clone(); 50]), "50 tallies"),

@@ -16,8 +16,7 @@ fn agent(sandbox: &Sandbox, results: u32) -> (Agent, Connection) {
     let file = Connection::open(folder.join("results.sqlite")).unwrap();
     for trial in 0..results {
         let of = json!({"run": RUN, "test": "t", "attempt": trial.to_string(), "started_unix_ns": 1});
-        let done =
-            json!({"tallies": [], "failure": "x".repeat(LONG), "elapsed_ns": 1, "host": {"cpu": null, "setup_ns": 0}});
+        let done = json!({"tallies": [], "failure": {"statement": "x".repeat(LONG)}, "elapsed_ns": 1, "host": {"cpu": null, "setup_ns": 0}});
         let kept = json!({"of": of, "trial": trial, "role": "active", "done": done}).to_string();
         let insert = "INSERT INTO result (run, trial, kept_unix_s, result) VALUES (?1, ?2, 4000000000, ?3)";
         file.execute(insert, params![RUN, trial, kept.as_bytes()]).unwrap();
