@@ -381,7 +381,7 @@ mod tests {
 
     #[test]
     fn a_curve_counts_its_converged_points_and_has_the_shortest_mean_of_three_parts() {
-        let text = r#"{"outcomes":[{"spec":{"transport":"tcp","block":1},"summary":{"verdicts":["one-host"]},
+        let text = r#"{"outcomes":[{"spec":{"transport":"tcp","block":1},"summary":{"verdicts":["same-host"]},
               "trials":[{"near":{"rtt":{"count":1,"mean_ns":9.0}}},{"near":{"rtt":{"count":3,"mean_ns":5.0}}},
                         {"near":{"rtt":{"count":2,"mean_ns":9.0}}},{"near":{}},{"near":{"rtt":{"count":1,"mean_ns":7.0}}}]},
             {"spec":{"transport":"tcp","block":2},"summary":{"verdicts":["target-missed"]}},

@@ -53,7 +53,7 @@ pub enum Verdict {
     /// Sizes of the curve were left out between the others, because a leg of each did not fit into a fifth of the budget.
     Thinned,
     /// The two ends are threads or processes of one host without a network between them.
-    OneHost,
+    SameHost,
     /// The kernel's TCP metrics cache of a sending end was on and was not flushed: a trial may have started with values that an
     /// earlier one left there.
     MetricsKept,

@@ -98,7 +98,8 @@ pub(crate) fn hosts(run: &Run) -> String {
     match (name(&run.header.far), &run.header.target) {
         (Some(far), _) if far != near => format!("{near} to {far}"),
         (None, None) if imported => near,
-        (Some(_), _) | (None, None) => format!("within {near}"),
+        (Some(_), _) => format!("both ends on {near}"),
+        (None, None) => format!("on {near}"),
         (None, Some(target)) => format!("{near} to {target}"),
     }
 }

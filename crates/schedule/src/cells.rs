@@ -279,7 +279,7 @@ impl Cells {
         if !point {
             analysis::set_why(&mut outcome, &self.header, &self.passes);
         }
-        for remark in state.remark.into_iter().chain(one_host.then_some(Verdict::OneHost)) {
+        for remark in state.remark.into_iter().chain(one_host.then_some(Verdict::SameHost)) {
             analysis::outcome::add_verdict(&mut outcome, remark);
         }
         self.done.push(outcome.clone());

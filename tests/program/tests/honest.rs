@@ -139,7 +139,7 @@ fn an_interrupt_costs_only_the_trial_that_it_cut() {
             doc.remarks()
         );
         assert_eq!(summary.trials as usize, whole, "only whole trials count: {}", doc.remarks());
-        let known = [Verdict::CutShort, Verdict::TargetMissed, Verdict::OneHost];
+        let known = [Verdict::CutShort, Verdict::TargetMissed, Verdict::SameHost];
         assert!(
             doc.has(Verdict::CutShort) && summary.verdicts.iter().all(|one| known.contains(one)),
             "{}",

@@ -491,7 +491,7 @@ fn each_end_tells_what_its_host_is() {
         assert_eq!(own.mtu, Some(1_500));
         assert!(inventory.kernel.is_some() && inventory.cores.is_some_and(|cores| cores > 0));
     }
-    assert!(doc.has(Verdict::OneHost), "two namespaces of one kernel");
+    assert!(doc.has(Verdict::SameHost), "two namespaces of one kernel");
     for pass in passes {
         let cpu = pass.far.cpu.as_ref().expect("processor times");
         assert!(!cpu.cores.is_empty() && cpu.window_ns > 0, "{cpu:?}");

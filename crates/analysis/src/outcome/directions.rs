@@ -198,9 +198,9 @@ mod tests {
         let mut trial = both(&spec, 0);
         trial.verdicts.push(Verdict::EmulatorLate);
         let mut outcome = made(spec, vec![trial; 6]);
-        super::super::add_verdict(&mut outcome, Verdict::OneHost);
+        super::super::add_verdict(&mut outcome, Verdict::SameHost);
         for (_, summary) in outcome.summary.directions() {
-            assert_eq!(summary.verdicts, [Verdict::OneHost, Verdict::EmulatorLate].map(|one| one), "{summary:?}");
+            assert_eq!(summary.verdicts, [Verdict::SameHost, Verdict::EmulatorLate].map(|one| one), "{summary:?}");
             assert_eq!(summary.trust, Some(Trust::None));
         }
     }

@@ -14,7 +14,7 @@ pub(crate) fn of_cell(cell: &Cell, trials: &[Trial], shortfall: Option<Verdict>)
             verdicts.insert(verdict);
         }
     };
-    add(Verdict::OneHost, cell.spec.transport_facts().is_some_and(|facts| facts.one_host));
+    add(Verdict::SameHost, cell.spec.transport_facts().is_some_and(|facts| facts.one_host));
     add(Verdict::DelayedReads, cell.spec.delayed_reads);
     add(Verdict::OverlapClose, cell.spec.overlap_close);
     verdicts.extend(shortfall);
@@ -71,7 +71,7 @@ const HARMLESS: &[Verdict] = &[
     Verdict::BatchTimed,
     Verdict::SelfLimited,
     Verdict::Thinned,
-    Verdict::OneHost,
+    Verdict::SameHost,
     Verdict::MetricsKept,
     Verdict::DelayedReads,
     Verdict::OverlapClose,
@@ -162,7 +162,7 @@ pub fn explain(verdict: Verdict) -> Text {
         }
         Verdict::Loss => say!("datagrams were lost"),
         Verdict::SelfLimited => say!("larger blocks were not measured (NetPIPE's self-limit or the budget)"),
-        Verdict::OneHost => say!("both ends are on one host, with no network between them"),
+        Verdict::SameHost => say!("both ends are on one host, with no network between them"),
         Verdict::MetricsKept => {
             say!("a sender's TCP metrics cache was on, so a trial may start with values from an earlier one")
         }
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn the_worst_verdict_decides() {
         assert_eq!(of(&[]), Some(Trust::High));
-        assert_eq!(of(&[Verdict::BatchTimed, Verdict::OneHost, Verdict::CutShort]), Some(Trust::High));
+        assert_eq!(of(&[Verdict::BatchTimed, Verdict::SameHost, Verdict::CutShort]), Some(Trust::High));
         assert_eq!(of(&[Verdict::DelayedReads, Verdict::OverlapClose]), Some(Trust::High));
         assert_eq!(of(&[Verdict::Loss]), Some(Trust::Fair));
         assert_eq!(of(&[Verdict::EmulatorUnreported]), Some(Trust::Fair));
@@ -253,7 +253,7 @@ mod tests {
     fn transports_within_one_host_have_a_verdict() {
         for known in model::TransportName::OWN.iter().filter_map(model::TransportName::named) {
             let verdicts = of_cell(&Cell::new(0, model::Spec::new(known.name, Pattern::Stream)), &[], None);
-            assert_eq!(verdicts.contains(&Verdict::OneHost), known.facts.one_host, "{}", known.name);
+            assert_eq!(verdicts.contains(&Verdict::SameHost), known.facts.one_host, "{}", known.name);
         }
     }
 

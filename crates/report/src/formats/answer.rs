@@ -535,7 +535,7 @@ mod tests {
     fn a_long_caveat_is_cut() {
         let mut run = sample::stream();
         run.outcomes[0].summary.verdicts =
-            vec![Verdict::TargetMissed, Verdict::OneHost, Verdict::Drifting, Verdict::Overlapped];
+            vec![Verdict::TargetMissed, Verdict::SameHost, Verdict::Drifting, Verdict::Overlapped];
         let text = shown(&run, 80);
         let caveats: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("Caveats")).take(4).collect();
         assert!(caveats[2].ends_with(" …") && !caveats[3].starts_with(' '), "{text}");

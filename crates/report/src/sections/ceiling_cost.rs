@@ -62,7 +62,7 @@ pub(crate) fn other_bounds(outcome: &Outcome) -> Vec<Text> {
 /// A sentence for each end.
 fn cost(run: &Run, outcome: &Outcome) -> Vec<Text> {
     let Some(cost) = &outcome.summary.cost else { return Vec::new() };
-    let one_host = outcome.summary.verdicts.contains(&Verdict::OneHost);
+    let one_host = outcome.summary.verdicts.contains(&Verdict::SameHost);
     let ends = [("near", Some(&cost.near), &run.header.near), ("far", cost.far.as_ref(), &run.header.far)];
     ends.into_iter()
         .filter_map(|(name, end, host)| Some(say!("{name} end: {}", figures(end?, one_host, host)?)))

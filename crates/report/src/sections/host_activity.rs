@@ -28,7 +28,7 @@ fn share_counters(run: &Run) -> bool {
         host.interfaces.iter().map(|interface| interface.addresses.clone()).collect()
     };
     !run.outcomes.is_empty()
-        && run.outcomes.iter().all(|outcome| outcome.summary.verdicts.contains(&Verdict::OneHost))
+        && run.outcomes.iter().all(|outcome| outcome.summary.verdicts.contains(&Verdict::SameHost))
         && addresses(&run.header.near) == addresses(&run.header.far)
 }
 
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn ends_that_share_a_host_have_one_line() {
         let mut run = sample::observed();
-        run.outcomes.iter_mut().for_each(|outcome| outcome.summary.verdicts.push(Verdict::OneHost));
+        run.outcomes.iter_mut().for_each(|outcome| outcome.summary.verdicts.push(Verdict::SameHost));
         run.header.near.interfaces =
             vec![model::Interface { addresses: vec!["10.0.0.1/24".into()], ..Default::default() }];
         run.header.far.interfaces =

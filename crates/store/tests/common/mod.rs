@@ -136,7 +136,7 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 fn verdicts() -> impl Strategy<Value = Vec<Verdict>> {
-    vec(prop_oneof![Just(Verdict::Stalled), Just(Verdict::Loss), Just(Verdict::OneHost)], 0..3)
+    vec(prop_oneof![Just(Verdict::Stalled), Just(Verdict::Loss), Just(Verdict::SameHost)], 0..3)
 }
 
 fn histogram() -> impl Strategy<Value = Histogram> {
