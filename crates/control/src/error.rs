@@ -51,8 +51,8 @@ pub enum ControlError {
     },
     /// A connection was made, and no agent greeted.
     #[error(
-        "{address} accepted the connection, but {what}; it may not be a thru agent, or the path may be too slow or lossy: check \
-         the port and the path, or start `thru serve` there"
+        "{address} accepted the connection, but no agent answered ({what}): it may not be a thru agent, or the path may be too \
+         slow or lossy; check the port and the path, or start `thru serve` there"
     )]
     NoGreeting {
         /// Host and port.

@@ -97,7 +97,7 @@ fn something_else_there() {
     let mute = server(std::mem::forget);
     fails(&sandbox, &[&SHORT[..], &[&mute]].concat(), 3, &[&mute, "may not be a thru agent"]);
     let brief = server(drop);
-    fails(&sandbox, &[&SHORT[..], &[&brief]].concat(), 3, &[&brief, "not a thru agent"]);
+    fails(&sandbox, &[&SHORT[..], &[&brief]].concat(), 3, &[&brief, "may not be a thru agent"]);
     // And somebody else's client at our agent is told where it is.
     let agent = Agent::start();
     let mut stream = std::net::TcpStream::connect(agent.host()).unwrap();
