@@ -211,3 +211,41 @@ fn limits(outcome: &Outcome) -> Text {
     };
     Text::join(outcome.summary.limits().map(of), "; ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ListedRun, View, sample};
+
+    fn rendered(run: &Run, format: &str) -> String {
+        let runs = std::slice::from_ref(run);
+        let pieces = (crate::format(format).unwrap().render)(&View::new(runs)).unwrap();
+        String::from_utf8(pieces.into_iter().next().unwrap().bytes).unwrap()
+    }
+
+    #[test]
+    fn an_unusable_result_is_a_reason_and_no_number() {
+        let mut run = sample::stream();
+        run.outcomes[0].summary.verdicts = vec![Verdict::ByteCountMismatch];
+        run.outcomes[0].summary.trust = Some(Trust::None);
+        let summary = summary(&run);
+        let text = summary.headline.plain();
+        assert!(text.starts_with("no result: ") && !text.contains("bit/s"), "{text}");
+        assert_eq!((summary.estimate, summary.outbound, summary.trust), (None, None, Some(Trust::None)));
+    }
+
+    #[test]
+    fn every_output_has_the_same_answer() {
+        for run in [sample::stream(), sample::rr(), sample::curve(), sample::pair(), sample::planned()] {
+            let expected = headline(&run).plain();
+            let document: serde_json::Value = serde_json::from_str(&rendered(&run, "json")).unwrap();
+            assert_eq!(document["summary"]["headline"], expected.as_str());
+            let whole = rendered(&run, "text").split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(whole.contains(&expected), "{whole}");
+            assert!(ListedRun::from(&run).headline.plain().ends_with(&expected));
+            // Markdown escapes its own marks.
+            let markdown = rendered(&run, "md").replace('\\', "");
+            assert!(markdown.contains(&expected), "{markdown}");
+        }
+    }
+}

@@ -263,7 +263,8 @@ fn next(run: &Run, points: &[&Outcome]) -> Text {
         points.iter().find(|point| point.summary.verdicts.contains(&Verdict::Noisy)).map(|point| point.spec.block);
     match first {
         _ if few > 0 || beyond > 0 => {
-            let few = (few > 0).then(|| say!("{} have fewer than 10 legs, and so no interval", of(few)));
+            let few =
+                (few > 0).then(|| say!("{} were measured fewer than 10 times, so they have no interval", of(few)));
             let beyond = (beyond > 0).then(|| {
                 let largest = points.last().map_or(String::new(), |point| labels::block(point.spec.block));
                 match beyond {

@@ -105,7 +105,7 @@ pub(super) fn shape(of: &mut ChartAxis, axis: &Axis, values: (f64, f64)) {
                 unit = String::new();
             }
             if axis.unit == TAIL_UNIT {
-                unit = "one in so many is above".to_owned();
+                unit = "one in N is above".to_owned();
             }
         }
         Scale::Linear => {
