@@ -1,7 +1,9 @@
 //! The answer of a run, the same wherever it is shown.
 
 use analysis::outcome::{explain, forbids_use, is_unusable};
-use model::{Answer, Direction, Estimate, Finding, FindingKind, Outcome, Run, RunKind, RunSummary, Trust, Verdict};
+use model::{
+    Answer, Direction, Estimate, Finding, FindingKind, Outcome, Run, RunKind, RunSummary, Spec, Trust, Verdict,
+};
 use text::{Text, User, say};
 
 use crate::labels;
@@ -77,13 +79,13 @@ fn answer(run: &Run) -> Text {
 fn found(run: &Run) -> Option<&Finding> {
     let of = |kind| run.findings.iter().filter(move |finding| finding.kind == kind);
     match run.header.kind {
-        RunKind::Curve => of(FindingKind::Peak).next(),
+        RunKind::Curve => of(FindingKind::Peak).find(|finding| is_usable(run, finding)),
         RunKind::Ab => of(FindingKind::Difference).next(),
         RunKind::Advise => of(FindingKind::Advice).next(),
         _ => {
             let first = [FindingKind::Traffic, FindingKind::Fairness, FindingKind::Outlier, FindingKind::Asymmetry];
             let first = first.into_iter().find_map(|kind| of(kind).next());
-            let best = || of(FindingKind::Best).find(|finding| finding.estimate.is_some());
+            let best = || of(FindingKind::Best).find(|finding| finding.estimate.is_some() && is_usable(run, finding));
             first.or_else(best).or_else(|| of(FindingKind::Effect).find(|finding| is_clear(finding)))
         }
     }
@@ -97,7 +99,8 @@ fn is_clear(finding: &Finding) -> bool {
 
 /// The median of the cells that have the unit of the first one with a value. Cells of a plan differ on purpose, so it has no interval.
 fn median(run: &Run) -> Option<Estimate> {
-    let all = || run.outcomes.iter().filter_map(|outcome| outcome.estimate.as_ref());
+    let usable = || run.outcomes.iter().filter(|outcome| !is_unusable(outcome));
+    let all = || usable().filter_map(|outcome| outcome.estimate.as_ref());
     let unit = all().next()?.unit.clone();
     let values: Vec<f64> = all().filter(|one| one.unit == unit).map(|one| one.value).collect();
     Some(Estimate {
@@ -130,9 +133,13 @@ fn curve(run: &Run) -> Option<Text> {
     (!parts.is_empty()).then(|| Text::join(parts, ", ") + trust)
 }
 
-/// Whether all outcomes that a finding is based on may be used.
+/// Whether all outcomes that a finding is based on may be used: its cells, or for a finding on a curve those of its size.
 fn is_usable(run: &Run, finding: &Finding) -> bool {
-    !run.outcomes.iter().any(|outcome| finding.cells.contains(&outcome.cell) && is_unusable(outcome))
+    let is_base = |outcome: &Outcome| match finding.cells.as_slice() {
+        [] => finding.block == Some(outcome.spec.block) && outcome.spec.transport != Spec::CEILING,
+        cells => cells.contains(&outcome.cell),
+    };
+    !run.outcomes.iter().any(|outcome| is_base(outcome) && is_unusable(outcome))
 }
 
 /// Both sides of a comparison with its answer.
@@ -232,6 +239,14 @@ mod tests {
         let text = summary.headline.plain();
         assert!(text.starts_with("no result: ") && !text.contains("bit/s"), "{text}");
         assert_eq!((summary.estimate, summary.outbound, summary.trust), (None, None, Some(Trust::None)));
+        // The peak of a curve, and the median of cells.
+        for mut run in [sample::curve(), sample::planned()] {
+            assert!(super::summary(&run).estimate.is_some());
+            run.outcomes.iter_mut().for_each(|outcome| outcome.summary.verdicts.push(Verdict::ByteCountMismatch));
+            run.outcomes.iter_mut().for_each(|outcome| outcome.summary.trust = Some(Trust::None));
+            run.findings.retain(|finding| matches!(finding.kind, FindingKind::Peak | FindingKind::Best));
+            assert_eq!(super::summary(&run).estimate, None, "{}", headline(&run).plain());
+        }
     }
 
     #[test]
