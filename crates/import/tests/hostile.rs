@@ -62,7 +62,7 @@ fn both_ends_documents_of_a_test_are_the_clients_measurement() {
         assert_eq!((one.rows[0].spec.direction, one.target.as_deref()), (Direction::Send, Some("127.0.0.1")));
         assert!(one.copies.iter().any(|note| note.contains("the server's document")), "{:?}", one.copies);
     }
-    // The same cookie with different figures is no copy.
+    // The same cookie with different figures is not a copy.
     let mut other = client.clone();
     for part in ["sum_sent", "sum_received"] {
         other["end"][part]["bytes"] = json!(524_288);

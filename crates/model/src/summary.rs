@@ -26,14 +26,14 @@ pub struct RunDocument<'r> {
 pub struct RunSummary {
     /// The answer in one line.
     pub headline: Text,
-    /// What limited the only outcome; of both directions, each.
+    /// What limited the only outcome, in each direction if there are two.
     pub limited_by: Option<Text>,
     /// What to do next.
     pub next: Option<Text>,
-    /// The number that stands for the run: the estimate of its only outcome, of a curve's peak, or of the finding that is its answer. None
-    /// of these if the outcome is not to be used.
+    /// The number that stands for the run: the estimate of its only outcome, of a curve's peak, or of the finding that is its answer; `None`
+    /// if that is not to be used.
     pub estimate: Option<Estimate>,
-    /// Of a single outcome in both directions, the goodput from the near end to the far end, whose sum with the other is `estimate`.
+    /// The goodput from the near end to the far end, for a single outcome in both directions; its sum with the other is `estimate`.
     pub outbound: Option<Estimate>,
     /// The same from the far end to the near end.
     pub return_trip: Option<Estimate>,
@@ -58,7 +58,7 @@ struct Written {
     next: Option<String>,
     /// The number that stands for the run; null without one, and for an outcome that is not to be used.
     estimate: Option<Estimate>,
-    /// Of a single outcome in both directions, the goodput from the near end to the far end.
+    /// The goodput from the near end to the far end, for a single outcome in both directions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     outbound: Option<Estimate>,
     /// The same from the far end to the near end.
