@@ -17,4 +17,4 @@ pub use quantity::{Aside, Count, Rate, Size, Time, User};
 pub use say::{Said, say};
 pub use span::Span;
 pub use spelling::{OptionsAs, RateUnit, Spelling};
-pub use text::Text;
+pub use text::{Text, capitalised};

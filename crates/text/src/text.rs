@@ -7,6 +7,13 @@ use serde::{Deserialize, Serialize};
 use crate::span::marked;
 use crate::{Span, Spelling};
 
+/// Words with a capital letter.
+#[must_use]
+pub fn capitalised(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map(char::to_uppercase).into_iter().flatten().chain(letters).collect()
+}
+
 /// Text for people, as typed spans.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -90,8 +97,7 @@ impl Text {
     #[must_use]
     pub fn capitalised(mut self) -> Self {
         if let Some(Span::Words(words)) = self.spans.first_mut() {
-            let mut letters = words.chars();
-            *words = letters.next().map(char::to_uppercase).into_iter().flatten().chain(letters).collect();
+            *words = capitalised(words);
         }
         self
     }

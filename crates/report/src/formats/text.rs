@@ -130,15 +130,10 @@ fn header(run: &Run, layout: Layout) -> String {
         Some(ending) => {
             let took = units::seconds(ending.duration_ns as f64);
             let why = ending.error.as_ref().map(|why| format!(": {}", layout.shown(why))).unwrap_or_default();
-            text.push_str(&format!("{} after {took}{why}\n", capitalised(&labels::plain(&ending.how))));
+            text.push_str(&format!("{} after {took}{why}\n", text::capitalised(&labels::plain(&ending.how))));
         }
     }
     text
-}
-
-fn capitalised(word: &str) -> String {
-    let mut chars = word.chars();
-    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }
 
 fn table(run: &Run, layout: Layout) -> String {

@@ -52,7 +52,7 @@ fn text(table: &PlanTable, doubts: &Doubts) -> TextTable {
         std::iter::once(Text::from(level.as_str())).chain(values).collect()
     });
     let rows = rows.collect();
-    TextTable { title: labels::plain(&format!("{}{interval}{fixed}", capitalised(table.measure))), head, rows }
+    TextTable { title: labels::plain(&format!("{}{interval}{fixed}", text::capitalised(table.measure))), head, rows }
 }
 
 /// What makes the values of cells unusable.
@@ -89,11 +89,6 @@ fn value(mean: &CellMean, unit: &str) -> Text {
         }
         _ => text,
     }
-}
-
-fn capitalised(word: &str) -> String {
-    let mut chars = word.chars();
-    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }
 
 /// Tables for a terminal.
@@ -135,7 +130,7 @@ fn matrix(table: &PlanTable, doubts: &Doubts) -> TextTable {
         own.first().cloned().into_iter().chain(values).collect()
     };
     let rows = table.cells.iter().zip(whole.rows).map(row).collect();
-    let title = capitalised(&format!("{}, mean of the trials", table.measure));
+    let title = text::capitalised(&format!("{}, mean of the trials", table.measure));
     TextTable { title: labels::plain(&title), head: whole.head, rows }
 }
 

@@ -149,7 +149,7 @@ fn lines<'a>(run: &Run, measured: &Measured<'_>, factor: &'a str) -> Option<(&'a
     let own: Vec<OwnLevels> = groups.into_iter().map(|(own, _)| own).collect();
     let figure = Figure {
         id: format!("plan-{}", file_name(measured.name)),
-        title: format!("{} over {factor}", capitalised(measured.name)),
+        title: format!("{} over {factor}", text::capitalised(measured.name)),
         subtitle: subtitle(run, means(&series)),
         x: levels.axis,
         y: Axis::new(measured.name, measured.unit, scale(measured.unit, &series)),
@@ -210,7 +210,7 @@ fn matrix(run: &Run, measured: &Measured<'_>) -> Option<Drawn> {
     let by_cluster = label.map_or(String::new(), |label| format!("; hosts by {}", labels::plain(label)));
     let figure = Figure {
         id: format!("plan-{}-hosts", file_name(measured.name)),
-        title: format!("{} from host to host", capitalised(measured.name)),
+        title: format!("{} from host to host", text::capitalised(measured.name)),
         subtitle: subtitle(run, &format!("means of the trials{by_cluster}")),
         x: Axis::names(Factor::TO, &to),
         y: Axis::names(Factor::FROM, &from),
@@ -219,11 +219,6 @@ fn matrix(run: &Run, measured: &Measured<'_>) -> Option<Drawn> {
         ..Figure::default()
     };
     Some(Drawn { figure, owners: Vec::new() })
-}
-
-fn capitalised(word: &str) -> String {
-    let mut chars = word.chars();
-    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }
 
 #[cfg(test)]
