@@ -65,15 +65,15 @@ impl Line {
         let rest = text.trim_start().strip_prefix(mark).ok_or(ImportError::Missing("mark of an end"))?;
         let columns_touch = rest.starts_with(|c: char| c.is_ascii_digit());
         let words = columns(rest);
-        let [bytes, real, cpu, bps, cpu_bps, calls, ..] = words.as_slice() else {
+        let [bytes, real, cpu, rate, cpu_rate, calls, ..] = words.as_slice() else {
             return Err(ImportError::Columns { found: words.len(), expected: 8 });
         };
         let read = |word: &str| number(word).ok_or_else(|| ImportError::word(word, "a number"));
         let count = |word: &str| whole(read(word)?).ok_or_else(|| ImportError::word(word, "an integer"));
         let bytes = count(bytes)?;
-        let [own, of_cpu] = [(real, bps), (cpu, cpu_bps)].map(|(time, rate)| finer(bytes, time, rate));
+        let [own, of_cpu] = [(real, rate), (cpu, cpu_rate)].map(|(time, rate)| finer(bytes, time, rate));
         let finer_s = [own.ok_or(ImportError::Missing("time"))?, of_cpu.ok_or(ImportError::Missing("CPU time"))?];
-        let (real_s, bps) = (read(real)?, read(bps)? * 1e6);
+        let real_s = read(real)?;
         let line = Self {
             number: number_of_line,
             text: text.to_owned(),
@@ -81,15 +81,16 @@ impl Line {
             real_s,
             real_step_s: half_digit(real) * 2.0,
             cpu_s: read(cpu)?,
-            bps,
-            cpu_bps: read(cpu_bps)? * 1e6,
+            bps: read(rate)? * 1e6,
+            cpu_bps: read(cpu_rate)? * 1e6,
             calls: count(calls)?,
             columns_touch,
             finer_s,
         };
-        // The rate is computed from a finer time than the printed one; they must agree within the printed digits.
-        let exact = bytes as f64 * 8.0 / bps;
-        if bps <= 0.0 || (exact - real_s).abs() > line.real_step_s * 0.51 {
+        // The rate is computed from a finer time than the printed one; they must agree within the digits of both.
+        let exact = bytes as f64 * 8.0 / line.bps;
+        let rounding = half_digit(real) + exact * resolution(rate);
+        if line.bps <= 0.0 || (exact - real_s).abs() > rounding * 1.02 {
             return Err(Contradiction::Time { bytes, seconds: real_s }.into());
         }
         Ok(line)

@@ -188,3 +188,20 @@ fn ten_mebibytes_in_four_milliseconds_are_imported_again() {
     assert!(report.contains("total elapsed time: 0.004 seconds\ntotal throughput: 19409.147 megabits/sec"), "{report}");
     assert_eq!(imported("rapid", &report).0.trial.far.receiving_ns / 1_000, 4_321);
 }
+
+#[test]
+fn a_rate_may_have_fewer_digits_than_its_time() {
+    let figures = Figures {
+        bytes: 214_891_750,
+        ns: 1_000_000_000_000,
+        block: 65_536,
+        reverse: false,
+        buffers: None,
+        cpu: [1_034, 1_701, 900, 900],
+        flows: 1,
+    };
+    let table = rendered("nttcp", &run(&figures));
+    // 214891750 bytes at 1.7191 Mbit/s are 1000.02 s.
+    assert!(table.contains("l214891750 1000.00 1034.00      1.7191 "), "{table}");
+    assert_eq!(imported("nttcp", &table).0.trial.far.receiving_ns, figures.ns);
+}
