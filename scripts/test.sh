@@ -56,8 +56,11 @@ advisories() {
     fi
 }
 
-# Lints and all that the tests run, in one build.
+# Lints and all that the tests run.
 build() { cargo build --workspace --all-targets --locked; }
+
+# The programs, of the same build: cargo gives them the features that they have there because a test is among the targets.
+build_programs() { cargo build --workspace --bins --test workspace --locked; }
 
 # What cargo does beside nextest, at the lowest priority: the examples in the documents of the sources.
 beside() {
@@ -104,20 +107,38 @@ step counting scripts/tally-test.sh
 step formatting cargo fmt --all --check
 step spelling typos
 export RUSTC_WORKSPACE_WRAPPER=$PWD/scripts/linted.sh
-if ! step "build and lints" build; then
+if ! step "build and lints of the programs" build_programs; then
     # Test what builds.
     unset RUSTC_WORKSPACE_WRAPPER
-    step build build
+    build_programs
 fi
 wait "$setup"
 status=$?
 trap - EXIT
 cat "$target/setup.log"
 [ "$status" = 0 ] || exit 1
+# The page's tests need the programs only and mostly wait, so they run beside the build of the tests.
+say "page: scripts/web.sh, beside the build of the tests"
+set -m # its own process group, so that Ctrl-C ends all of it
+scripts/web.sh >"$target/web.log" 2>&1 &
+page=$!
+set +m
+trap 'kill -- "-$page" 2>/dev/null' EXIT
+if ! step "build and lints" build; then
+    unset RUSTC_WORKSPACE_WRAPPER
+    step build build
+fi
 step dependencies cargo deny --locked check --hide-inclusion-graph bans licenses sources
 advisories
-# Before the tests, because it measures too.
-step page scripts/web.sh
+# Not beside the tests, because it measures too.
+wait "$page"
+status=$?
+trap - EXIT
+cat "$target/web.log"
+if [ "$status" != 0 ]; then
+    broken+=(page)
+    printf 'FAILED: page\n'
+fi
 built=$SECONDS
 tests
 say "checks and build: $built s, tests: $((SECONDS - built)) s"

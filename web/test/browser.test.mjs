@@ -303,7 +303,7 @@ test('texts have the contrast that reading needs', needed, async () => {
   }
 });
 
-test('a million samples are drawn and moved', { ...needed, timeout: 90_000 }, async (context) => {
+test('a million samples are drawn and moved', needed, async (context) => {
   const file = join(at.folder, 'million.html');
   const bytes = million(join(at.folder, 'bulk.html'), file);
   assert.ok(bytes <= 15_000_000, `${bytes} bytes`);

@@ -237,7 +237,7 @@ test('an agent that dies ends the run, and the page goes on', needed, async () =
   await done();
 });
 
-test('without the token nothing is shown, and a new server is found by its address', { ...needed, timeout: 90_000 }, async () => {
+test('without the token nothing is shown, and a new server is found by its address', needed, async () => {
   const stranger = await open('/', { token: false, expected: /401 \(Unauthorized\)/ });
   await stranger.page.getByText('This page needs the token').waitFor();
   assert.ok(!(await stranger.page.content()).includes('bulk'));

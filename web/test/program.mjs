@@ -11,8 +11,8 @@ const THRU = process.env.WEB_THRU ?? new URL('../../target/debug/thru', import.m
 export const missing = !CHROMIUM ? 'no chromium (Debian: apt-get install chromium)' : !existsSync(THRU) ? `no program at ${THRU}` : false;
 if (missing) console.log(`SKIPPED: the page in a browser: ${missing}`);
 
-/** The options of a test that needs the browser. */
-export const needed = { skip: missing, timeout: 60_000 };
+/** The options of a test that needs the browser. Its bound is for a test that hangs, beside a build. */
+export const needed = { skip: missing, timeout: 180_000 };
 
 /** The browser and the program of a file of tests, once `prepare` has run; both end with the file. */
 export function opened(prepare) {
