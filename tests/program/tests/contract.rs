@@ -14,8 +14,8 @@ const MEASUREMENTS: [&[&str]; 7] = [
     &["rr", "--time", "50ms", "--trials", "3", "--flows", "3"],
     &["rr", "--connect", "--time", "50ms", "--trials", "1"],
     &["transfer", "--count", "7", "--flows", "2", "--processes", "2", "--rcvbuf", "64KiB,128KiB"],
-    &["curve", "--to", "64", "--trials", "3", "--adaptive"],
-    &["curve", "--stream", "--to", "64", "--perturbation", "0", "--trials", "3", "--no-ceiling", "--seed", "5"],
+    &["curve", "--to", "64", "--trials", "3", "--time", "1ms", "--adaptive"],
+    &["curve", "--stream", "--to=64", "--perturbation=0", "--trials=3", "--time=1ms", "--no-ceiling", "--seed=5"],
 ];
 
 fn schema(name: &str) -> Validator {

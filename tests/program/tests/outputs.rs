@@ -6,6 +6,9 @@ use std::path::Path;
 
 use program::{Agent, Sandbox, skip};
 
+/// A short curve, of which a millisecond of each size is enough.
+const SHORT: [&str; 9] = ["curve", "--to", "4KiB", "--trials", "3", "--time", "1ms", "--no-ceiling", "--quiet"];
+
 /// A short curve and a stream, by name.
 struct Kept {
     sandbox: Sandbox,
@@ -15,7 +18,7 @@ struct Kept {
 impl Kept {
     fn new() -> Self {
         let (sandbox, agent) = (Sandbox::new(), Agent::start());
-        sandbox.run(&["curve", "--to", "4KiB", "--trials", "6", "--name", "short", "--quiet", agent.host()]).ok();
+        sandbox.run(&[&SHORT[..], &["--name", "short", agent.host()]].concat()).ok();
         sandbox.run(&["stream", "--time", "50ms", "--trials", "3", "--name", "bulk", "--quiet", agent.host()]).ok();
         Self { sandbox, agent }
     }
@@ -59,7 +62,7 @@ fn assert_self_contained(page: &str) {
 #[test]
 fn a_whole_default_curve_has_netpipes_124_lines() {
     let (agent, sandbox) = (Agent::start(), Sandbox::new());
-    let doc = sandbox.measure(&["curve", "--trials", "4", "--np", "np.out", agent.host()]);
+    let doc = sandbox.measure(&["curve", "--trials", "3", "--time", "1ms", "--np", "np.out", agent.host()]);
     program::check::document(&doc, "the default sizes");
     let text = fs::read_to_string(sandbox.path("np.out")).unwrap();
     let rows: Vec<Vec<f64>> = text
@@ -151,9 +154,7 @@ fn pages_and_pictures_stand_alone() {
     let figures = |page: &str| program::page::data(page)["figures"].as_array().unwrap().len();
     assert!(figures(&page) >= 3 && page.contains("short"), "the figures are in the page");
     // Two runs over each other.
-    kept.sandbox
-        .run(&["curve", "--to", "4KiB", "--trials", "6", "--name", "again", "--quiet", "-6", kept.agent.host_v6()])
-        .ok();
+    kept.sandbox.run(&[&SHORT[..], &["--name", "again", "-6", kept.agent.host_v6()]].concat()).ok();
     report(&["short", "again", "-o", "both.html"]);
     let both = kept.read("both.html");
     assert_self_contained(&both);

@@ -30,7 +30,9 @@ fn measured(sandbox: &Sandbox) -> Vec<model::Run> {
     std::fs::write(sandbox.path("plan.toml"), plan).unwrap();
     let host = format!("host={}", agent.host());
     sandbox.run(&["run", "plan.toml", "--var", &host, "--name", "=1+1", "--quiet"]).ok();
-    sandbox.run(&["curve", "--to", "4KiB", "--trials", "6", "--name", "short", "--quiet", agent.host()]).ok();
+    let short =
+        ["curve", "--to", "4KiB", "--trials", "3", "--time", "1ms", "--no-ceiling", "--name", "short", "--quiet"];
+    sandbox.run(&[&short[..], &[agent.host()]].concat()).ok();
     ["=1+1", "short"].map(|run| sandbox.run(&["show", run, "--json"]).ok().doc().run).into()
 }
 
