@@ -20,7 +20,7 @@ fn a_bus_that_is_killed_costs_nothing_and_keeps_the_run_for_another_host() {
     // All hosts that are there, by the bus alone.
     let listed = fleet.sandbox.run(&["fleet", "show", &url]).ok().stdout;
     assert!((0..4).all(|number| listed.contains(&format!("control = \"{url}/n{number}\""))), "{listed}");
-    let args = ["mesh", &fleet.file, "--pattern", "rr", "--rounds", "3", "--time", "300ms"];
+    let args = ["mesh", &fleet.file, "--pattern", "rr", "--set", "rate=500/s", "--rounds", "3", "--time", "300ms"];
     let mut mesh = fleet.sandbox.start(&[&args[..], &["--name", "m"]].concat());
     mesh.until_printed("round 1, ");
     fleet.bus.as_mut().unwrap().restart();
@@ -85,7 +85,7 @@ fn agents_on_a_bus_keep_what_is_not_stored() {
 /// A coordinator is killed after a test that it has not heard the end of.
 fn taken_from_agents(fleet: &Fleet, folders: &[PathBuf]) {
     let kept = || folders.iter().map(|folder| results_in(folder)).sum::<u32>();
-    let args = ["mesh", &fleet.file, "--pattern", "rr", "--rounds", "4", "--time", "700ms"];
+    let args = ["mesh", &fleet.file, "--pattern", "rr", "--set", "rate=500/s", "--rounds", "4", "--time", "700ms"];
     let mut mesh = fleet.sandbox.start(&[&args[..], &["--name", "k"]].concat());
     program::eventually("a trial is stored", || {
         assert!(mesh.runs(), "it ended: {}", mesh.stderr());

@@ -100,7 +100,8 @@ fn a_mistake_is_pointed_at() {
 /// Ends a run by `signal` after some trials, goes on with it, and finds every finished trial once.
 fn ended_and_resumed(signal: Signal) {
     let (agent, sandbox) = (Agent::start(), Sandbox::new());
-    write(&sandbox, "plan.toml", &two_by_two(5, "150ms"));
+    let plan = |time: &str| two_by_two(5, time).replace("[base]\n", "[base]\nrate = \"50Mbit\"\n");
+    write(&sandbox, "plan.toml", &plan("150ms"));
     let host = var(&agent);
     let args = ["run", "plan.toml", "--var", &host];
     let first = sandbox.start(&[&args[..], &["--live"]].concat());
@@ -111,7 +112,7 @@ fn ended_and_resumed(signal: Signal) {
     let before: Vec<Trial> = trials(&kept.run).into_values().flatten().filter(|trial| whole(trial)).cloned().collect();
     assert!(before.len() >= 7 && before.len() + 1 >= finished_trials(&first.stdout), "{}", before.len());
 
-    write(&sandbox, "other.toml", &two_by_two(5, "151ms"));
+    write(&sandbox, "other.toml", &plan("151ms"));
     let message = sandbox.run(&["run", "other.toml", "--var", &host, "--resume", "last"]).ended_with(2).message();
     assert!(message.contains("was made with a different plan"), "{message}");
 

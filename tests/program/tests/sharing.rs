@@ -59,7 +59,7 @@ fn the_queue_is_fair_and_forgets_those_who_leave() {
 #[test]
 fn concurrent_measurements_overlap_and_say_so() {
     let (agent, sandboxes) = (Agent::with(&["--concurrent", "2"]), [Sandbox::new(), Sandbox::new()]);
-    let long = ["rr", "--time", "1s", "--trials", "3", "--json", "-", agent.host()];
+    let long = ["rr", "--rate", "500/s", "--time", "1s", "--trials", "3", "--json", "-", agent.host()];
     let running = sandboxes.each_ref().map(|sandbox| sandbox.start(&long));
     let docs = running.map(|running| running.wait().ok().doc());
     for doc in &docs {
