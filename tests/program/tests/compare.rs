@@ -47,7 +47,7 @@ fn trials_alternate_in_blocks_over_fresh_connections_and_the_run_is_kept() {
         .run(
             &[
                 &SHORT[..],
-                &["--pattern", "rr", "--a", "--time 300ms", "--b", "--time 200ms", "--tolerance", "90%"],
+                &["--pattern", "rr", "--a", "--time 60ms", "--b", "--time 40ms", "--tolerance", "90%"],
                 &["--json", "-"],
             ]
             .concat()

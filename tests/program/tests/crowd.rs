@@ -38,7 +38,7 @@ fn thousands_of_flows_have_their_round_trips_and_their_shares() {
         "--trials",
         "1",
         "--time",
-        "3s",
+        "1s",
         "--json",
         "-",
         agent.host(),
@@ -92,9 +92,11 @@ fn worked_ticks(pid: u32) -> Option<u64> {
 fn streams_of_a_thousand_flows_by_readiness_and_by_completion() {
     let (agent, sandbox) = (Agent::start(), Sandbox::new());
     for wait in ["epoll", "uring"] {
-        let args = ["stream", "--flows", "1000", "--threads", "2", "--block", "16KiB", "--trials", "1", "--wait", wait];
-        let finished =
-            sandbox.start(&[&args[..], &["--json", "-", agent.host()]].concat()).wait_at_most(Duration::from_secs(60));
+        let args =
+            ["stream", "--flows", "1000", "--threads", "2", "--block", "16KiB", "--trials", "1", "--time", "300ms"];
+        let finished = sandbox
+            .start(&[&args[..], &["--wait", wait, "--json", "-", agent.host()]].concat())
+            .wait_at_most(Duration::from_secs(60));
         if wait == "uring" && finished.stderr.contains("--wait uring on this host") {
             skip::skip("streams_of_a_thousand_flows_by_completion", "io_uring");
             continue;
@@ -126,7 +128,8 @@ fn a_worker_that_dies_with_hundreds_of_flows_costs_one_trial() {
     }
     let finished = running.wait_at_most(Duration::from_secs(30));
     assert!(finished.code != Some(0), "{}", finished.stderr);
-    let doc = sandbox.measure(&["rr", "--flows", "500", "--threads", "2", "--trials", "1", agent.host()]);
+    let again = ["rr", "--flows", "500", "--threads", "2", "--time", "200ms", "--trials", "1", agent.host()];
+    let doc = sandbox.measure(&again);
     assert_eq!(doc.trials()[0].near.flows.len(), 500, "the agent serves the next one");
 }
 

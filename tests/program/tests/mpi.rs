@@ -29,7 +29,7 @@ fn streams_and_transfers_over_mpi_lose_no_byte() {
         let sandbox = Sandbox::new();
         for direction in [&[][..], &["--reverse"]] {
             for block in ["1", "64", "128KiB", "1000001"] {
-                let args = ["stream", "--time", "100ms", "--trials", "2", "--block", block];
+                let args = ["stream", "--time", "40ms", "--trials", "2", "--block", block];
                 let doc = measure(mpi, &sandbox, &[&args, direction].concat());
                 let (sent, received) = bytes(&doc);
                 assert!(sent > 0, "{block}");
@@ -58,7 +58,7 @@ fn curves_over_mpi_run_as_round_trips_in_both_directions_and_as_streams() {
     for mpi in mpis("curves_over_mpi_run_as_round_trips_in_both_directions_and_as_streams") {
         let sandbox = Sandbox::new();
         for kind in [&[][..], &["--both"], &["--stream"]] {
-            let sizes = ["curve", "--block", "1,4096,65537,1MiB", "--trials", "3", "--time", "5ms"];
+            let sizes = ["curve", "--block", "1,4096,65537,1MiB", "--trials", "3", "--time", "2ms", "--no-ceiling"];
             let doc = measure(mpi, &sandbox, &[&sizes, kind].concat());
             let sizes = doc.run.outcomes.iter().filter(|outcome| outcome.spec.transport == model::TransportName::Mpi);
             assert_eq!(sizes.count(), 4, "{kind:?}");

@@ -93,16 +93,16 @@ fn link(host: &LabHost) -> Link {
 fn every_pattern_crosses_the_link_in_both_ip_versions() {
     let Some(pair) = Pair::new("every_pattern_crosses_the_link_in_both_ip_versions", 1_500) else { return };
     let patterns: [&[&str]; 10] = [
-        &["stream", "--time", "100ms", "--trials", "1"],
-        &["stream", "--time", "100ms", "--trials", "1", "--reverse", "--flows", "64"],
-        &["stream", "--time", "100ms", "--trials", "1", "--both", "--flows", "4", "--processes", "2"],
-        &["stream", "--time", "100ms", "--trials", "1", "--transport", "udp", "--rate", "200Mbit"],
-        &["stream", "--time", "100ms", "--trials", "1", "--udp", "--rate", "max", "--reverse", "--flows", "64"],
-        &["rr", "--time", "100ms", "--trials", "1", "--flows", "64"],
-        &["rr", "--time", "100ms", "--trials", "1", "--transport", "udp", "--reverse"],
-        &["rr", "--time", "100ms", "--trials", "1", "--connect"],
-        &["curve", "--to", "64KiB", "--perturbation", "0", "--trials", "3"],
-        &["curve", "--to", "1KiB", "--perturbation", "0", "--trials", "3", "--transport", "udp"],
+        &["stream", "--time", "60ms", "--trials", "1"],
+        &["stream", "--time", "60ms", "--trials", "1", "--reverse", "--flows", "8"],
+        &["stream", "--time", "60ms", "--trials", "1", "--both", "--flows", "4", "--processes", "2"],
+        &["stream", "--time", "60ms", "--trials", "1", "--transport", "udp", "--rate", "200Mbit"],
+        &["stream", "--time", "60ms", "--trials", "1", "--udp", "--rate", "max", "--reverse", "--flows", "8"],
+        &["rr", "--time", "60ms", "--trials", "1", "--flows", "8"],
+        &["rr", "--time", "60ms", "--trials", "1", "--transport", "udp", "--reverse"],
+        &["rr", "--time", "60ms", "--trials", "1", "--connect"],
+        &["curve", "--to", "64KiB", "--perturbation=0", "--time=1ms", "--no-ceiling", "--trials=2"],
+        &["curve", "--to", "1KiB", "--perturbation=0", "--time=1ms", "--no-ceiling", "--trials=2", "--udp"],
     ];
     for pattern in patterns {
         for (host, bracket) in [(pair.agent.host(), false), (pair.agent.host_v6(), true)] {

@@ -207,7 +207,7 @@ fn our_server_answers_netpipe() {
     }
     let (sandbox, port) = (Sandbox::new(), free_port());
     let agent = Agent::with(&["--speak", &format!("netpipe={port}")]);
-    let said = sandbox.tool("NPtcp", &["-h", "127.0.0.1", "-P", &port, "-n", "20", "-o", "theirs.out"]).ok();
+    let said = sandbox.tool("NPtcp", &["-h", "127.0.0.1", "-P", &port, "-n", "3", "-o", "theirs.out"]).ok();
     let rows = std::fs::read_to_string(sandbox.path("theirs.out")).unwrap();
     assert_eq!(rows.lines().count(), 124, "all of its sizes:\n{}{}", said.stdout, said.stderr);
     eventually("the agent has seen them all", || agent.log().contains("netpipe ended after 124 sizes"));

@@ -27,7 +27,7 @@ fn lines() -> Vec<Vec<String>> {
     let (ping, plan) = (recorded("2003-rapid-ping-traceroute.txt"), binary::workspace().join("plans/mtu.toml"));
     let plan = plan.display().to_string();
     let (key, set) = ("sysctl.net.ipv4.tcp_rmem", "sysctl.net.ipv4.tcp_sack=1");
-    let short = ["--transport", "shm", "--time", "10ms", "--trials", "1"];
+    let short = ["--transport", "unix", "--time", "10ms", "--trials", "1"];
     let lines: Vec<Vec<&str>> = vec![
         vec!["--help"],
         vec!["--version"],
@@ -65,8 +65,8 @@ fn lines() -> Vec<Vec<String>> {
         vec!["watch", "--count", "2", "--interval", "100ms"],
         [&["stream"][..], &short].concat(),
         [&["rr", "--json", "-"][..], &short].concat(),
-        [&["transfer", "--transport", "shm", "--count", "10"][..]].concat(),
-        [&["curve", "--to", "1", "--trials", "3", "--transport", "shm"][..]].concat(),
+        vec!["transfer", "--transport", "unix", "--count", "10"],
+        vec!["curve", "--to", "1", "--trials", "3", "--time", "1ms", "--no-ceiling", "--transport", "unix"],
     ];
     lines.into_iter().map(|line| line.into_iter().map(str::to_owned).collect()).collect()
 }

@@ -181,8 +181,10 @@ fn the_page_starts_only_what_its_forms_offer() {
     }
     assert!(!std::path::Path::new(&file).exists());
     assert_eq!(page.post("/api/tests", &json!({ "command": 1 })).status, 422);
-    let started =
-        page.post("/api/tests", &json!({ "command": "rr", "options": [["transport", "unix"], ["time", "20ms"]] }));
+    let started = page.post(
+        "/api/tests",
+        &json!({ "command": "rr", "options": [["transport", "unix"], ["time", "20ms"], ["trials", "3"]] }),
+    );
     assert_eq!(started.status, 200, "{}", started.json());
     let id = started.json()["run"].as_str().unwrap().to_owned();
     eventually("the run is stored", || {
@@ -195,7 +197,7 @@ fn the_page_starts_only_what_its_forms_offer() {
     let data = page.get(&format!("/api/page?run={id}"));
     let length = u32::from_le_bytes(data.body[..4].try_into().unwrap()) as usize;
     let shown: Value = serde_json::from_slice(&data.body[4..4 + length]).unwrap();
-    assert_eq!(shown["runs"][0]["command"], "thru rr --transport=unix --time=20ms");
+    assert_eq!(shown["runs"][0]["command"], "thru rr --transport=unix --time=20ms --trials=3");
     assert_eq!(page.post(&format!("/api/runs/{id}"), &json!({ "tags": ["x".repeat(100)] })).status, 400);
 }
 
