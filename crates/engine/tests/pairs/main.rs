@@ -331,7 +331,7 @@ fn datagram_receivers_with_delayed_reads_lose_none_that_fit_the_buffer() {
 
 #[test]
 fn a_sender_paced_to_its_receiver_loses_nothing_to_a_full_socket() {
-    let stops = [Stop::Bytes(3_000_500), Stop::Blocks(4_001), Stop::TimeNs(50_000_000)];
+    let stops = [Stop::Bytes(1_000_500), Stop::Blocks(1_001), Stop::TimeNs(50_000_000)];
     // The smallest of these buffers holds three datagrams; without pacing most datagrams would be lost.
     for rcvbuf in [Some(5_000), Some(40_000), None] {
         for (stop, (strategy, direction, send)) in stops.into_iter().zip([
