@@ -16,6 +16,12 @@ fn files() -> Vec<(String, String)> {
     names.into_iter().map(|name| (name.clone(), std::fs::read_to_string(folder.join(name)).unwrap())).collect()
 }
 
+/// Each so many-th of a number of places in a file, so that it has at most `most` of them, in `make test` at most half as many.
+fn step(places: usize, most: usize) -> usize {
+    let thorough = std::env::var_os("THRU_LONG").is_some();
+    places / if thorough { most } else { most / 2 } + 1
+}
+
 /// A reading; nothing for a text that is in no format.
 fn reading(text: &[u8]) -> TextReading {
     read(text, None).unwrap_or_default()
@@ -105,7 +111,7 @@ fn a_cut_output_has_no_other_value() {
     for (name, text) in files().into_iter().filter(|(name, _)| !ONE_LINE_IS_WHOLE.contains(&name.as_str())) {
         let whole = values(&reading(text.as_bytes()));
         let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at + 1).collect();
-        for end in ends.iter().step_by(ends.len() / 60 + 1) {
+        for end in ends.iter().step_by(step(ends.len(), 60)) {
             let other = new_values(&whole, &text[..*end]);
             if !other.is_empty() {
                 let lines = text[..*end].lines().count();
@@ -145,7 +151,7 @@ fn a_number_that_is_none_gives_no_other_value() {
     for (name, text) in files() {
         let whole = values(&reading(text.as_bytes()));
         let all = numbers(&text);
-        for (begin, end) in all.iter().step_by(all.len() / 40 + 1) {
+        for (begin, end) in all.iter().step_by(step(all.len(), 40)) {
             let other = new_values(&whole, &format!("{}-nan{}", &text[..*begin], &text[*end..]));
             if !other.is_empty() {
                 let line = text[..*begin].matches('\n').count() + 1;
