@@ -6,8 +6,8 @@ cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
 . scripts/lib.sh
 
-# The statistics that take long are in test files of their own, and run in `make test` only.
-PURE='package(/^throughline-(text|say|options|model|analysis|schedule|plan|peer-wire|import|report|architecture-tests)$/) & not binary(/^(advice|bootstrap|coverage|paired|fuzz)$/)'
+# The simulations that take long are test files of their own, and run in `make test` only.
+PURE='package(/^throughline-(text|say|options|model|analysis|schedule|plan|peer-wire|import|report|architecture-tests)$/) - (kind(test) & test(/^(advice|bootstrap|coverage|paired|fuzz)::/))'
 
 scripts/setup.sh check
 find_rust

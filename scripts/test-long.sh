@@ -58,7 +58,7 @@ run_part() {
         # thousand clients, both MPIs, the second reader of workbooks and Parquet files, and more places where recorded outputs are broken.
         whole)
             THRU_LONG=1 cargo nextest run --workspace --locked --show-progress none --success-output final \
-                -E 'test(/^(crowd|foreign|greeting|lake|matrix|mpi|sharing|speak_netperf|tune|workbook)::/) + binary(=variants)' </dev/null
+                -E 'package(throughline-program-tests) & test(/^(crowd|foreign|greeting|lake|matrix|mpi|sharing|speak_netperf|tune|workbook)::/) + test(/^variants::/)' </dev/null
             ;;
         # Thirty-two hosts in namespaces: a slow host, a slow link and an asymmetric pair among 992 pairs.
         mesh)

@@ -94,19 +94,19 @@ fi
 wants comparisons || exit 0
 
 live=${THRU_TRUTH_LIVE:-100}
-cargo test --release --locked --quiet -p throughline-analysis --test paired --test advice --no-run
+cargo test --release --locked --quiet -p throughline-analysis --test all --no-run
 
 # Simulations take two minutes, a comparison two seconds of a quiet machine.
 limit=$((200 + 4 * live))
 deadline=$((SECONDS + limit))
 say "2,000 simulated runs of each scenario"
 printf '| scenario | tolerance | B/A | covered | better | worse | rounds |\n'
-THRU_TRUTH_RUNS=2000 timeout 300 cargo test --release --locked --quiet -p throughline-analysis --test paired -- \
+THRU_TRUTH_RUNS=2000 timeout 300 cargo test --release --locked --quiet -p throughline-analysis --test all paired:: -- \
     --nocapture --test-threads 1 | grep '^\.*|' | sed 's/^\.*//'
 
 say "2,000 simulated searches of thru advise"
 printf '| scenario | noise | found | claimed | false | trials |\n'
-THRU_TRUTH_RUNS=2000 timeout 300 cargo test --release --locked --quiet -p throughline-analysis --test advice -- \
+THRU_TRUTH_RUNS=2000 timeout 300 cargo test --release --locked --quiet -p throughline-analysis --test all advice:: -- \
     --nocapture --test-threads 1 | grep '^\.*|' | sed 's/^\.*//'
 
 say "$live comparisons of A with A over loopback"

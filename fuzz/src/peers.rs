@@ -1,9 +1,9 @@
 //! The codecs of other programs, driven as their tests drive them.
 
-#[path = "../../crates/peer-wire/tests/common/fuzz.rs"]
+#[path = "../../crates/peer-wire/tests/all/common/fuzz.rs"]
 #[allow(dead_code, unreachable_pub, reason = "not all of it is used here")]
 mod codecs;
-#[path = "../../crates/peer-wire/tests/common/mod.rs"]
+#[path = "../../crates/peer-wire/tests/all/common/mod.rs"]
 #[allow(dead_code, unreachable_pub, missing_docs, reason = "not all of it is used here")]
 mod common;
 

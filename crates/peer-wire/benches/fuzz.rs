@@ -4,10 +4,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a surprise ends the run")]
 #![allow(clippy::print_stdout, reason = "a bench prints what it found")]
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/all/common/mod.rs"]
 mod common;
 use common::recording;
-#[path = "../tests/common/fuzz.rs"]
+#[path = "../tests/all/common/fuzz.rs"]
 mod fuzz;
 
 const INPUTS: u64 = 10_000_000;

@@ -7,3 +7,4 @@ pub mod layers;
 mod lexer;
 pub mod modules;
 pub mod sources;
+pub mod targets;

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use architecture::{circles, layers, modules, sources};
+use architecture::{circles, layers, modules, sources, targets};
 use cargo_metadata::{Metadata, MetadataCommand};
 
 fn root() -> PathBuf {
@@ -77,6 +77,37 @@ fn sources_keep_the_rules() {
     // Skips files that were deleted but not committed.
     let sources = list.lines().filter_map(|path| Some((path, fs::read_to_string(root().join(path)).ok()?)));
     assert_none(&sources.flat_map(|(path, source)| sources::check(path, &source)).collect::<Vec<_>>());
+}
+
+#[test]
+fn each_crate_has_one_binary_of_tests_with_all_its_files() {
+    let root = root();
+    let mut broken = Vec::new();
+    let mut several = 0;
+    for package in metadata().packages {
+        let roots: Vec<PathBuf> = package
+            .targets
+            .iter()
+            .filter(|target| target.is_test())
+            .map(|target| target.src_path.clone().into())
+            .collect();
+        let names: Vec<String> =
+            roots.iter().map(|path| path.strip_prefix(&root).unwrap().display().to_string()).collect();
+        broken.extend(targets::check_tests(&package.name, &names));
+        for (path, name) in roots.iter().zip(&names).filter(|(_, name)| name.ends_with("/main.rs")) {
+            let beside = fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());
+            let files: Vec<String> = beside
+                .filter(|path| {
+                    path.extension().is_some_and(|extension| extension == "rs") || path.join("mod.rs").exists()
+                })
+                .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
+                .collect();
+            broken.extend(targets::check_modules(name, &fs::read_to_string(path).unwrap(), &files));
+            several += 1;
+        }
+    }
+    assert!(several >= 10, "only {several} binaries of several files were found");
+    assert_none(&broken);
 }
 
 #[test]

@@ -204,7 +204,7 @@ fn responses_to_loss_and_growth_are_those_of_the_papers() {
     between("H-TCP that is told to give up half", median(found.iter().map(|cycle| cycle.left)), 0.47, 0.53);
 
     // FAST wants more in the queue than it holds. Its growth is a matter of single round trips, and tested in
-    // `crates/stacks/tests/arithmetic.rs`.
+    // `crates/stacks/tests/all/arithmetic.rs`.
     let found = cycles(&path.stream("fast:alpha=100,gamma=0.1", "2s"), |_, _| 1.0);
     between("FAST: what a loss leaves", median(found.iter().map(|cycle| cycle.left)), 0.47, 0.53);
 }

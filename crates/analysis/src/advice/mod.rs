@@ -2,7 +2,7 @@
 //!
 //! [`candidates`] lists what may be tried ([`Level`]s of [`Candidate`] dimensions, from the registry in `dimension/`); [`Search`]
 //! schedules the trials and adopts levels; [`Confirmation`] compares the result with the start on new pairs; [`advice`] makes the
-//! [`model::Advice`] and its findings. All are plain state machines that the coordinator drives, or a simulation (tests/advice.rs).
+//! [`model::Advice`] and its findings. All are plain state machines that the coordinator drives, or a simulation (tests/all/advice.rs).
 
 mod confirm;
 mod dimension;

@@ -13,7 +13,7 @@ use super::summary::{mean, sample_sd};
 
 /// Number of batches of a long series; a series of fewer than twice as many values is not divided.
 pub const BATCHES: usize = 40;
-/// Number of batches of the samples within a trial. tests/coverage.rs checks it and [`MIN_SAMPLES`].
+/// Number of batches of the samples within a trial. tests/all/coverage.rs checks it and [`MIN_SAMPLES`].
 const SAMPLE_BATCHES: usize = 20;
 /// Fewest samples within a trial that give an interval.
 pub const MIN_SAMPLES: usize = 40;

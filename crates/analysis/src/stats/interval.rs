@@ -77,7 +77,7 @@ pub fn t_interval(values: &[f64], confidence: f64) -> Option<ConfidenceInterval>
 /// the statistic has no value.
 ///
 /// With few values its coverage is too low: the 95 % interval for the mean of six normal values covers the truth in fewer than nine
-/// runs of ten (tests/bootstrap.rs), so estimates use intervals based on [`t_interval`].
+/// runs of ten (tests/all/bootstrap.rs), so estimates use intervals based on [`t_interval`].
 pub fn bootstrap_interval(
     values: &[f64],
     confidence: f64,

@@ -6,7 +6,7 @@
 //!
 //! Correlation between successive values widens the interval. It is estimated from the normal scores of the ranks, so outliers do not
 //! hide it. A short series says little about its correlation; an upper bound is used. The factor and the bounds were set by simulation
-//! with the stop rule (tests/coverage.rs, docs/manual/statistics.md).
+//! with the stop rule (tests/all/coverage.rs, docs/manual/statistics.md).
 
 use statrs::distribution::{ContinuousCDF, Normal};
 use std::f64::consts::FRAC_2_PI;

@@ -3,7 +3,7 @@
 //!
 //! The interval is that of the randomisation test ([`SubsetMeans`]), which is exact at one analysis that was fixed in advance. The
 //! answer uses a wider one that accounts for the interim analyses: they are few, at geometric distances, and each spends a share of
-//! the error ([`Paired::error_at`]), so all of them together stay within it. The shares were set by simulation; tests/paired.rs
+//! the error ([`Paired::error_at`]), so all of them together stay within it. The shares were set by simulation; tests/all/paired.rs
 //! checks them and docs/manual/statistics.md has the table.
 
 use model::Stopping;

@@ -2,7 +2,7 @@
 //!
 //! A run ends at the first analysis whose interval is narrow enough. That favours runs whose variation happens to look small, so a
 //! plain 95 % interval would cover about 92 %. Two measures restore 95 %: analyses are few, at geometric distances, and alpha spending: an
-//! early analysis uses only part of the error (its interval has a higher confidence), the last one all of it. The share was set by simulation; tests/coverage.rs checks it, and
+//! early analysis uses only part of the error (its interval has a higher confidence), the last one all of it. The share was set by simulation; tests/all/coverage.rs checks it, and
 //! docs/manual/statistics.md has the table.
 
 use model::Stopping;

@@ -1,0 +1,7 @@
+//! The integration tests of this crate in one binary, so that they are linked once. Each file beside this one is a module.
+#![cfg(feature = "nats")]
+
+mod hostile;
+mod nats;
+mod slow;
+mod support;
