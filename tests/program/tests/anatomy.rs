@@ -63,11 +63,12 @@ fn the_parts_of_a_round_trip_add_up_over_tcp_and_udp() {
 #[test]
 fn a_curve_has_the_anatomy_of_its_smallest_size() {
     let (agent, sandbox) = (Agent::start(), Sandbox::new());
-    let curve = |flags: &[&str]| {
-        sandbox.measure(&[&["curve", "--to", "64", "--no-ceiling", "--budget", "1s"], flags, &[agent.host()]].concat())
+    let curve = |budget: &str, flags: &[&str]| {
+        let fixed = ["curve", "--to", "64", "--no-ceiling", "--budget", budget];
+        sandbox.measure(&[&fixed[..], flags, &[agent.host()]].concat())
     };
     for (name, transport) in [("over tcp", "tcp"), ("over udp", "udp")] {
-        let doc = curve(&["--transport", transport, "--name", name]);
+        let doc = curve("1s", &["--transport", transport, "--name", name]);
         check::document(&doc, transport);
         let with: Vec<_> =
             doc.run.outcomes.iter().filter_map(|one| Some((one.spec.block, one.summary.anatomy.as_ref()?))).collect();
@@ -79,7 +80,7 @@ fn a_curve_has_the_anatomy_of_its_smallest_size() {
         assert!(doc.run.ending.as_ref().unwrap().duration_ns < 1_500_000_000, "{:?}", doc.run.ending);
     }
     for flags in [&["--stream"][..], &["--flows", "2"], &["--reverse"]] {
-        let doc = curve(flags);
+        let doc = curve("300ms", flags);
         assert!(doc.run.outcomes.iter().all(|one| one.summary.anatomy.is_none()), "{flags:?}");
     }
     let shown = sandbox.run(&["show", "over tcp", "over udp"]).ok().stdout;

@@ -84,8 +84,8 @@ fn single_measurements_are_a_pair_whatever_differs_and_curves_by_their_sizes() {
     assert_eq!((found.cells.len(), found.unpaired.len()), (1, 0));
     assert!(found.differences.iter().any(|one| one.of == "spec" && one.field == "flows"), "{:?}", found.differences);
     for (name, sizes) in [("up", "8,64,512"), ("down", "512,4096,8")] {
-        let args = ["curve", "--block", sizes, "--trials", "3", "--time", "2ms", "--quiet", "--name", name];
-        sandbox.run(&[&args[..], &[agent.host()]].concat());
+        let args = ["curve", "--transport", "unix", "--block", sizes, "--trials", "3", "--time", "2ms", "--quiet"];
+        sandbox.run(&[&args[..], &["--name", name]].concat());
     }
     let found: RunComparison = serde_json::from_str(&sandbox.run(&["compare", "up", "down", "--json"]).stdout).unwrap();
     assert_eq!(found.cells.iter().map(|cell| cell.block).collect::<Vec<_>>(), [8, 512]);

@@ -296,7 +296,7 @@ fn an_ordinary_user_can_measure_and_errors_name_what_needs_more() {
         &["stream", "--time", "50ms", "--trials", "1", "--json", "-", agent.host()][..],
         &["stream", "--time", "50ms", "--trials", "1", "--json", "-", "--transport", "udp", agent.host()],
         &["rr", "--connect", "--time", "50ms", "--trials", "1", "--json", "-", agent.host()],
-        &["curve", "--to", "8", "--trials", "3", "--json", "-", agent.host()],
+        &["curve", "--to", "8", "--trials", "3", "--budget", "2s", "--json", "-", agent.host()],
         &["stream", "--time", "50ms", "--trials", "1", "--json", "-", "--transport", "shm"],
         &["stream", "--time", "50ms", "--trials", "1", "--json", "-", "--transport", "unix"],
         &["stream", "--time", "50ms", "--trials", "1", "--json", "-", "--transport", "memcpy"],
@@ -320,7 +320,8 @@ fn an_ordinary_user_can_measure_and_errors_name_what_needs_more() {
     let closed = run(&["stream", "--time", "50ms", "--json", "closed/run.json", agent.host()]);
     assert!(closed.ended_with(6).message().contains("closed/run.json"));
     // The demo does without namespaces and says so.
-    let demo = run(&["demo", "--report", "demo", "--", "--to", "8", "--trials", "3"]).ok();
+    let demo =
+        run(&["demo", "--report", "demo", "--", "--to", "8", "--trials", "3", "--no-ceiling", "--budget", "2s"]).ok();
     assert!(demo.stdout.contains("loopback"), "{}", demo.stdout);
     agent.signal(program::process::Signal::TERM);
     assert_eq!(agent.wait().code(), Some(0));

@@ -107,7 +107,8 @@ fn weak_tokens_are_refused_on_both_sides_with_the_remedy() {
 fn a_token_of_the_environment_does_not_reach_the_programs_own_agents() {
     let sandbox = Sandbox::new();
     let (path, _) = token(&sandbox);
-    let mut demo = sandbox.command(&["demo", "--report", "demo", "--", "--to", "8", "--trials", "3"]);
+    let curves = ["--to", "8", "--trials", "3", "--no-ceiling", "--budget", "2s"];
+    let mut demo = sandbox.command(&[&["demo", "--report", "demo", "--"], &curves[..]].concat());
     demo.env("THRU_TOKEN_FILE", path);
     Running::of(demo).wait().ok();
 }

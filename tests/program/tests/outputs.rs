@@ -6,8 +6,8 @@ use std::path::Path;
 
 use program::{Agent, Sandbox, skip};
 
-/// A short curve, of which a millisecond of each size is enough.
-const SHORT: [&str; 9] = ["curve", "--to", "4KiB", "--trials", "3", "--time", "1ms", "--no-ceiling", "--quiet"];
+/// Of a curve, three times a millisecond of each size are enough.
+const SHORT: [&str; 6] = ["--trials", "3", "--time", "1ms", "--no-ceiling", "--quiet"];
 
 /// A short curve and a stream, by name.
 struct Kept {
@@ -17,8 +17,14 @@ struct Kept {
 
 impl Kept {
     fn new() -> Self {
+        Self::up_to("4KiB")
+    }
+
+    /// With a curve up to `last`.
+    fn up_to(last: &str) -> Self {
         let (sandbox, agent) = (Sandbox::new(), Agent::start());
-        sandbox.run(&[&SHORT[..], &["--name", "short", agent.host()]].concat()).ok();
+        let curve = ["curve", "--to", last, "--name", "short", agent.host()];
+        sandbox.run(&[&curve[..], &SHORT[..]].concat()).ok();
         sandbox.run(&["stream", "--time", "50ms", "--trials", "3", "--name", "bulk", "--quiet", agent.host()]).ok();
         Self { sandbox, agent }
     }
@@ -123,7 +129,7 @@ fn csv_has_a_line_for_each_outcome() {
 
 #[test]
 fn runs_are_found_by_what_people_call_them() {
-    let kept = Kept::new();
+    let kept = Kept::up_to("8");
     let id = |reference: &str| kept.sandbox.run(&["show", reference, "--json"]).ok().doc().run.header.id;
     assert_eq!(id("last"), id("bulk"));
     assert_eq!(id("last~1"), id("short"));
@@ -154,7 +160,8 @@ fn pages_and_pictures_stand_alone() {
     let figures = |page: &str| program::page::data(page)["figures"].as_array().unwrap().len();
     assert!(figures(&page) >= 3 && page.contains("short"), "the figures are in the page");
     // Two runs over each other.
-    kept.sandbox.run(&[&SHORT[..], &["--name", "again", "-6", kept.agent.host_v6()]].concat()).ok();
+    let again = ["curve", "--to", "4KiB", "--name", "again", "-6", kept.agent.host_v6()];
+    kept.sandbox.run(&[&again[..], &SHORT[..]].concat()).ok();
     report(&["short", "again", "-o", "both.html"]);
     let both = kept.read("both.html");
     assert_self_contained(&both);
