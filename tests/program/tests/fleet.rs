@@ -220,8 +220,9 @@ fn lost(way: Way) {
     let text = fs::read_to_string(&fleet.file).unwrap();
     let (before, _) = text.split_once("[[host]]\nname = \"n3\"").unwrap();
     fs::write(&fleet.file, format!("{before}[[host]]\nname = \"n3\"\ncontrol = \"{address}\"\n")).unwrap();
-    let args = ["mesh", &fleet.file, "--pattern", "stream", "--rounds", "2", "--time", "500ms", "--name", "m"];
-    let mut mesh = fleet.sandbox.start(&args);
+    // Only traffic is wanted: at a rate it leaves the cores to others.
+    let stream = ["mesh", &fleet.file, "--pattern", "stream", "--time", "500ms", "--set", "rate=20Mbit"];
+    let mut mesh = fleet.sandbox.start(&[&stream[..], &["--rounds", "2", "--name", "m"]].concat());
     mesh.until_printed("round 1, ");
     // It is killed, and comes back before the round's failed tests are repeated.
     drop(agent);
@@ -232,23 +233,22 @@ fn lost(way: Way) {
     assert_eq!(trials.len(), 12, "{}", finished.stderr);
     assert!(trials.iter().all(|trials| *trials == 2), "{trials:?}\n{}", finished.stderr);
     // One that stays away is told of, with the code of a host that is lost.
-    let mut mesh =
-        fleet.sandbox.start(&["mesh", &fleet.file, "--pattern", "stream", "--rounds", "1", "--time", "500ms"]);
+    let mut mesh = fleet.sandbox.start(&[&stream[..], &["--rounds", "1"]].concat());
     mesh.until_printed("round 1, ");
     drop(again);
     let finished = mesh.wait().ended_with(5);
     assert!(finished.stdout.contains("No value      "), "{}", finished.stdout);
     // What a killed mesh has measured is kept when it is continued.
     let again = start(&own);
-    let args = ["mesh", &fleet.file, "--pattern", "rr", "--rounds", "3", "--time", "200ms", "--name", "k"];
-    let mut mesh = fleet.sandbox.start(&args);
+    let rr = ["mesh", &fleet.file, "--pattern", "rr", "--rounds", "3", "--time", "200ms", "--set", "rate=200/s"];
+    let mut mesh = fleet.sandbox.start(&[&rr[..], &["--name", "k"]].concat());
     program::eventually("a trial is stored", || {
         assert!(mesh.runs(), "it ended: {}", mesh.stderr());
         fleet.sandbox.run(&["runs", "--json"]).ok().stdout.contains("\"k\"")
     });
     mesh.signal(program::process::Signal::KILL);
     drop(mesh.wait());
-    fleet.sandbox.run(&[&args[..8], &["--resume", "k"]].concat()).ok();
+    fleet.sandbox.run(&[&rr[..], &["--resume", "k"]].concat()).ok();
     let doc = fleet.sandbox.run(&["export", "k", "--format", "json"]).ok().doc();
     assert!(doc.run.outcomes.iter().all(|outcome| outcome.trials.len() == 3));
     assert_eq!((doc.run.outcomes.len(), doc.run.header.kind), (12, RunKind::Mesh));
@@ -337,6 +337,8 @@ fn senders_of_an_incast_start_together_and_one_that_is_lost_costs_its_steps() {
         "1",
         "--time",
         "2s",
+        "--set",
+        "rate=20Mbit",
     ]);
     mesh.until_printed("round 1, ");
     drop(fleet.agents.pop());
@@ -352,7 +354,8 @@ fn light_tests_share_hosts_and_other_traffic_does_too() {
     assert!(run.header.cells.len() == 12 && run.outcomes.iter().all(|outcome| outcome.trials.len() == 1));
     assert!(run.passes.iter().all(|pass| pass.near.tests == Some(3) && pass.far.tests == Some(3)), "6 steps in 2");
     for (kind, cells) in [("ring", 4), ("permutation", 8), ("bisection", 8), ("fan-out", 24)] {
-        let mut args = vec!["mesh", &fleet.file, "--traffic", kind, "--rounds", "1", "--time", "50ms"];
+        let mut args =
+            vec!["mesh", &fleet.file, "--traffic", kind, "--rounds", "1", "--time", "50ms", "--set", "rate=50Mbit"];
         if ["permutation", "bisection"].contains(&kind) {
             args.extend(["--draws", "2"]);
         }

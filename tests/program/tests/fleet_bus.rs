@@ -85,7 +85,7 @@ fn agents_on_a_bus_keep_what_is_not_stored() {
 /// A coordinator is killed after a test that it has not heard the end of.
 fn taken_from_agents(fleet: &Fleet, folders: &[PathBuf]) {
     let kept = || folders.iter().map(|folder| results_in(folder)).sum::<u32>();
-    let args = ["mesh", &fleet.file, "--pattern", "rr", "--set", "rate=500/s", "--rounds", "4", "--time", "700ms"];
+    let args = ["mesh", &fleet.file, "--pattern", "rr", "--rounds", "4", "--time", "700ms", "--set", "rate=200/s"];
     let mut mesh = fleet.sandbox.start(&[&args[..], &["--name", "k"]].concat());
     program::eventually("a trial is stored", || {
         assert!(mesh.runs(), "it ended: {}", mesh.stderr());
