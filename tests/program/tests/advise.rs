@@ -140,7 +140,7 @@ fn where_nothing_helps_nothing_is_claimed() {
     // The kernel sizes the buffers, and one flow fills the link.
     let test = "where_nothing_helps_nothing_is_claimed";
     let Some(path) = Path::new(test, Duration::from_millis(1)) else { return };
-    let doc = path.advise(&["--budget", "20s", "--least", "2%", "--seed", "6"]);
+    let doc = path.advise(&["--budget", "10s", "--least", "2%", "--seed", "6"]);
     let advice = advice(&doc);
     assert!(!advice.confirmed && advice.command.is_none(), "{advice:?}");
     // What the path and the hosts are like may be told before.

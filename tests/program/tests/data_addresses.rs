@@ -8,7 +8,7 @@ use lab::{CrossoverSpec, LabHost};
 use program::process::eventually;
 use program::{Agent, Running, Sandbox, binary, skip};
 
-const SHORT: [&str; 5] = ["--time", "200ms", "--trials", "1", "--no-store"];
+const SHORT: [&str; 5] = ["--time", "50ms", "--trials", "1", "--no-store"];
 
 /// A port that is forwarded to `to`, as by `docker run -p` or `ssh -L`.
 fn forward(to: SocketAddr) -> SocketAddr {

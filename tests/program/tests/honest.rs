@@ -119,7 +119,7 @@ fn high_trust_is_borne_out_by_its_interval() {
 #[test]
 fn an_interrupt_costs_only_the_trial_that_it_cut() {
     let (agent, sandbox) = (Agent::start(), Sandbox::new());
-    for _ in 0..6 {
+    for _ in 0..4 {
         let args = ["stream", "--time", "300ms", "--trials", "60", "--live", "--no-path", agent.host()];
         let client = sandbox.start(&args);
         let trials = |text: &str| text.lines().filter(|line| line.starts_with("{\"event\":\"trial\"")).count();

@@ -264,7 +264,7 @@ fn three_hosts_on_a_bridge_make_matrices_of_both_directions_in_steps() {
     write(
         &sandbox,
         "plan.toml",
-        "from = \"${hosts}\"\nto = \"${hosts}\"\n[base]\ntime = \"100ms\"\n[[factor]]\nfield = \"pattern\"\nlevels = [\"rr\", \"stream\"]\n[repeat]\nmin = 3\nmax = 3\n",
+        "from = \"${hosts}\"\nto = \"${hosts}\"\n[base]\ntime = \"50ms\"\n[[factor]]\nfield = \"pattern\"\nlevels = [\"rr\", \"stream\"]\n[repeat]\nmin = 3\nmax = 3\n",
     );
     let hosts = format!("hosts={}", agents.each_ref().map(Agent::host).join(","));
     let command = sandbox.prepare(bridge.command(0), &["run", "plan.toml", "--var", &hosts, "--json", "-"]);
@@ -331,7 +331,8 @@ fn settings_are_in_force_in_their_cells_and_put_back() {
     };
     let agents = [serve(a), serve(b)];
     let text = std::fs::read_to_string(binary::workspace().join("plans/mtu.toml")).unwrap();
-    let text = text.replace("[1500, 4000, 9000]", "[1500, 9000]").replace("\"500ms\"", "\"100ms\"");
+    let text = text.replace("[1500, 4000, 9000]", "[1500, 9000]");
+    let text = text.replace("\"100ms\"", "\"20ms\"").replace("\"500ms\"", "\"50ms\"");
     // However busy this machine is.
     let text = text.replace("load = 4.0", "load = 4000.0");
     let text = text
@@ -357,7 +358,7 @@ fn settings_are_in_force_in_their_cells_and_put_back() {
     }
     assert_eq!([mtu(a), mtu(b)], ["1500", "1500"]);
     // Ctrl-C in the middle of a cell puts back too.
-    let long = text.replace("\"100ms\"\n\n[settings]", "\"1m\"\n\n[settings]").replace("[1500, ", "[4000, ");
+    let long = text.replace("\"50ms\"\n\n[settings]", "\"1m\"\n\n[settings]").replace("[1500, ", "[4000, ");
     write(&sandbox, "mtu.toml", &long);
     let running = program::Running::of(command(&["--live"]));
     eventually("both MTUs are changed", || mtu(a) != "1500" && mtu(b) == mtu(a));
