@@ -36,7 +36,7 @@ const PAIRED: Needs = Needs { trial: 60, budget: 1_600 };
 /// Lengthens the trials and the budget of a measurement of settled connections to what the RTT of the probed path requires.
 pub fn fit_to_path(header: &mut RunHeader, schedule: &Schedule) {
     let (needs, unfixed) = match schedule {
-        Schedule::Single(unfixed) => (SINGLE, *unfixed),
+        Schedule::Single(unfixed) | Schedule::Sequence(unfixed) => (SINGLE, *unfixed),
         Schedule::Paired(plan) => (PAIRED, plan.unfixed),
         _ => return,
     };

@@ -18,6 +18,7 @@ mod plan_parts;
 mod plan_retest;
 mod plan_schedule;
 mod search_state;
+mod sequence;
 #[cfg(test)]
 mod simulated;
 mod single;
@@ -267,6 +268,8 @@ pub struct PassResult {
 pub enum Schedule {
     /// One cell, trial after trial, until it has converged.
     Single(Unfixed),
+    /// Each cell as with [`Single`](Self::Single), one after another.
+    Sequence(Unfixed),
     /// One cell for each block size, in passes over all of them.
     Curve(CurvePlan),
     /// Two cells in turns, A's first in the header, until the interval of their ratio is narrow enough.
@@ -280,7 +283,7 @@ impl Schedule {
     #[must_use]
     pub fn kind(&self) -> ScheduleKind {
         match self {
-            Self::Single(_) => ScheduleKind::Single,
+            Self::Single(_) | Self::Sequence(_) => ScheduleKind::Single,
             Self::Curve(_) => ScheduleKind::Curve,
             Self::Paired(_) => ScheduleKind::Paired,
             Self::Advise(_) => ScheduleKind::Search,
@@ -311,6 +314,7 @@ impl ScheduledRun {
     pub fn new(header: &RunHeader, schedule: &Schedule, methods: Methods) -> Self {
         let machine: Box<dyn Machine> = match schedule {
             Schedule::Single(plan) => Box::new(single::Single::new(header, *plan)),
+            Schedule::Sequence(plan) => Box::new(sequence::Sequence::new(header, *plan)),
             Schedule::Curve(plan) => Box::new(curve::Curve::new(header, plan)),
             Schedule::Paired(plan) => Box::new(paired::PairedRun::new(header, plan)),
             Schedule::Advise(plan) => Box::new(advise::Advise::new(header, plan.clone(), methods)),

@@ -6,6 +6,7 @@ mod groups;
 mod mesh;
 mod racks;
 mod require;
+mod sequence;
 mod single;
 mod time_left;
 

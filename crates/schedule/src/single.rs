@@ -25,6 +25,10 @@ pub(crate) struct Single {
     too_short: usize,
     /// Draws the pauses.
     random: SplitMix64,
+    /// What it is, if it is one of several.
+    name: Option<&'static str>,
+    /// Time that the later ones need at least, ns.
+    later_ns: u64,
 }
 
 #[derive(Debug)]
@@ -37,13 +41,21 @@ enum At {
 
 impl Single {
     pub(crate) fn new(header: &RunHeader, plan: Unfixed) -> Self {
-        let cell = header.cells.first().cloned();
+        Self::of(header.cells.first().cloned(), header.stopping.seed, plan)
+    }
+
+    /// One of several cells that are measured one after another.
+    pub(crate) fn part(cell: &Cell, seed: u64, plan: Unfixed, name: &'static str, later_ns: u64) -> Self {
+        Self { name: Some(name), later_ns, ..Self::of(Some(cell.clone()), seed, plan) }
+    }
+
+    fn of(cell: Option<Cell>, seed: u64, plan: Unfixed) -> Self {
         let at = match &cell {
             None => At::End(RunEnd::Finished),
             Some(cell) if cell.spec.probe.is_some() => At::Idle,
             Some(_) => At::Trial,
         };
-        Self { cell, plan, at, begun: 0, too_short: 0, random: SplitMix64::new(header.stopping.seed) }
+        Self { cell, plan, at, begun: 0, too_short: 0, random: SplitMix64::new(seed), name: None, later_ns: 0 }
     }
 
     fn after_trial(&mut self, state: &mut RunState, id: u32, now: u64) -> At {
@@ -86,6 +98,9 @@ impl Single {
     /// The time left: that of the trials which are still needed, but no more than the budget, and no less than the next trial.
     fn left_ns(&self, state: &RunState, now: u64) -> Option<u64> {
         let own = self.cell.as_ref()?.spec.timed_ns();
+        if self.name.is_some() {
+            return Some(own? + self.later_ns);
+        }
         let each = now.checked_div(u64::from(state.passes)).max(own)?;
         let needed = each * u64::from(state.cells.trials_left());
         Some(needed.min(state.left_ns(now)).max(own.unwrap_or(0)))
@@ -97,12 +112,13 @@ impl Machine for Single {
         let Some(cell) = &self.cell else { return Step::End(RunEnd::Finished) };
         match &self.at {
             At::Idle => {
-                state.phase("round trips without load", None);
+                state.phase("round trips without load", self.name.and_then(|_| self.left_ns(state, now)));
                 Step::Idle { spec: cell.spec.clone(), between: Between::default() }
             }
             At::Trial => {
                 self.begun = now;
-                state.phase(format!("trial {}", state.passes + 1), self.left_ns(state, now));
+                let what = self.name.map_or_else(|| format!("trial {}", state.passes + 1), str::to_owned);
+                state.phase(what, self.left_ns(state, now));
                 Step::Trial { number: state.passes, spec: cell.spec.clone() }
             }
             // Trials at equal distances would be in step with anything periodic on the path.

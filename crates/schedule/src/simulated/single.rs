@@ -8,7 +8,7 @@ use super::*;
 const RATE: f64 = 1e8;
 
 /// A trial of `spec` whose rate grows evenly for `start_up_ns`.
-fn trial(spec: &Spec, start_up_ns: u64, begun_ns: u64) -> Completed {
+pub(super) fn trial(spec: &Spec, start_up_ns: u64, begun_ns: u64) -> Completed {
     let Stop::TimeNs(length_ns) = spec.stop else { panic!("a trial by time") };
     let entry = |at: u64| {
         let (start_ns, end_ns) = (at * spec.interval_ns, (at + 1) * spec.interval_ns);
