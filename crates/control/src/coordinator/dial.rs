@@ -16,6 +16,9 @@ use crate::{Answers, ControlError};
 /// Time limit for a connection attempt to one address: on a path with a round trip of 20 s the answer takes that long, and on one that
 /// loses much the kernel repeats the request several times meanwhile. [`Answers`] of other hosts shorten it.
 const CONNECT_LIMIT: Duration = Duration::from_secs(25);
+/// Time limit of the look for other programs' servers; a host that is there has refused the connection to the agent before, or let it wait
+/// longer.
+const PORT_LIMIT: Duration = Duration::from_secs(3);
 /// How often a connection attempt checks whether other hosts have answered.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How long an address may stay silent before the next one of the same name is tried as well.
@@ -30,15 +33,7 @@ const SEGMENT: u32 = 1_220;
 /// The name does not resolve, a link-local address has no interface, or none of the addresses answers.
 pub(super) async fn dial(host: &str, family: Family, answers: &Answers) -> Result<TcpStream, ControlError> {
     let (name, port) = split(host)?;
-    let resolved = tokio::net::lookup_host((name, port))
-        .await
-        .map_err(|source| ControlError::Resolve { host: name.into(), source })?;
-    let fits = |address: &SocketAddr| match family {
-        Family::Any => true,
-        Family::V4 => address.is_ipv4(),
-        Family::V6 => address.is_ipv6(),
-    };
-    let addresses: Vec<SocketAddr> = resolved.filter(fits).collect();
+    let addresses = addresses(name, port, family).await?;
     if let Some(address) = addresses.iter().find(|address| lacks_scope(address)) {
         return Err(ControlError::NoInterface { host: name.into(), hint: scope_hint(address.ip()) });
     }
@@ -50,6 +45,39 @@ pub(super) async fn dial(host: &str, family: Family, answers: &Answers) -> Resul
             source: io::Error::new(io::ErrorKind::NotFound, "it has no address of the requested IP version"),
         }),
     }
+}
+
+/// The addresses of a host, of that IP version.
+pub(super) async fn addresses(name: &str, port: u16, family: Family) -> Result<Vec<SocketAddr>, ControlError> {
+    let resolved = tokio::net::lookup_host((name, port))
+        .await
+        .map_err(|source| ControlError::Resolve { host: name.into(), source })?;
+    let fits = |address: &SocketAddr| match family {
+        Family::Any => true,
+        Family::V4 => address.is_ipv4(),
+        Family::V6 => address.is_ipv6(),
+    };
+    Ok(resolved.filter(fits).collect())
+}
+
+/// The first of these ports on which something at `host` accepts a connection, whatever port `host` names.
+///
+/// # Errors
+/// The name does not resolve.
+pub async fn first_open_port(host: &str, family: Family, ports: &[u16]) -> Result<Option<u16>, ControlError> {
+    let (name, _) = split(host)?;
+    let mut tries = Vec::with_capacity(ports.len());
+    for port in ports {
+        let Some(address) = addresses(name, *port, family).await?.first().copied() else { continue };
+        let accepts = tokio::time::timeout(PORT_LIMIT, TcpStream::connect(address));
+        tries.push((*port, tokio::spawn(async move { matches!(accepts.await, Ok(Ok(_))) })));
+    }
+    for (port, accepts) in tries {
+        if accepts.await.unwrap_or(false) {
+            return Ok(Some(port));
+        }
+    }
+    Ok(None)
 }
 
 /// A connection to the first address that answers; the error is that of the last one that failed. An address is tried when the one before

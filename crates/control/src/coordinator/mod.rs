@@ -31,6 +31,7 @@ use schedule::{Methods, RunState, ScheduledRun};
 use crate::ControlError;
 pub use address::{check_host, identity, leads_to_ipv6, leads_to_loopback, with_port};
 pub use choose::{choose_engine, choose_engines};
+pub use dial::first_open_port;
 pub use end::{AgentEnd, Target};
 pub use fleet::{ConnectedFleet, Member};
 use pair_run::PairRun;

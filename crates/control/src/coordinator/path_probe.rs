@@ -5,8 +5,10 @@ use std::time::{Duration, Instant};
 
 use engine::transport::scope_of;
 use host::{RealSys, Sys};
-use model::{ClockOffset, Path, RunHeader, Spec};
+use model::{ClockOffset, Family, Inventory, Path, RunHeader, Spec};
 
+use super::address::split;
+use super::dial::addresses;
 use super::{AgentEnd, Pair};
 use crate::ControlError;
 use crate::proto::message::{FromAgent, PathFacts, ReachabilityToken, ToAgent};
@@ -85,8 +87,7 @@ impl Pair {
             (return_path?, &mut header.far, &mut header.path_return),
         ] {
             if let Some(facts) = facts {
-                host::note_traffic(inventory, &facts.traffic);
-                *path = facts.path;
+                facts.note(inventory, path);
             }
         }
         Ok(())
@@ -94,6 +95,18 @@ impl Pair {
 }
 
 impl AgentEnd {
+    /// Lets this near end measure its traffic and probe the path to a host that has no agent; `None` for one without an address, and
+    /// where the probe takes too long.
+    ///
+    /// # Errors
+    /// The name does not resolve, or the connection is lost.
+    pub async fn probe_host(&mut self, host: &str, family: Family) -> Result<Option<PathFacts>, ControlError> {
+        let (name, port) = split(host)?;
+        let Some(address) = addresses(name, port, family).await?.into_iter().next() else { return Ok(None) };
+        let peer = (Some(address.ip()), Some(name.to_owned()));
+        self.probe_path(peer, None, (0, scope_of(&address))).await
+    }
+
     /// The offset of its clocks from this host's.
     ///
     /// # Errors
@@ -192,6 +205,14 @@ impl AgentEnd {
             Ok(facts) => facts.map(Some),
             Err(_) => Ok(None),
         }
+    }
+}
+
+impl PathFacts {
+    /// Adds what was found out to a host's inventory and to its view of the path.
+    pub fn note(self, inventory: &mut Inventory, path: &mut Option<Path>) {
+        host::note_traffic(inventory, &self.traffic);
+        *path = self.path;
     }
 }
 
