@@ -10,6 +10,7 @@ mod accuracy;
 pub mod advice;
 pub mod anatomy;
 pub mod ceiling;
+pub mod checkup;
 pub mod compare;
 mod curve;
 mod curve_fit;
@@ -27,6 +28,7 @@ mod tcp_clocks;
 
 pub use accuracy::accuracy;
 pub use ceiling::bound;
+pub use checkup::of_check;
 pub use compare::{of_paired, stored_runs};
 pub use curve::neighbours;
 pub use curve_fit::{Moment, fastest, of_a_moment};

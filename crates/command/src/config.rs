@@ -52,13 +52,12 @@ enum ConfigError {
     Value { table: String, option: String },
 }
 
-/// The command line of this process, with the options of the file behind the name of its command, so that those of the user come
+/// The command line `words`, with the options of the file behind the name of its command, so that those of the user come
 /// later. `commands` are the names of all commands; `own` is a process that this program started itself, with all its options.
 ///
 /// # Errors
 /// The file cannot be read, is not TOML, or has a table for something else than a command.
-pub fn extended(commands: &[&str], own: bool) -> Result<Extended, Failure> {
-    let words: Vec<OsString> = std::env::args_os().collect();
+pub fn extended(words: Vec<OsString>, commands: &[&str], own: bool) -> Result<Extended, Failure> {
     // A worker has no command that users know, and perhaps a user who cannot read the file.
     let at = words.iter().position(|word| word.to_str().is_some_and(|word| commands.contains(&word)));
     let file = if own || at.is_none() { None } else { file()? };

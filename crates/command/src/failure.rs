@@ -25,6 +25,8 @@ pub struct Failure {
 
 /// Measured, but at least one outcome cannot be trusted.
 pub const UNTRUSTED: u8 = 8;
+/// A host, or what is to be measured with there, is not reached.
+pub const UNREACHED: u8 = 3;
 /// A comparison: B is worse than A by more than the tolerance.
 pub const WORSE: u8 = 3;
 /// A comparison without a clear answer.
@@ -33,7 +35,7 @@ pub const CANNOT_TELL: u8 = 4;
 pub const LOST: u8 = 5;
 /// The preconditions of a plan did not hold: a cell has no trial, or the run ended.
 pub const UNMET: u8 = 9;
-/// A watch ended while an alert was raised.
+/// A watch ended while an alert was raised, or a check found something wrong or not as expected.
 pub const ALERT: u8 = 10;
 /// Interrupted by the user.
 pub const INTERRUPTED: u8 = 130;
@@ -59,6 +61,7 @@ pub fn of_run(run: &Run) -> u8 {
             if requires { UNMET } else { LOST }
         }
         () if untrusted => UNTRUSTED,
+        () if analysis::checkup::objections(run).next().is_some() => ALERT,
         () => analysis::compare::answer_of(run).map_or(0, of_answer),
     }
 }
@@ -120,6 +123,11 @@ impl Failure {
     /// Any failure without a code of its own.
     pub fn other(text: impl Said) -> Self {
         Self::new(1, text)
+    }
+
+    /// A host is not reached.
+    pub fn unreached(text: impl Said) -> Self {
+        Self::new(UNREACHED, text)
     }
 
     /// Wrong usage.

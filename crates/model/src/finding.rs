@@ -67,6 +67,10 @@ pub enum FindingKind {
     Advice,
     /// A property of the hosts or of the path that affects the figures.
     Path,
+    /// Something that a check found wrong with a path.
+    Concern,
+    /// A figure of a check that is not as the user expects.
+    Unmet,
     /// A note on how the run was made.
     Note,
 }

@@ -15,6 +15,7 @@ pub mod comparison;
 pub mod device;
 pub mod estimate;
 pub mod event;
+mod expectation;
 pub mod figure;
 pub mod finding;
 pub mod fleet;
@@ -61,6 +62,7 @@ pub use comparison::{Answer, CellComparison, Comparison, Difference, RunComparis
 pub use device::{Device, Irq, LinkModes, Module, Neighbour, Pci, Timestamping, Traffic};
 pub use estimate::Estimate;
 pub use event::{Event, EventSink, Phase, SinkError};
+pub use expectation::{Expectation, ExpectationError, PathFigure};
 pub use figure::{Axis, Figure, Look, Map, MapKind, MapLink, MapNode, Mark, Matrix, MatrixCell, Point, Scale, Series};
 pub use finding::{Finding, FindingKind};
 pub use fleet::{HostCheck, MachineUser};

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Advice, Cell, ClockDrift, ClockOffset, Factor, Finding, Inventory, Origin, Outcome, Pass, Path, Plan, Retest,
-    RunKind, RunSettings, Stopping, Text,
+    Advice, Cell, ClockDrift, ClockOffset, Expectation, Factor, Finding, Inventory, Origin, Outcome, Pass, Path, Plan,
+    Retest, RunKind, RunSettings, Stopping, Text,
 };
 
 /// The complete record of one command's measurement: the JSON document, and the content of the store.
@@ -81,6 +81,9 @@ pub struct RunHeader {
     pub near: Inventory,
     /// The far host.
     pub far: Inventory,
+    /// What the user of a check expects of the path; absent where that is nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expected: Vec<Expectation>,
     /// The settings that were changed on both hosts for this run and reverted after it; absent if there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<RunSettings>,

@@ -21,6 +21,8 @@ pub enum RunKind {
     Transfer,
     /// All block sizes.
     Curve,
+    /// What a path carries in each direction, how long its queues become, and what it loses.
+    Check,
     /// Two settings compared in pairs of trials.
     Ab,
     /// A search for settings.
@@ -49,11 +51,12 @@ impl From<TestKind> for RunKind {
 
 impl RunKind {
     /// Every kind.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Stream,
         Self::Rr,
         Self::Transfer,
         Self::Curve,
+        Self::Check,
         Self::Ab,
         Self::Advise,
         Self::Run,
@@ -70,6 +73,7 @@ impl RunKind {
             Self::Rr => "rr",
             Self::Transfer => "transfer",
             Self::Curve => "curve",
+            Self::Check => "check",
             Self::Ab => "ab",
             Self::Advise => "advise",
             Self::Run => "run",

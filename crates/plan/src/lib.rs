@@ -1,9 +1,10 @@
-//! The language in which users say what to measure: options as specs ([`specs`]), plans ([`read`]), groups of flows ([`of_groups`]),
+//! The language in which users say what to measure: options as specs ([`specs`]), checks of a path ([`check`]), plans ([`read`]), groups of flows ([`of_groups`]),
 //! topologies of labs ([`topology`]) and fleets of hosts ([`fleet`]).
 //!
 //! Text comes in and values go out. What a text refers to, such as a file or an interface, comes from a [`Resolver`]; what is wrong in
 //! it is a [`Mistake`].
 
+pub mod check;
 pub mod fleet;
 mod mistake;
 mod plans;

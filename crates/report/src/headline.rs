@@ -8,7 +8,7 @@ use text::{Text, User, say};
 
 use crate::labels;
 use crate::sections::responsiveness::rpm;
-use crate::sections::{next_step, outcome_line, sides, spread};
+use crate::sections::{check, next_step, outcome_line, sides, spread};
 
 /// The answer of a run in one line, what limited it, what to do next, and the number that stands for it.
 #[must_use]
@@ -56,6 +56,9 @@ fn only(run: &Run) -> Option<&Outcome> {
 }
 
 fn answer(run: &Run) -> Text {
+    if let Some(checked) = check::headline(run) {
+        return checked;
+    }
     if run.header.kind == RunKind::Curve {
         return curve(run).unwrap_or_else(|| of_cells(run));
     }
@@ -251,7 +254,9 @@ mod tests {
 
     #[test]
     fn every_output_has_the_same_answer() {
-        for run in [sample::stream(), sample::rr(), sample::curve(), sample::pair(), sample::planned()] {
+        let runs =
+            [sample::stream(), sample::rr(), sample::curve(), sample::pair(), sample::planned(), sample::check()];
+        for run in runs {
             let expected = headline(&run).plain();
             let document: serde_json::Value = serde_json::from_str(&rendered(&run, "json")).unwrap();
             assert_eq!(document["summary"]["headline"], expected.as_str());

@@ -219,10 +219,12 @@ impl RunState {
     pub fn close(&mut self, early: bool) {
         self.finish_all(early);
         let path = analysis::of_path(&self.header, self.cells.done(), &self.stolen);
+        let checked = analysis::of_check(&self.header, self.cells.done());
         let notes = std::mem::take(&mut self.notes);
         let findings: Vec<Finding> =
             self.cells.findings(&self.pass_rounds, &self.retests).into_iter().chain(path).chain(notes).collect();
-        findings.into_iter().for_each(|finding| self.event(Event::Finding(finding)));
+        let findings = checked.into_iter().chain(findings);
+        findings.for_each(|finding| self.event(Event::Finding(finding)));
         if let Some(advice) = self.advice.take() {
             self.event(Event::Advice(advice));
         }

@@ -19,5 +19,5 @@ pub mod stored;
 mod this_host;
 pub mod tuning;
 
-pub use run::{Finished, Hosts, Request, Resumed, Screen, Work, check, conduct, is_launched};
+pub use run::{Finished, Hosts, Request, Resumed, Screen, Work, check, conduct, is_launched, program_at};
 pub use this_host::ThisHost;

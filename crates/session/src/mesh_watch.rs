@@ -169,6 +169,7 @@ pub fn watch(
             kind: RunKind::Mesh,
             name: Some(name.clone()),
             hosts: watch.hosts.clone(),
+            expected: Vec::new(),
             unstored: false,
             store: watch.store.clone(),
             exit: watch.exit,
@@ -398,7 +399,7 @@ impl Series {
     fn without_values(&self, request: &Request) -> MeshPass {
         let hosts = match &request.work {
             Work::Plan { parsed, .. } => parsed.plan.from.iter().chain(&parsed.plan.to).cloned().collect(),
-            Work::Measurement { .. } => BTreeSet::new(),
+            Work::Measurement { .. } | Work::Path => BTreeSet::new(),
         };
         let pass = HistoryPass { run: String::new(), started_unix_ns: engine::unix_ns() };
         MeshPass { pass, hosts, ..MeshPass::default() }

@@ -133,6 +133,7 @@ pub(crate) fn without_lists(header: &RunHeader) -> RunHeader {
         cells: Vec::new(),
         near: header.near.clone(),
         far: header.far.clone(),
+        expected: header.expected.clone(),
         settings: header.settings.clone(),
         plan: header.plan.clone(),
         hosts: header.hosts.clone(),

@@ -3,7 +3,7 @@
 use clap::{Arg, Command as Clap, CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    ab, advise, agent, compare, curve, demo, export, fleet, generate, helper, host, import, lab, launched, mesh,
+    ab, advise, agent, check, compare, curve, demo, export, fleet, generate, helper, host, import, lab, launched, mesh,
     report, rr, run, runs, selftest, serve, show, stacks, stream, token, top, transfer, tune, watch, web, why, worker,
 };
 
@@ -47,6 +47,8 @@ fn with_negative_numbers(command: Clap) -> Clap {
 #[derive(Debug, Subcommand)]
 #[allow(clippy::large_enum_variant, reason = "parsed once")]
 pub enum Command {
+    /// Check a path: goodput, round trips and loss in each direction, and what is wrong. `thru HOST` does the same.
+    Check(check::CheckArgs),
     /// Run the agent that other hosts measure with.
     Serve(serve::ServeArgs),
     /// Make the secret that an agent and its clients share.

@@ -24,7 +24,7 @@ pub use self::axes::AxisFlags;
 pub use self::bulk::Bulk;
 pub use self::fleet_hosts::{FleetHosts, FleetName, OverBus};
 pub use self::login::{LOGIN, LoginFlags, UsersFlags};
-pub use self::options::{Given, OfBothSides, OfCurve, OfRr, OfSearch, OfStream, OfTransfer};
+pub use self::options::{Given, OfBothSides, OfCurve, OfPath, OfRr, OfSearch, OfStream, OfTransfer};
 pub use self::output::{Output, at_once, form};
 pub use self::precision::Precision;
 use crate::registries;

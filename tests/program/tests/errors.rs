@@ -169,8 +169,9 @@ fn impossible_measurements_are_refused_before_anything_is_measured() {
     for (args, words) in refused {
         fails(&sandbox, &[args, &[agent.host()]].concat(), 2, words);
     }
-    fails(&sandbox, &["no-such-command"], 2, &["no-such-command"]);
+    fails(&sandbox, &["straem"], 2, &["unrecognized subcommand 'straem'"]);
     fails(&sandbox, &["show", "no-such-run"], 6, &["there is no store"]);
+    fails(&sandbox, &["no-such-host.invalid"], 3, &["no-such-host.invalid"]);
     assert!(!agent.log().contains("measures"), "{}", agent.log());
     still_serves(&agent, &sandbox);
 }

@@ -5,6 +5,7 @@ mod advise;
 mod anatomy;
 mod attacks;
 mod bad_paths;
+mod check;
 mod claims;
 mod compare;
 mod compare_cells;

@@ -81,12 +81,13 @@ impl<F: FarProgram> AnyFarProgram for F {
     }
 }
 
-/// Measures the first cell of `header` with `program` until it has converged, or all cells once if they are the points of a
-/// curve. After an error as well, the sinks get an outcome for each cell that has a trial, and the ending. The error is
+/// Measures the first cell of `header` with `program` until it has converged, each cell of a sequence, or all cells once if they are
+/// the points of a curve. After an error as well, the sinks get an outcome for each cell that has a trial, and the ending. The error is
 /// returned, too.
 pub async fn run_with_program<F: FarProgram>(
     program: &mut F,
     header: &RunHeader,
+    schedule: &Schedule,
     sink: &mut dyn EventSink,
     cancel: Cancel,
 ) -> (Ending, Option<ControlError>) {
@@ -100,7 +101,11 @@ pub async fn run_with_program<F: FarProgram>(
         return run.end(result, None, None);
     }
     let mut ends = ProgramRun(program);
-    let run = ScheduledRun::new(header, &Schedule::Single(Unfixed::default()), Methods::default());
+    let schedule = match schedule {
+        Schedule::Sequence(unfixed) => Schedule::Sequence(*unfixed),
+        _ => Schedule::Single(Unfixed::default()),
+    };
+    let run = ScheduledRun::new(header, &schedule, Methods::default());
     let mut run = ActiveRun::new(&mut ends, header, run, sink, cancel);
     let mut result = run.begin();
     if result.is_ok() {

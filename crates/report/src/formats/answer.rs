@@ -5,6 +5,8 @@ mod each_direction;
 
 use model::{Confidence, Direction, FindingKind, Outcome, Pattern, Ratio, Remedy, Role, Run, RunKind, Summary, units};
 
+pub(super) use each_direction::beside;
+
 use analysis::outcome::Shortfall;
 use text::{Count, Rate, Said, Text, Time, say};
 
@@ -15,7 +17,7 @@ use crate::sections::{one_way, sides};
 use crate::{Layout, headline, labels};
 
 /// Width of the titles.
-const TITLE: usize = 13;
+pub(super) const TITLE: usize = 13;
 /// The row that says how to see the rest.
 const MORE: &str = "More";
 /// Lines that a cause may have.

@@ -4,6 +4,7 @@ mod answer;
 mod braille;
 #[cfg(feature = "parquet")]
 mod cell_columns;
+mod check_screen;
 mod csv;
 mod curve_screen;
 mod gnuplot;

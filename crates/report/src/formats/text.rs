@@ -4,7 +4,7 @@ use model::{FindingKind, Run, RunKind, units};
 use text::Text;
 
 use super::table::OutcomeTable;
-use super::{answer, braille, curve_screen, groups, mesh_screen, traffic_screen};
+use super::{answer, braille, check_screen, curve_screen, groups, mesh_screen, traffic_screen};
 use crate::grid::Grid;
 use crate::headline::headline;
 use crate::screens::host;
@@ -26,6 +26,9 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
 
 fn report(run: &Run, view: &View<'_>) -> String {
     let mut text = header(run, view.layout);
+    if let Some(whole) = view.whole.filter(|_| check_screen::is_of(run)) {
+        return text + "\n" + &check_screen::screen(run, view.layout, whole);
+    }
     if let Some((whole, outcome)) = view.whole.zip(answer::of(run)) {
         return text + "\n" + &answer::screen(run, outcome, view.layout, whole);
     }

@@ -4,6 +4,7 @@ pub(crate) mod advice;
 pub(crate) mod anatomy;
 pub(crate) mod captures;
 pub(crate) mod ceiling_cost;
+pub(crate) mod check;
 pub(crate) mod each_direction;
 pub(crate) mod host_activity;
 pub(crate) mod host_facts;

@@ -1,6 +1,7 @@
 //! Generated runs that resemble measured ones, for tests and for the gallery. All numbers follow from seeds.
 #![allow(dead_code, reason = "the tests and the example each use their own part")]
 
+mod checked;
 mod curves;
 mod parts;
 
@@ -10,6 +11,7 @@ use model::{
     Summary, TcpSample, TimeSequence, Trial, Trust,
 };
 
+pub(crate) use checked::*;
 pub(crate) use curves::*;
 pub(crate) use parts::*;
 
@@ -32,6 +34,7 @@ pub(crate) fn gallery() -> Vec<(&'static str, Vec<Run>)> {
         ("mixed-curves", vec![curve(), stream_curve()]),
         ("stream", vec![stream()]),
         ("both", vec![both()]),
+        ("check", vec![check()]),
         ("streams", vec![stream(), named(stream_at(4.1e9, 7), "with the old driver")]),
         ("pair", vec![pair()]),
         ("observed", vec![observed()]),

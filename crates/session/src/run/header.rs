@@ -22,6 +22,7 @@ pub(super) fn header(request: &Request, near: &AgentEnd, far: &AgentEnd) -> Resu
             near_clock_ns: near.clock_ns,
             far_clock_ns: far.clock_ns,
         },
+        expected: request.expected.clone(),
         near: near.inventory.clone(),
         far: far.inventory.clone(),
         ..RunHeader::default()

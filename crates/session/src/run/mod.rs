@@ -5,6 +5,7 @@ pub mod followers;
 mod header;
 pub mod on_bus;
 mod pair;
+mod path_only;
 mod plan;
 mod program;
 mod request;
@@ -19,6 +20,7 @@ use control::{Access, ControlError};
 use engine::transport::Launcher;
 use model::Run;
 
+pub use self::path_only::program_at;
 pub use self::request::{Hosts, Request, Resumed, Work};
 pub use self::screen::Screen;
 use self::sinks::Sinks;
@@ -83,7 +85,7 @@ fn launcher(request: &Request) -> Result<Option<Launcher>, Failure> {
         Work::Measurement { specs, .. } => {
             Ok(engine::transport::transport(specs.first().transport.as_str())?.launcher())
         }
-        Work::Plan { .. } => Ok(None),
+        Work::Plan { .. } | Work::Path => Ok(None),
     }
 }
 
@@ -97,6 +99,7 @@ pub fn conduct(request: &Request, screen: &mut dyn Screen) -> Result<Finished, F
         // Missing prerequisites of this host are found before the far host is occupied.
         let mut here = Here::open(request, screen)?;
         let failed = match &request.work {
+            Work::Path => path_only::measure(request, &mut here).await?,
             Work::Plan { parsed, resumed } => plan::measure(request, parsed, resumed.as_deref(), &mut here).await?,
             Work::Measurement { specs, rule, schedule, login } => match specs.first().speak {
                 Some(program) => {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use command::Failure;
 use control::ControlError;
-use control::coordinator::{Cancel, FarProgram, ProgramCurve, Schedule, run_with_program};
+use control::coordinator::{self, Cancel, FarProgram, ProgramCurve, Schedule, run_with_program};
 use control::proto::message::Done;
 use host::{RealSys, Watch, WatchOptions};
 use model::{
@@ -16,10 +16,10 @@ use text::{Said, say};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinHandle;
 
-use super::Here;
 use super::header::header;
 use super::pair::{Cells, local_near};
 use super::request::{Hosts, Request};
+use super::{Here, path_only};
 
 /// Another program, and the host of its server.
 #[derive(Clone)]
@@ -79,7 +79,10 @@ pub(super) async fn measure(
         )));
     };
     here.sinks.status("connecting");
-    let near = local_near(&here.agents).await?;
+    let mut near = local_near(&here.agents).await?;
+    let of_path = matches!(schedule, Schedule::Sequence(_)) && !request.hosts.no_path;
+    // Before a trial fills the queues of the path.
+    let path = if of_path { path_only::probe(&mut near, &host, request, here).await? } else { None };
     let mut far = Far::new(program, host.clone(), login);
     let version = match program.version() {
         Some(version) => version.to_owned(),
@@ -93,15 +96,19 @@ pub(super) async fn measure(
     };
     let begun = header(request, &near, &near)?;
     let specs = timed(specs, rule, schedule);
-    let header = RunHeader {
+    let mut header = RunHeader {
         far: Inventory::default(),
-        target: Some(host),
+        target: Some(host.clone()),
         stopping: rule.clone(),
         cells: specs.into_iter().zip(0..).map(|(spec, id)| Cell::new(id, spec)).collect(),
         tool: Tool { far_version: version, far_clock_ns: 0.0, ..begun.tool },
         ..begun
     };
-    let (_, failed) = run_with_program(&mut far, &header, &mut here.sinks, here.cancel.clone()).await;
+    if let Some(facts) = path {
+        facts.note(&mut header.near, &mut header.path_outbound);
+        coordinator::fit_to_path(&mut header, schedule);
+    }
+    let (_, failed) = run_with_program(&mut far, &header, schedule, &mut here.sinks, here.cancel.clone()).await;
     near.release().await;
     Ok(failed)
 }

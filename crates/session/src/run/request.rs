@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use control::coordinator::Schedule;
-use model::{Family, Pass, Retest, RunHeader, RunKind, Spec, Stopping, Trial};
+use model::{Expectation, Family, Pass, Retest, RunHeader, RunKind, Spec, Stopping, Trial};
 use peers::Login;
 use plan::ParsedPlan;
 use vec1::Vec1;
@@ -17,6 +17,8 @@ pub struct Request {
     pub name: Option<String>,
     /// The hosts of a measurement, and the token of all agents.
     pub hosts: Hosts,
+    /// What the user of a check expects of the path.
+    pub expected: Vec<Expectation>,
     /// Do not store the run.
     pub unstored: bool,
     /// The database of runs; `None` is the default one.
@@ -55,6 +57,8 @@ pub enum Work {
         /// The login to another program's server.
         login: Option<Arc<Login>>,
     },
+    /// The path to a host that has nothing to measure with.
+    Path,
     /// A plan, or the rest of a run of it.
     Plan {
         /// The plan.

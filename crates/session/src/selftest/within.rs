@@ -29,7 +29,7 @@ fn request(options: &TestOptions, host: Option<&str>, exit: fn() -> !) -> Result
         login: None,
     };
     let hosts = Hosts { host: host.map(str::to_owned), no_path: true, ..Hosts::default() };
-    Ok(Request { kind, name: None, hosts, unstored: true, store: None, exit, work })
+    Ok(Request { kind, name: None, hosts, expected: Vec::new(), unstored: true, store: None, exit, work })
 }
 
 /// The run, if it was not ended before its time.

@@ -3,6 +3,7 @@
 pub mod ab;
 pub mod advise;
 pub mod agent;
+pub mod check;
 pub mod compare;
 pub mod curve;
 pub mod demo;
@@ -48,6 +49,7 @@ pub fn run(args: Args, watch_input: fn()) -> Result<u8, Failure> {
     }
     match args.command {
         Command::Serve(args) => serve::run(&args, watch_input),
+        Command::Check(args) => check::run(&args),
         Command::Curve(args) => curve::run(&args),
         Command::Stream(args) => stream::run(&args),
         Command::Rr(args) => rr::run(&args),

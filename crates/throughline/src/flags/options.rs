@@ -36,6 +36,9 @@ pub struct OfCurve;
 /// The options that a search for settings leaves alone.
 #[derive(Debug)]
 pub struct OfSearch;
+/// The addresses of a path, and the program at its far end.
+#[derive(Debug)]
+pub struct OfPath;
 /// The addresses that both sides of a comparison share.
 #[derive(Debug)]
 pub struct OfBothSides;
@@ -61,6 +64,14 @@ impl Selection for OfSearch {
 
     fn rows() -> impl Iterator<Item = &'static OptionRow> {
         rows().filter(|row| row.fixes_search)
+    }
+}
+
+impl Selection for OfPath {
+    const TEST: TestKind = TestKind::Stream;
+
+    fn rows() -> impl Iterator<Item = &'static OptionRow> {
+        rows().filter(|row| row.topic == Topic::Hosts)
     }
 }
 

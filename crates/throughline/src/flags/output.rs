@@ -62,6 +62,7 @@ impl Output {
             kind,
             name: self.name.clone(),
             hosts,
+            expected: Vec::new(),
             unstored: self.no_store,
             store: self.store.clone(),
             exit: at_once,

@@ -10,40 +10,47 @@ use crate::{Layout, labels};
 /// What a value that a direction does not have looks like.
 const NONE: &str = "-";
 
+/// What the directions are called.
+const WAYS: [&str; 2] = ["outbound", "return"];
+
 /// A title and the values of both directions, outbound first.
-type Each = (&'static str, [Text; 2]);
+pub(in crate::formats) type Each = (&'static str, [Text; 2]);
 
 /// The rows with a text each, for a page; none of one direction.
 pub(super) fn rows(outcome: &Outcome) -> Vec<(&'static str, Text)> {
-    each(outcome).iter().map(|(title, values)| (*title, one_text(values))).collect()
+    each(outcome).iter().map(|(title, values)| (*title, one_text(WAYS, values))).collect()
 }
 
-/// The rows in lines, with titles of `title` columns: side by side where both values fit, otherwise as text.
+/// The rows in lines, with titles of `title` columns.
 pub(super) fn table(outcome: &Outcome, title: usize, layout: Layout) -> String {
+    beside(&each(outcome), WAYS, title, layout)
+}
+
+/// Rows with a value for each direction, in lines: side by side where both values fit, otherwise as text.
+pub(in crate::formats) fn beside(each: &[Each], ways: [&str; 2], title: usize, layout: Layout) -> String {
     let half = layout.width().saturating_sub(title) / 2;
-    let each = each(outcome);
     let shown: Vec<[String; 2]> =
         each.iter().map(|(_, values)| values.each_ref().map(|one| layout.shown(one))).collect();
     let fits = |values: &[String; 2]| values.iter().all(|value| value.chars().count() + 2 <= half);
     let beside = || shown.iter().filter(|values| fits(values));
-    let second = beside().map(|[out, _]| out.chars().count()).max().unwrap_or(0).max("outbound".len()) + 2;
+    let second = beside().map(|[out, _]| out.chars().count()).max().unwrap_or(0).max(ways[0].len()) + 2;
     let line = |name: &str, [out, back]: [&str; 2]| format!("{name:<title$}{out:<second$}{back}\n");
     let mut text = String::new();
     if beside().next().is_some() {
-        text.push_str(&line("", ["outbound", "return"]));
+        text.push_str(&line("", ways));
     }
     for ((name, values), shown) in each.iter().zip(&shown) {
         if fits(shown) {
             text.push_str(&line(name, [&shown[0], &shown[1]]));
         } else {
-            hanging(&format!("{name:<0$}", title - 1), &one_text(values), title, layout, &mut text);
+            hanging(&format!("{name:<0$}", title - 1), &one_text(ways, values), title, layout, &mut text);
         }
     }
     text
 }
 
-fn one_text([out, back]: &[Text; 2]) -> Text {
-    say!("outbound {out}; return {back}")
+fn one_text([first, second]: [&str; 2], [out, back]: &[Text; 2]) -> Text {
+    say!("{first} {out}; {second} {back}")
 }
 
 /// The rows in which a direction has a value.
