@@ -117,6 +117,8 @@ fn a_client_gets_the_servers_output_with_its_intervals_and_losses() {
     // What is tested: an interval of a second, and a part of the next one.
     std::thread::sleep(Duration::from_millis(1_300));
     send(10);
+    // The end of the test, on another connection, must not overtake it.
+    std::thread::sleep(Duration::from_millis(100));
     client.write_all(&[4]).unwrap();
     assert_eq!(received(&mut client), [13]);
     let results = br#"{"cpu_util_total":0,"cpu_util_user":0,"cpu_util_system":0,"sender_has_retransmits":0,"streams":[{"id":1,"bytes":9000,"retransmits":-1,"jitter":0,"errors":0,"packets":10}]}"#;
