@@ -3,25 +3,55 @@
 use std::ffi::OsString;
 
 use clap::Command;
+use command::Failure;
 use options::closest;
+use text::{User, say};
 
 /// Where the name of a command goes that was left out.
 const CHECK: &str = "check";
+/// What other programs call a command, and its name here.
+const ELSEWHERE: [(&str, &str); 12] = [
+    ("bandwidth", "stream"),
+    ("bench", "stream"),
+    ("bw", "stream"),
+    ("client", "stream"),
+    ("diff", "compare"),
+    ("history", "runs"),
+    ("latency", "rr"),
+    ("list", "runs"),
+    ("ping", "rr"),
+    ("server", "serve"),
+    ("status", "fleet"),
+    ("throughput", "stream"),
+];
 
-/// The command line with its command: `thru HOST` as `thru check HOST`. A word that resembles the name of a command is a mistake, not a
-/// host.
-pub fn with_command(mut words: Vec<OsString>, command: &Command) -> Vec<OsString> {
-    let Some(at) = first(&words, command) else { return words };
-    let Some(word) = words[at].to_str() else { return words };
-    let known = command.find_subcommand(word).is_some() || word == "help";
+/// The command line with its command: `thru HOST` as `thru check HOST`.
+///
+/// # Errors
+/// The first word resembles the name of a command, or is that of one elsewhere: a mistake rather than a host.
+pub fn with_command(mut words: Vec<OsString>, command: &Command) -> Result<Vec<OsString>, Failure> {
+    let Some(at) = first(&words, command) else { return Ok(words) };
+    let Some(word) = words[at].to_str() else { return Ok(words) };
+    if command.find_subcommand(word).is_some() || word == "help" {
+        return Ok(words);
+    }
     let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
     let names: Vec<&str> = shown.map(Command::get_name).collect();
+    let elsewhere = ELSEWHERE.iter().find(|(other, _)| *other == word).map(|(_, name)| *name);
     let is_word = word.chars().all(|letter| letter.is_ascii_alphabetic());
-    let resembles = is_word && closest(word, &names).is_some();
-    if !known && !resembles {
-        words.insert(at, CHECK.into());
+    let typed = User(word);
+    if let Some(name) = elsewhere {
+        return Err(Failure::usage(say!(
+            "there is no command '{typed}': it is `thru {name}` here; to check a host of that name: `thru check {word}`"
+        )));
     }
-    words
+    if let Some(name) = closest(word, &names).filter(|_| is_word) {
+        return Err(Failure::usage(say!(
+            "there is no command '{typed}'; did you mean `thru {name}`? To check a host of that name: `thru check {word}`"
+        )));
+    }
+    words.insert(at, CHECK.into());
+    Ok(words)
 }
 
 /// The place of the first word that is not an option of `thru` itself, and no other option.
@@ -44,10 +74,10 @@ fn first(words: &[OsString], command: &Command) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn extended(line: &str) -> String {
+    fn extended(line: &str) -> Result<String, String> {
         let words = line.split(' ').map(OsString::from).collect();
-        let words = with_command(words, &crate::args::command());
-        words.iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" ")
+        let words = with_command(words, &crate::args::command()).map_err(|error| error.text().plain())?;
+        Ok(words.iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" "))
     }
 
     #[test]
@@ -61,24 +91,38 @@ mod tests {
             ("thru server-a", "thru check server-a"),
             ("thru alpha", "thru check alpha"),
         ] {
-            assert_eq!(extended(typed), meant);
+            assert_eq!(extended(typed).unwrap(), meant);
         }
     }
 
     #[test]
-    fn commands_their_misspellings_and_options_stay() {
+    fn commands_and_options_stay() {
         for line in [
             "thru",
             "thru stream HOST",
             "thru help",
+            "thru help all",
             "thru worker",
             "thru --help",
             "thru -V",
-            "thru straem HOST",
-            "thru runz",
             "thru --units",
         ] {
-            assert_eq!(extended(line), line);
+            assert_eq!(extended(line).unwrap(), line);
+        }
+    }
+
+    #[test]
+    fn a_word_that_resembles_a_command_is_no_host() {
+        let wrong = |line: &str| extended(line).unwrap_err();
+        assert_eq!(
+            wrong("thru straem HOST"),
+            "there is no command 'straem'; did you mean `thru stream`? To check a host of that name: `thru check straem`"
+        );
+        assert!(wrong("thru latency HOST").starts_with("there is no command 'latency': it is `thru rr` here; "));
+        // Every other name leads to a command.
+        let command = crate::args::command();
+        for (other, name) in ELSEWHERE {
+            assert!(command.find_subcommand(name).is_some() && command.find_subcommand(other).is_none(), "{other}");
         }
     }
 }

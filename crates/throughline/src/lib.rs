@@ -44,7 +44,7 @@ fn run() -> Result<u8, Failure> {
     let command = args::command();
     let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
     let names: Vec<String> = shown.map(|one| one.get_name().to_owned()).collect();
-    let words = front_door::with_command(std::env::args_os().collect(), &command);
+    let words = front_door::with_command(std::env::args_os().collect(), &command)?;
     let own = words.iter().any(|word| word == UNTIL_INPUT_ENDS);
     let line = config::extended(words, &names.iter().map(String::as_str).collect::<Vec<_>>(), own)?;
     let args = match command.try_get_matches_from(line.words).and_then(|matches| args::Args::from_arg_matches(&matches))

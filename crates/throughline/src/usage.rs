@@ -33,9 +33,6 @@ pub fn refuse(error: &clap::Error, file: Option<&Path>) -> Result<u8, Failure> {
     let own = of_value(error).or_else(|| of_renamed(error)).is_some();
     let details = if own { String::new() } else { details(&error.to_string()) };
     err!("thru: {}\n{details}", sentence(error));
-    if let Some(word) = context(error, ContextKind::InvalidSubcommand) {
-        errln!("To check a host of that name: thru check {word}");
-    }
     if let Some(file) = file {
         errln!("thru: this command line includes the options in {}", file.display());
     }

@@ -169,7 +169,7 @@ fn impossible_measurements_are_refused_before_anything_is_measured() {
     for (args, words) in refused {
         fails(&sandbox, &[args, &[agent.host()]].concat(), 2, words);
     }
-    fails(&sandbox, &["straem"], 2, &["unrecognized subcommand 'straem'"]);
+    fails(&sandbox, &["straem"], 2, &["there is no command 'straem'", "`thru stream`"]);
     fails(&sandbox, &["show", "no-such-run"], 6, &["there is no store"]);
     fails(&sandbox, &["no-such-host.invalid"], 3, &["no-such-host.invalid"]);
     assert!(!agent.log().contains("measures"), "{}", agent.log());
