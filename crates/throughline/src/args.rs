@@ -31,7 +31,7 @@ pub struct Args {
 /// The command line as it is parsed. A negative number after a flag is its value, not another flag, so that the error names the
 /// value.
 pub fn command() -> Clap {
-    with_negative_numbers(Args::command())
+    with_negative_numbers(Args::command()).override_help(include_str!("help/front.txt"))
 }
 
 fn with_negative_numbers(command: Clap) -> Clap {

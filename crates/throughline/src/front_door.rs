@@ -54,6 +54,11 @@ pub fn with_command(mut words: Vec<OsString>, command: &Command) -> Result<Vec<O
     Ok(words)
 }
 
+/// Whether a command line is `thru help all`.
+pub fn asks_for_all(words: &[OsString]) -> bool {
+    words.get(1..).is_some_and(|words| words == ["help", "all"])
+}
+
 /// The place of the first word that is not an option of `thru` itself, and no other option.
 fn first(words: &[OsString], command: &Command) -> Option<usize> {
     let mut at = 1;

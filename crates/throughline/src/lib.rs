@@ -7,6 +7,7 @@
 mod console;
 
 mod args;
+mod brief;
 mod commands;
 mod flags;
 mod front_door;
@@ -20,7 +21,7 @@ mod usage;
 
 use std::process::ExitCode;
 
-use clap::FromArgMatches;
+use clap::{CommandFactory, FromArgMatches};
 use command::config::UNTIL_INPUT_ENDS;
 use command::{Failure, config, signals};
 use session::launch;
@@ -45,6 +46,10 @@ fn run() -> Result<u8, Failure> {
     let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
     let names: Vec<String> = shown.map(|one| one.get_name().to_owned()).collect();
     let words = front_door::with_command(std::env::args_os().collect(), &command)?;
+    if front_door::asks_for_all(&words) {
+        return usage::print_all(&mut args::Args::command());
+    }
+    let command = if words.iter().any(|word| word == "-h") { brief::with_brief_help(command) } else { command };
     let own = words.iter().any(|word| word == UNTIL_INPUT_ENDS);
     let line = config::extended(words, &names.iter().map(String::as_str).collect::<Vec<_>>(), own)?;
     let args = match command.try_get_matches_from(line.words).and_then(|matches| args::Args::from_arg_matches(&matches))

@@ -39,6 +39,14 @@ pub fn refuse(error: &clap::Error, file: Option<&Path>) -> Result<u8, Failure> {
     Ok(USAGE)
 }
 
+/// Prints the description of every command, the exit codes, environment variables and files.
+///
+/// # Errors
+/// Standard output cannot be written to.
+pub fn print_all(command: &mut clap::Command) -> Result<u8, Failure> {
+    command.print_long_help().or_else(|error| console::failed(&error)).map(|()| 0)
+}
+
 /// The error in one sentence.
 pub fn sentence(error: &clap::Error) -> String {
     of_value(error).or_else(|| of_renamed(error)).unwrap_or_else(|| {
