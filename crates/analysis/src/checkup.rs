@@ -215,21 +215,21 @@ impl<'a> Checkup<'a> {
             if is_unusable(stream) {
                 let why = stream.summary.verdicts.iter().find(|verdict| forbids_use(**verdict));
                 add(match why {
-                    Some(verdict) => say!("the goodput {way} is not to be used: {}", explain(*verdict)),
-                    None => say!("the goodput {way} could not be measured"),
+                    Some(verdict) => say!("{way}: the goodput is not to be used: {}", explain(*verdict)),
+                    None => say!("{way}: the goodput could not be measured"),
                 });
             } else if stream.summary.verdicts.contains(&Verdict::NotSettled) {
-                add(say!("the goodput {way} had not settled when the trial ended"));
+                add(say!("{way}: the goodput had not settled when the trial ended"));
             }
             if let Some((added, grade)) =
                 self.under_load(direction).and_then(|load| load.added_ns).zip(self.grade(direction))
                 && grade >= BloatGrade::C
             {
                 let time = Time(added);
-                add(say!("a queue adds {time} to the round trip under load {way} (grade {})", grade.name()));
+                add(say!("{way}: a queue adds {time} to the round trip under load (grade {})", grade.name()));
             }
             for (_, why) in stream.summary.limits().filter(|(_, why)| !why.remedies.is_empty()) {
-                add(say!("a host limits the goodput {way}, not the path: {}", limiter::named(why)));
+                add(say!("{way}: a host limits the goodput, not the path: {}", limiter::named(why)));
             }
         }
         if let Some((lost, sent)) = self.lost(direction)
@@ -239,8 +239,10 @@ impl<'a> Checkup<'a> {
             let rate = self.datagrams(direction).and_then(|outcome| outcome.spec.rate_bps).map(|bps| Rate(bps as f64));
             let at = rate.map_or(Text::default(), |rate| say!(" at {rate}"));
             let share = Ratio(share((lost, sent)));
-            found
-                .push((say!("{share} of the datagrams {way} are lost{at} ({} of {})", Count(lost), Count(sent)), cell));
+            found.push((
+                say!("{way}: {share} of the datagrams are lost{at} ({} of {})", Count(lost), Count(sent)),
+                cell,
+            ));
         }
         found
     }

@@ -49,11 +49,11 @@ mod tests {
         assert!(text.contains("RTT loaded   143 ms, 123 ms more: C  22.0 ms, 2.00 ms more: A+\n"), "{text}");
         assert!(text.contains("Lost         0 of 625 datagrams      13 of 625 datagrams\n"), "{text}");
         assert!(
-            text.contains("Found        a queue adds 123 ms to the round trip under load out (grade C)\n"),
+            text.contains("Found        out: a queue adds 123 ms to the round trip under load (grade C)\n"),
             "{text}"
         );
         assert!(
-            text.contains("Found        2.08 % of the datagrams back are lost at 500 kbit/s (13 of 625)\n"),
+            text.contains("Found        back: 2.08 % of the datagrams are lost at 500 kbit/s (13 of 625)\n"),
             "{text}"
         );
         assert!(text.lines().count() <= 24 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
