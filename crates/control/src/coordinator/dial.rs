@@ -68,9 +68,10 @@ pub async fn first_open_port(host: &str, family: Family, ports: &[u16]) -> Resul
     let (name, _) = split(host)?;
     let mut tries = Vec::with_capacity(ports.len());
     for port in ports {
-        let Some(address) = addresses(name, *port, family).await?.first().copied() else { continue };
-        let accepts = tokio::time::timeout(PORT_LIMIT, TcpStream::connect(address));
-        tries.push((*port, tokio::spawn(async move { matches!(accepts.await, Ok(Ok(_))) })));
+        for address in addresses(name, *port, family).await? {
+            let accepts = tokio::time::timeout(PORT_LIMIT, TcpStream::connect(address));
+            tries.push((*port, tokio::spawn(async move { matches!(accepts.await, Ok(Ok(_))) })));
+        }
     }
     for (port, accepts) in tries {
         if accepts.await.unwrap_or(false) {
