@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use model::{Cell, Direction, RunHeader, TransportName};
+use model::{Cell, Direction, Pattern, RunHeader, TransportName};
 
 use crate::fit::Unfixed;
 use crate::single::Single;
@@ -28,6 +28,9 @@ impl Sequence {
 /// What a cell measures, for the progress line.
 fn name(cell: &Cell) -> &'static str {
     let is_udp = cell.spec.transport == TransportName::Udp;
+    if cell.spec.pattern == Pattern::Rr {
+        return "round trips";
+    }
     match (cell.spec.direction, is_udp) {
         (Direction::Send, false) => "goodput out",
         (Direction::Reverse, false) => "goodput back",

@@ -25,7 +25,7 @@ pub(crate) struct Single {
     too_short: usize,
     /// Draws the pauses.
     random: SplitMix64,
-    /// What it is, if it is one of several.
+    /// What it measures, if it is one of several cells.
     name: Option<&'static str>,
     /// Time that the later ones need at least, ns.
     later_ns: u64,
