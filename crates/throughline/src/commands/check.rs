@@ -1,7 +1,7 @@
 //! `thru check`, which is also `thru HOST`: what a path carries in each direction, and what is wrong with it.
 
 use clap::Args;
-use command::failure::UNREACHED;
+use command::failure::{INTERRUPTED, UNREACHED};
 use command::{Failure, setup};
 use control::coordinator::{Schedule, Unfixed};
 use model::{Expectation, Program, RunKind, Stopping};
@@ -46,8 +46,9 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
         return measured(args, &TestOptions { speak: Some(program), ..options });
     }
     let stamp = TestOptions { speak: Some(Program::Stamp), ..options.clone() };
-    if let Ok(code) = measured(args, &stamp) {
-        return Ok(code);
+    match measured(args, &stamp) {
+        Err(failure) if failure.code() != INTERRUPTED => {}
+        ended => return ended,
     }
     errln!("thru: {}", unreached.shown(RateUnit::Bits));
     // Nothing was measured over the path, whatever is known of it.
