@@ -10,7 +10,7 @@ use model::{
 use text::{Count, Rate, Text, Time, say};
 
 use crate::limiter;
-use crate::outcome::{explain, forbids_use, is_unusable};
+use crate::outcome::{is_unusable, why_unusable};
 
 /// A share of lost datagrams above this is wrong.
 const LOSS: f64 = 0.001;
@@ -104,7 +104,7 @@ impl<'a> Checkup<'a> {
     }
 
     fn find(&self, is_it: impl Fn(&Spec) -> bool) -> Option<&'a Outcome> {
-        self.outcomes.iter().find(|outcome| is_it(&outcome.spec) && outcome.spec.transport != Spec::CEILING)
+        self.outcomes.iter().find(|outcome| is_it(&outcome.spec))
     }
 
     /// The goodput in a direction, unless it is not to be used.
@@ -128,12 +128,11 @@ impl<'a> Checkup<'a> {
     #[must_use]
     pub fn under_load(&self, direction: Direction) -> Option<UnderLoad> {
         let summary = &self.stream(direction)?.summary;
-        let idle = || self.idle_ns();
         match &summary.probe {
             Some(probe) => Some(UnderLoad { loaded_ns: probe.loaded.p50_ns as f64, added_ns: probe.bufferbloat_ns }),
             None => summary
                 .tcp_rtt_ns
-                .map(|ns| UnderLoad { loaded_ns: ns, added_ns: idle().map(|idle| (ns - idle).max(0.0)) }),
+                .map(|ns| UnderLoad { loaded_ns: ns, added_ns: self.idle_ns().map(|idle| (ns - idle).max(0.0)) }),
         }
     }
 
@@ -212,12 +211,8 @@ impl<'a> Checkup<'a> {
         let mut found = Vec::new();
         if let Some(stream) = self.stream(direction) {
             let mut add = |statement| found.push((statement, Some(stream.cell)));
-            if is_unusable(stream) {
-                let why = stream.summary.verdicts.iter().find(|verdict| forbids_use(**verdict));
-                add(match why {
-                    Some(verdict) => say!("{way}: the goodput is not to be used: {}", explain(*verdict)),
-                    None => say!("{way}: the goodput could not be measured"),
-                });
+            if let Some(why) = why_unusable(stream) {
+                add(say!("{way}: the goodput is not to be used: {why}"));
             } else if stream.summary.verdicts.contains(&Verdict::NotSettled) {
                 add(say!("{way}: the goodput had not settled when the trial ended"));
             }

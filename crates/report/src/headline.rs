@@ -1,9 +1,7 @@
 //! The answer of a run, the same wherever it is shown.
 
-use analysis::outcome::{explain, forbids_use, is_unusable};
-use model::{
-    Answer, Direction, Estimate, Finding, FindingKind, Outcome, Run, RunKind, RunSummary, Spec, Trust, Verdict,
-};
+use analysis::outcome::{is_unusable, why_unusable};
+use model::{Answer, Direction, Estimate, Finding, FindingKind, Outcome, Run, RunKind, RunSummary, Spec, Trust};
 use text::{Text, User, say};
 
 use crate::labels;
@@ -13,6 +11,9 @@ use crate::sections::{check, next_step, outcome_line, sides, spread};
 /// The answer of a run in one line, what limited it, what to do next, and the number that stands for it.
 #[must_use]
 pub fn summary(run: &Run) -> RunSummary {
+    if let Some(checked) = check::summary(run) {
+        return RunSummary { headline: headline(run), trust: labels::worst_trust(run), ..checked };
+    }
     let only = only(run);
     let limits = only.map(limits).filter(|limits| !limits.is_empty());
     let estimate = match only {
@@ -166,7 +167,7 @@ fn of_sides(run: &Run, a: &Outcome, b: &Outcome) -> Text {
     say!("{answer}{ratio}: {values}")
 }
 
-/// What the values of several cells without a finding are, or that there are none.
+/// The values of several cells without a finding, or a note that there are none.
 fn of_cells(run: &Run) -> Text {
     match run.outcomes.as_slice() {
         [] => "no outcome".into(),
@@ -181,7 +182,7 @@ fn of_outcome(outcome: &Outcome) -> Text {
     let trust = trust.map_or(Text::default(), |trust| say!(", trust {}", labels::trust(trust)));
     match reason(outcome) {
         Some(why) => say!("no result: {why}"),
-        None => say!("{}{}{trust}", value(outcome), unsettled(outcome)),
+        None => say!("{}{}{trust}", value(outcome), labels::unsettled(outcome)),
     }
 }
 
@@ -196,21 +197,7 @@ fn value(outcome: &Outcome) -> Text {
 
 /// Why an outcome is not to be used, without what to do; `None` of one that may be.
 pub(crate) fn reason(outcome: &Outcome) -> Option<Text> {
-    (outcome.summary.trust == Some(Trust::None)).then_some(())?;
-    let unusable = outcome.summary.verdicts.iter().find(|verdict| forbids_use(**verdict));
-    Some(match unusable {
-        Some(verdict) => explain(*verdict),
-        None => "no trial was complete".into(),
-    })
-}
-
-/// Why the value is not final, after a comma; empty if it is.
-pub(crate) fn unsettled(outcome: &Outcome) -> &'static str {
-    match &outcome.summary.verdicts {
-        verdicts if verdicts.contains(&Verdict::NotSettled) => ", not settled: still growing",
-        verdicts if verdicts.contains(&Verdict::SendBufferLimited) => ", not settled: send buffer",
-        _ => "",
-    }
+    (outcome.summary.trust == Some(Trust::None)).then(|| why_unusable(outcome)).flatten()
 }
 
 /// What limited an outcome, in a word or two; in both directions, each.
@@ -224,6 +211,8 @@ fn limits(outcome: &Outcome) -> Text {
 
 #[cfg(test)]
 mod tests {
+    use model::Verdict;
+
     use super::*;
     use crate::{ListedRun, View, sample};
 
@@ -250,6 +239,15 @@ mod tests {
             run.findings.retain(|finding| matches!(finding.kind, FindingKind::Peak | FindingKind::Best));
             assert_eq!(super::summary(&run).estimate, None, "{}", headline(&run).plain());
         }
+    }
+
+    #[test]
+    fn a_check_has_a_figure_for_each_direction_and_no_number_for_both() {
+        let summary = summary(&sample::check());
+        assert!(summary.headline.plain().starts_with("2 findings: out 9"), "{}", summary.headline.plain());
+        let [out, back] = [summary.outbound, summary.return_trip].map(|estimate| estimate.unwrap().value);
+        assert!((9e7..1e8).contains(&out) && (4e7..5e7).contains(&back), "{out} and {back}");
+        assert_eq!(summary.estimate, None);
     }
 
     #[test]

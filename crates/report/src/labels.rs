@@ -46,6 +46,15 @@ pub(crate) fn trust(trust: Trust) -> &'static str {
     }
 }
 
+/// Why the value is not final, after a comma; empty if it is.
+pub(crate) fn unsettled(outcome: &Outcome) -> &'static str {
+    match &outcome.summary.verdicts {
+        verdicts if verdicts.contains(&Verdict::NotSettled) => ", not settled: still growing",
+        verdicts if verdicts.contains(&Verdict::SendBufferLimited) => ", not settled: send buffer",
+        _ => "",
+    }
+}
+
 /// The worst trust among a run's outcomes; `None` if none has a value.
 pub(crate) fn worst_trust(run: &Run) -> Option<Trust> {
     run.outcomes.iter().filter_map(|outcome| outcome.summary.trust).max()

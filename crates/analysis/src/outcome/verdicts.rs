@@ -89,7 +89,7 @@ fn at_most(verdict: Verdict) -> Trust {
 
 /// Whether an outcome with this verdict must not be used.
 #[must_use]
-pub fn forbids_use(verdict: Verdict) -> bool {
+fn forbids_use(verdict: Verdict) -> bool {
     at_most(verdict) == Trust::None
 }
 
@@ -98,6 +98,15 @@ pub fn forbids_use(verdict: Verdict) -> bool {
 pub fn is_unusable(outcome: &Outcome) -> bool {
     let Summary { trust, verdicts, .. } = &outcome.summary;
     *trust == Some(Trust::None) || verdicts.iter().copied().any(forbids_use)
+}
+
+/// Why an outcome must not be used, without what to do; `None` if it may be.
+#[must_use]
+pub fn why_unusable(outcome: &Outcome) -> Option<Text> {
+    is_unusable(outcome).then(|| {
+        let verdict = outcome.summary.verdicts.iter().copied().find(|verdict| forbids_use(*verdict));
+        verdict.map_or_else(|| "no trial was complete".into(), explain)
+    })
 }
 
 /// Adds a verdict that became known after the outcome was made, such as NetPIPE's self-limit, and lowers the trust accordingly.

@@ -141,7 +141,7 @@ fn figure(outcome: &Outcome) -> Text {
     let interval = if has_interval { "95 % interval, " } else { "" };
     let trials = if summary.trials == 1 { "trial" } else { "trials" };
     let trust = summary.trust.map_or(Text::default(), |trust| say!(", trust {}", labels::trust(trust)));
-    say!("{figure}{} ({interval}{} {trials}{trust})", headline::unsettled(outcome), summary.trials)
+    say!("{figure}{} ({interval}{} {trials}{trust})", labels::unsettled(outcome), summary.trials)
 }
 
 /// What was measured although it is not to be used.

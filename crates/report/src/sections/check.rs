@@ -1,7 +1,7 @@
 //! The result of a check of a path, in parts.
 
-use analysis::checkup::{Checkup, UnderLoad, objections};
-use model::{Direction, FindingKind, Path, Run, Verdict, units};
+use analysis::checkup::{BloatGrade, Checkup, UnderLoad, objections};
+use model::{Direction, FindingKind, Path, Run, RunSummary, units};
 use text::{Count, Text, Time, say};
 
 use crate::labels;
@@ -11,13 +11,13 @@ const BOTH: [Direction; 2] = [Direction::Send, Direction::Reverse];
 /// What the directions are called, as in expectations.
 pub(crate) const WAYS: [&str; 2] = ["out", "back"];
 
-/// What a value looks like that was not measured.
+/// Shown for a value that was not measured.
 const NONE: &str = "-";
 
 /// The verdict, then the figures: `fine: out 94.1 Mbit/s ±1.0 %, back 93.8 Mbit/s ±1.1 %, RTT 20.1 ms, ...`.
 pub(crate) fn headline(run: &Run) -> Option<Text> {
     let checkup = Checkup::of(&run.header, &run.outcomes)?;
-    let goodput = |direction| Some(say!("{} {}", way(direction), labels::estimated(checkup.goodput(direction)?)));
+    let goodput = |direction| Some(say!("{} {}", way(direction), goodput(checkup, direction)?));
     let mut figures: Vec<Text> = BOTH.into_iter().filter_map(goodput).collect();
     figures.extend(checkup.idle_ns().map(|ns| say!("RTT {}", Time(ns))));
     let worst = BOTH.into_iter().filter_map(|direction| checkup.grade(direction)).max();
@@ -42,11 +42,6 @@ pub(crate) fn verdict(run: &Run) -> Text {
 /// The rows with a value for each direction, outbound first.
 pub(crate) fn each(run: &Run) -> Vec<(&'static str, [Text; 2])> {
     let Some(checkup) = Checkup::of(&run.header, &run.outcomes) else { return Vec::new() };
-    let settled = |direction| {
-        let unsettled = |outcome: &&model::Outcome| outcome.summary.verdicts.contains(&Verdict::NotSettled);
-        checkup.stream(direction).filter(unsettled).map_or("", |_| ", not settled")
-    };
-    let goodput = |direction| Some(say!("{}{}", labels::estimated(checkup.goodput(direction)?), settled(direction)));
     let load = |direction| checkup.under_load(direction).map(|load| under_load(load, checkup.grade(direction)));
     let lost = |direction| {
         let (lost, sent) = checkup.lost(direction)?;
@@ -54,7 +49,7 @@ pub(crate) fn each(run: &Run) -> Vec<(&'static str, [Text; 2])> {
     };
     let jitter = |direction| checkup.jitter_ns(direction).map(|ns| say!("{}", Time(ns)));
     let rows: [(&str, [Option<Text>; 2]); 4] = [
-        ("Goodput", BOTH.map(goodput)),
+        ("Goodput", BOTH.map(|direction| goodput(checkup, direction))),
         ("RTT loaded", BOTH.map(load)),
         ("Lost", BOTH.map(lost)),
         ("Jitter", BOTH.map(jitter)),
@@ -63,7 +58,31 @@ pub(crate) fn each(run: &Run) -> Vec<(&'static str, [Text; 2])> {
     some.map(|(title, values)| (title, values.map(|value| value.unwrap_or_else(|| NONE.into())))).collect()
 }
 
-fn under_load(UnderLoad { loaded_ns, added_ns }: UnderLoad, grade: Option<analysis::checkup::BloatGrade>) -> Text {
+/// The goodput of a direction with its interval, and whether it is final.
+fn goodput(checkup: Checkup<'_>, direction: Direction) -> Option<Text> {
+    let remark = checkup.stream(direction).map_or("", labels::unsettled);
+    Some(say!("{}{remark}", labels::estimated(checkup.goodput(direction)?)))
+}
+
+/// The figures of both directions, what limits them, and what to do next: no number stands for both. The headline and the trust are those
+/// of any run.
+pub(crate) fn summary(run: &Run) -> Option<RunSummary> {
+    let checkup = Checkup::of(&run.header, &run.outcomes)?;
+    let limits = BOTH.into_iter().filter_map(|direction| {
+        let why = checkup.stream(direction)?.summary.why.as_ref()?;
+        Some(say!("{}: {}", way(direction), analysis::limiter::named(why)))
+    });
+    let limits = Text::join(limits, "; ");
+    Some(RunSummary {
+        limited_by: Some(limits).filter(|limits| !limits.is_empty()),
+        next: next(run),
+        outbound: checkup.goodput(Direction::Send).cloned(),
+        return_trip: checkup.goodput(Direction::Reverse).cloned(),
+        ..RunSummary::default()
+    })
+}
+
+fn under_load(UnderLoad { loaded_ns, added_ns }: UnderLoad, grade: Option<BloatGrade>) -> Text {
     let added = added_ns.zip(grade);
     let added = added.map_or(Text::default(), |(ns, grade)| match ns {
         0.0 => say!(", no more: {}", grade.name()),
