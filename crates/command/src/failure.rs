@@ -25,7 +25,7 @@ pub struct Failure {
 
 /// Measured, but at least one outcome cannot be trusted.
 pub const UNTRUSTED: u8 = 8;
-/// A host, or what is to be measured with there, is not reached.
+/// A host was not reached, or has nothing to measure with.
 pub const UNREACHED: u8 = 3;
 /// A comparison: B is worse than A by more than the tolerance.
 pub const WORSE: u8 = 3;
@@ -167,7 +167,7 @@ impl From<ProgramError> for Failure {
     fn from(error: ProgramError) -> Self {
         let code = match &error {
             ProgramError::Unsupported { .. } | ProgramError::File { .. } => 2,
-            ProgramError::Resolve { .. } | ProgramError::Unreachable { .. } => 3,
+            ProgramError::Resolve { .. } | ProgramError::Unreachable { .. } => UNREACHED,
             ProgramError::Peer { .. } => 4,
             ProgramError::Interrupted => INTERRUPTED,
             ProgramError::Engine(_) => 7,
@@ -189,13 +189,13 @@ impl From<&ControlError> for Failure {
             ControlError::InvalidHost { .. } | ControlError::NoInterface { .. } => 2,
             ControlError::Bus(error) => match error {
                 BusError::Address { .. } | BusError::Credentials { .. } | BusError::Unsupported => 2,
-                BusError::Unreachable { .. } | BusError::Failed { .. } | BusError::Absent { .. } => 3,
+                BusError::Unreachable { .. } | BusError::Failed { .. } | BusError::Absent { .. } => UNREACHED,
                 BusError::Taken { .. } => 7,
             },
             ControlError::Resolve { .. }
             | ControlError::Unreachable { .. }
             | ControlError::NoAgent { .. }
-            | ControlError::NoGreeting { .. } => 3,
+            | ControlError::NoGreeting { .. } => UNREACHED,
             ControlError::Version { .. }
             | ControlError::Token { .. }
             | ControlError::Key { .. }

@@ -1,4 +1,4 @@
-//! What every command has, whatever it does: a [`Failure`] with its exit code, the [`signals`] that end it, the [`files`] that it
+//! What all commands share: a [`Failure`] with its exit code, the [`signals`] that end it, the [`files`] that it
 //! writes, the user's defaults ([`config`]) and keys ([`agent_keys`]), and the store, the runtime and the agent of its own process
 //! ([`setup`]).
 

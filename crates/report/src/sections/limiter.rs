@@ -16,7 +16,7 @@ const MOST_PAIRS: usize = 8;
 const SOME_PAIRS: usize = 4;
 
 /// What limited each outcome, where it is known, such as `limited by: receive window (strong, 87 % of the sender's time): ...`.
-/// Of several outcomes, each is named by its side or its levels. `whole`: with lesser causes.
+/// If there are several outcomes, each carries the name of its side or its levels. `whole` adds lesser causes.
 pub(crate) fn limiters(run: &Run, whole: bool) -> Vec<Text> {
     let shown = sides::shown(run);
     let lines = |outcome: &&Outcome| {
