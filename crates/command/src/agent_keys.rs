@@ -32,9 +32,15 @@ pub fn known_file() -> Option<PathBuf> {
 }
 
 /// The file that `variable` names, or `name` next to the default store.
-fn place(variable: &str, name: &str) -> Option<PathBuf> {
+pub(crate) fn place(variable: &str, name: &str) -> Option<PathBuf> {
     let named = std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
     named.or_else(|| Some(Store::default_path().ok()?.parent()?.join(name)))
+}
+
+/// The key of this user, if there is one that can be read.
+#[must_use]
+pub fn own() -> Option<AgentKey> {
+    read(&key_file(None)?).ok()
 }
 
 /// The key in a file, which is made if there is none.
@@ -109,8 +115,7 @@ impl KnownAgents {
     /// Those of this user.
     #[must_use]
     pub fn of_user() -> Self {
-        let own = key_file(None).and_then(|file| read(&file).ok()).map(|key| key.fingerprint());
-        Self { file: known_file(), own }
+        Self { file: known_file(), own: own().map(|key| key.fingerprint()) }
     }
 
     /// All of them, in the order in which they were reached. No file is an empty list.
@@ -180,7 +185,7 @@ pub fn name(host: &str) -> Result<String, Failure> {
 }
 
 /// The folder of a file, which is made if there is none.
-fn folder_of(file: &Path) -> io::Result<&Path> {
+pub(crate) fn folder_of(file: &Path) -> io::Result<&Path> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     private_folder(folder)?;
     Ok(folder)

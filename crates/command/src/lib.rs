@@ -1,5 +1,5 @@
 //! What all commands share: a [`Failure`] with its exit code, the [`signals`] that end it, the [`files`] that it
-//! writes, the user's defaults ([`config`]) and keys ([`agent_keys`]), and the store, the runtime and the agent of its own process
+//! writes, the user's defaults ([`config`]) and keys ([`agent_keys`], [`known_clients`]), and the store, the runtime and the agent of its own process
 //! ([`setup`]).
 
 pub mod agent_keys;
@@ -7,6 +7,7 @@ pub mod citation;
 pub mod config;
 pub mod failure;
 pub mod files;
+pub mod known_clients;
 pub mod password;
 pub mod scratch;
 pub mod setup;

@@ -12,13 +12,14 @@ use bus::{BusAccess, Buses};
 use control::agent::{AgentOptions, Captures, Limits, Machine, Tuning, Workers};
 use control::helper::{Helper, PacketRights, Powers};
 use control::proto::auth::Token;
-use control::{Access, Answers, ControlError};
+use control::proto::code::Code;
+use control::{Access, AgentKey, Answers, ControlError};
 use host::tune::Allowance;
 use store::Store;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
-use crate::agent_keys::KnownAgents;
+use crate::agent_keys::{self, KnownAgents};
 use crate::failure::Failure;
 use crate::files::read_secret;
 use crate::scratch::Scratch;
@@ -113,6 +114,7 @@ pub fn local_options(directory: &Path) -> Result<AgentOptions, Failure> {
         version: crate::VERSION.into(),
         workers: Workers::Program { path: own_program()?, limits: None },
         token: None,
+        guests: None,
         machine: Machine::new(1),
         limits: Limits { hold_ns: u64::MAX / 2, ..Limits::default() },
         allow_stacks: true,
@@ -160,12 +162,31 @@ pub fn token(path: Option<&Path>) -> Result<Option<Token>, Failure> {
 /// # Errors
 /// The token file cannot be used.
 pub fn access(token_file: Option<&Path>) -> Result<Access, Failure> {
+    let token = token(token_file)?;
     Ok(Access {
-        token: token(token_file)?,
+        own_key: own_key(token.as_ref()),
+        token,
+        code: None,
         keys: Box::new(KnownAgents::of_user()),
         buses: buses()?,
         answers: Answers::default(),
     })
+}
+
+/// The key that agents may know this user by. With a token none is needed.
+#[must_use]
+pub fn own_key(token: Option<&Token>) -> Option<AgentKey> {
+    if token.is_some() { None } else { agent_keys::own() }
+}
+
+/// The same with the code of an agent's invitation, by which the agent gets to know this user's key.
+///
+/// # Errors
+/// This user has no key, and none can be made.
+pub fn access_with_code(code: &Code) -> Result<Access, Failure> {
+    let file = agent_keys::key_file(None).ok_or_else(agent_keys::no_home)?;
+    let own_key = Some(agent_keys::load_or_make(&file)?);
+    Ok(Access { code: Some(code.clone()), own_key, ..access(None)? })
 }
 
 /// How this user proves itself to buses: `THRU_BUS_CREDS` and `THRU_BUS_CA` name the files.

@@ -6,14 +6,20 @@ use std::time::Duration;
 
 use bus::Buses;
 
+use crate::AgentKey;
 use crate::key_error::KeyError;
 use crate::proto::auth::Token;
+use crate::proto::code::Code;
 use crate::proto::fingerprint::Fingerprint;
 
 /// What a coordinator knows of the agents that it connects to.
 pub struct Access {
     /// The secret that both sides prove; `None` for agents without one.
     pub token: Option<Token>,
+    /// The code of the agent's invitation, in place of a token.
+    pub code: Option<Code>,
+    /// The key by which agents recognize this user.
+    pub own_key: Option<AgentKey>,
     /// The keys of agents.
     pub keys: Box<dyn KnownKeys>,
     /// The buses by which agents are reached.
@@ -68,11 +74,32 @@ pub enum Recognized {
     New,
 }
 
+/// What a coordinator proves to an agent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Proof<'a> {
+    /// Nothing: the agent accepts anyone, or recognizes this user's key.
+    None,
+    /// A token that both have.
+    Token(&'a Token),
+    /// The code of the agent's invitation, unless the two know each other's keys already.
+    Code { code: &'a Code, known: bool },
+}
+
 impl Access {
+    /// What is proved to an agent that is recognized so far.
+    pub(crate) fn proof(&self, recognized: Recognized) -> Proof<'_> {
+        match (&self.code, &self.token) {
+            (Some(code), _) => Proof::Code { code, known: recognized == Recognized::Known },
+            (None, Some(token)) => Proof::Token(token),
+            (None, None) => Proof::None,
+        }
+    }
+
     /// For one agent, whose key is known from a safe place.
     #[must_use]
     pub fn to(key: Fingerprint, token: Option<Token>, buses: Buses) -> Self {
-        Self { token, keys: Box::new(Exactly(key)), buses, answers: Answers::default() }
+        let keys = Box::new(Exactly(key));
+        Self { token, code: None, own_key: None, keys, buses, answers: Answers::default() }
     }
 }
 

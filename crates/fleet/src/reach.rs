@@ -36,7 +36,8 @@ pub fn access(host: &FleetHost, token_file: Option<&Path>, buses: &Buses) -> Res
         Some(key) => Box::new(Pinned { host: host.name.clone(), key }),
         None => Box::new(KnownAgents::of_user()),
     };
-    Ok(Access { token, keys, buses: buses.clone(), answers: Answers::default() })
+    let own_key = setup::own_key(token.as_ref());
+    Ok(Access { token, code: None, own_key, keys, buses: buses.clone(), answers: Answers::default() })
 }
 
 /// The key that a fleet names for a host.

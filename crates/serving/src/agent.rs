@@ -5,21 +5,24 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use command::known_clients::InvitedClients;
 use command::signals::CaughtSignals;
 use command::values::scoped_endpoint;
 use command::{Failure, agent_keys, citation, setup};
 use control::ControlError;
 use control::agent::{
-    Agent, AgentOptions, BusOptions, Captures, HAS_METRICS, Limits, Machine, OnListening, Tuning, loopback,
+    Agent, AgentOptions, BusOptions, Captures, Guests, HAS_METRICS, Limits, Machine, OnListening, Tuning, loopback,
 };
 use control::helper::{PacketRights, Powers, recover};
 use control::proto::DEFAULT_PORT;
+use control::proto::code::Code;
 use engine::transport::{at_port, lacks_scope, scoped};
 use host::tune::{Allowance, AllowanceError, Journal};
 use rustix::system::uname;
 use text::say;
 use tokio::sync::mpsc::channel;
 
+use crate::own_addresses::reachable;
 use crate::programs::{ProgramServers, ServedOptions};
 use crate::results::Folder;
 use crate::rights::{self, Wanted};
@@ -75,6 +78,10 @@ pub struct ServeOptions<'a> {
     pub metrics: Option<SocketAddr>,
     /// Whether any client is accepted, without a token.
     pub open: bool,
+    /// Whether clients are served that were invited, now or before.
+    pub invited: bool,
+    /// Invites a client; this receives the code and the addresses of this host, the likeliest first.
+    pub invitation: Option<fn(&Code, &[String])>,
     /// The clients of other programs. The log is the agent's, too.
     pub peers: ServedOptions<'a>,
     /// Receives the addresses once the agent listens.
@@ -88,7 +95,10 @@ pub struct ServeOptions<'a> {
 /// # Errors
 /// Options that cannot be used together or let others in without a token; an address that cannot be listened on.
 pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
-    let addresses = addresses(options.listen)?;
+    let addresses = match options.listen {
+        [] if options.invited => of_both_versions(&[(Ipv6Addr::UNSPECIFIED, DEFAULT_PORT).into()], has_v6()),
+        listen => addresses(listen)?,
+    };
     let allowance = allowance(options.tuning)?;
     options.check_token()?;
     if options.metrics.is_some() && !HAS_METRICS {
@@ -105,6 +115,12 @@ pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
     // All that only this user can read, before it becomes another one.
     let key = agent_keys::of_agent(options.key_file, options.peers.log)?;
     let users = options.peers.read_users()?;
+    let code = options.invitation.map(|_| Code::fresh()).transpose();
+    let code = code.map_err(|error| Failure::host(say!("cannot draw a code: {error}")))?;
+    let guests = match options.invited {
+        true => Some(Guests::new(Box::new(InvitedClients::of_user()?), code.clone())),
+        false => None,
+    };
     let selftest = citation::of_last();
     let results = Folder::of(options.keep_results, options.bus.is_some());
     let lowered = rights::lower(&options.rights(allowance, &addresses, results.as_ref()), options.peers.log)?;
@@ -117,8 +133,11 @@ pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
     let told = options.once.then_some(told);
     let peer_servers = ProgramServers::start(&options.peers, users.as_ref(), &peer_addresses, &machine, told.as_ref())?;
     let log = options.peers.log;
+    let listening = options.listening;
+    let invitation = options.invitation.zip(code);
     let options = AgentOptions {
         token,
+        guests,
         machine,
         workers: lowered.workers(&options.limits)?,
         helper: lowered.helper.clone(),
@@ -132,7 +151,12 @@ pub fn serve(options: ServeOptions<'_>) -> Result<(), Failure> {
         once: options.once,
         captures: options.captures,
         vanished_after: options.vanished_after,
-        listening: options.listening,
+        listening: Box::new(move |addresses| {
+            listening(addresses);
+            if let Some((invite, code)) = &invitation {
+                invite(code, &reachable(addresses));
+            }
+        }),
         log: Box::new(log),
         ..setup::local_options(lowered.folder.path())?
     };
@@ -182,8 +206,9 @@ impl ServeOptions<'_> {
             (self.allow_stacks, say!("`--allow-stacks`"), "load code into this host's kernel"),
             (self.bus.is_some() && !self.open, say!("`--bus`"), "measure from wherever the bus can be reached"),
         ];
-        match (needing.into_iter().find(|(given, ..)| *given), self.token_file) {
-            (Some((_, option, what)), None) => Err(Failure::usage(say!(
+        let is_closed = self.token_file.is_some() || (self.invited && self.bus.is_none());
+        match needing.into_iter().find(|(given, ..)| *given) {
+            Some((_, option, what)) if !is_closed => Err(Failure::usage(say!(
                 "{option} lets clients {what} and needs a token, even on loopback: make one with `thru token new -o FILE` and give both sides `--token-file FILE`"
             ))),
             _ => Ok(()),
@@ -194,9 +219,9 @@ impl ServeOptions<'_> {
     /// no token.
     fn check_open(&self, own: &[SocketAddr], of_peers: &[SocketAddr]) -> Result<(), Failure> {
         let reached = own.iter().find(|address| !address.ip().is_loopback());
-        if let (Some(address), None, false) = (reached, self.token_file, self.open) {
+        if let (Some(address), None, false) = (reached, self.token_file, self.open || self.invited) {
             return Err(Failure::usage(say!(
-                "{address} can be reached from other hosts: add `--token-file FILE` here and for clients, or `--open` to accept any client"
+                "{address} can be reached from other hosts: add `--invite` to let one client in, `--token-file FILE` here and for clients, or `--open` to accept any client"
             )));
         }
         match (self.peers.programs.first(), of_peers.iter().map(SocketAddr::ip).find(|ip| !ip.is_loopback())) {
@@ -226,7 +251,7 @@ impl ServeOptions<'_> {
                 stacks_for_any_user: false,
                 packets,
                 congestion: true,
-                buffers: self.token_file.is_some(),
+                buffers: self.token_file.is_some() || self.invited,
             },
             tuning: self.tuning,
             low_ports: addresses.iter().chain(&self.metrics).any(|address| is_low(address.port()))

@@ -5,6 +5,7 @@ mod agent;
 mod helper;
 mod listening;
 mod loopback;
+mod own_addresses;
 mod programs;
 mod results;
 mod rights;

@@ -5,24 +5,25 @@ use clap::{Arg, Command};
 /// Lines that `-h` may have.
 const LINES: usize = 25;
 /// The options that it has if all are more: their long names, or a letter without one.
-const USUAL: [&str; 22] = [
+const USUAL: [&str; 23] = [
     "allow-tuning",
     "b",
     "block",
     "both",
     "bytes",
     "cc",
+    "code",
     "every",
     "flows",
     "hosts",
     "interval",
+    "invite",
     "json",
     "listen",
     "metrics",
     "open",
     "output",
     "pattern",
-    "rate",
     "reverse",
     "time",
     "token-file",

@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use ::options::{TestOptions, Topic};
 use clap::Args;
 use command::values;
+use control::proto::code::Code;
 
 pub use self::axes::AxisFlags;
 pub use self::bulk::Bulk;
@@ -55,6 +56,10 @@ pub struct HostFlags {
     #[arg(long, value_name = "FILE", env = "THRU_TOKEN_FILE", help_heading = HOSTS)]
     pub token_file: Option<PathBuf>,
 
+    /// Code that `thru serve --invite` prints on the far host. It works once; afterwards the two hosts know each other's keys.
+    #[arg(long, value_name = "WORD-WORD-WORD", conflicts_with = "from", help_heading = HOSTS)]
+    pub code: Option<Code>,
+
     /// Skip the path probe before the run: no route, path MTU, ping, hops, foreign traffic or clock offset.
     #[arg(long, help_heading = HOSTS)]
     pub no_path: bool,
@@ -82,6 +87,7 @@ impl HostFlags {
             from: self.from.clone(),
             family: options.family(),
             token_file: self.token_file.clone(),
+            code: self.code.clone(),
             no_path: self.no_path,
         }
     }

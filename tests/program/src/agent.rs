@@ -102,6 +102,22 @@ impl Agent {
         self.host().rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port")
     }
 
+    /// The code that `serve --invite` has printed.
+    ///
+    /// # Panics
+    /// It prints none.
+    #[must_use]
+    pub fn code(&self) -> String {
+        let mut code = None;
+        eventually("the agent prints a code", || {
+            let printed = self.process.stdout();
+            let mut words = printed.split_whitespace().skip_while(|word| *word != "--code").skip(1);
+            code = words.next().map(str::to_owned);
+            code.is_some()
+        });
+        code.expect("it is printed")
+    }
+
     /// The folder where one on a bus keeps results.
     #[must_use]
     pub fn state(&self) -> PathBuf {

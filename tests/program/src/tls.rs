@@ -1,4 +1,4 @@
-//! The TLS of control connections by hand: bare public keys (RFC 7250), of which the client takes any.
+//! The TLS of control connections by hand: bare public keys (RFC 7250), of which each side takes any.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read, Write};
@@ -10,15 +10,17 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustls::client::ResolvesClientCert;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{WebPkiSupportedAlgorithms, ring, verify_tls13_signature_with_raw_key};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
 use rustls::server::AlwaysResolvesServerRawPublicKeys;
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::sign::CertifiedKey;
 use rustls::{
-    ClientConfig, ClientConnection, Connection, DigitallySignedStruct, Error, ServerConfig, ServerConnection,
-    SignatureScheme, version,
+    ClientConfig, ClientConnection, Connection, DigitallySignedStruct, DistinguishedName, Error, ServerConfig,
+    ServerConnection, SignatureScheme, version,
 };
 use sha2::{Digest, Sha256};
 
@@ -62,11 +64,13 @@ pub(crate) struct Tls {
     session: Mutex<Connection>,
     /// SHA-256 of the server's public key.
     key: [u8; 32],
+    /// That of the client's, if it has shown one.
+    client: Option<[u8; 32]>,
 }
 
 impl Tls {
-    /// The client's side, after the handshake; `None` if the peer has none.
-    pub(crate) fn connect(socket: TcpStream) -> Option<Self> {
+    /// The client's side, after the handshake, with the key in this PEM file's text; `None` if the peer has none.
+    pub(crate) fn connect(socket: TcpStream, own: Option<&str>) -> Option<Self> {
         let provider = Arc::new(ring::default_provider());
         let any_key = AnyKey(provider.signature_verification_algorithms);
         let config = ClientConfig::builder_with_provider(provider)
@@ -74,31 +78,33 @@ impl Tls {
             .expect("TLS 1.3")
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(any_key))
-            .with_no_client_auth();
+            .with_client_cert_resolver(Arc::new(OwnKey(own.map(bare_key))));
         let name = ServerName::try_from("throughline").expect("a name");
         let session = ClientConnection::new(Arc::new(config), name).expect("a session");
-        let mut tls = Self { socket, session: Mutex::new(session.into()), key: [0; 32] };
+        let client = own.map(|own| digest(&bare_key(own).cert[0]));
+        let mut tls = Self { socket, session: Mutex::new(session.into()), key: [0; 32], client };
         tls.handshake()?;
         let shown = tls.lock().peer_certificates()?.first()?.clone();
-        tls.key = Sha256::digest(&shown).into();
+        tls.key = digest(&shown);
         Some(tls)
     }
 
     /// The server's side, with the key in this PEM file's text.
     pub(crate) fn accept(socket: TcpStream, pem: &str) -> Option<Self> {
-        let der = PrivatePkcs8KeyDer::from_pem_slice(pem.as_bytes()).expect("a key");
-        let key = ring::sign::any_eddsa_type(&der).expect("a key");
-        let public = key.public_key().expect("its public half").to_vec();
-        let digest = Sha256::digest(&public).into();
-        let shown = CertifiedKey::new(vec![CertificateDer::from(public)], key);
-        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        let shown = bare_key(pem);
+        let key = digest(&shown.cert[0]);
+        let provider = Arc::new(ring::default_provider());
+        let any_key = AnyKey(provider.signature_verification_algorithms);
+        let config = ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&version::TLS13])
             .expect("TLS 1.3")
-            .with_no_client_auth()
-            .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(Arc::new(shown))));
+            .with_client_cert_verifier(Arc::new(any_key))
+            .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(shown)));
         let session = ServerConnection::new(Arc::new(config)).expect("a session");
-        let tls = Self { socket, session: Mutex::new(session.into()), key: digest };
+        let mut tls = Self { socket, session: Mutex::new(session.into()), key, client: None };
         tls.handshake()?;
+        let client = tls.lock().peer_certificates().and_then(|shown| shown.first()).map(|shown| digest(shown));
+        tls.client = client;
         Some(tls)
     }
 
@@ -106,6 +112,11 @@ impl Tls {
     pub(crate) fn binding(&self) -> ([u8; 32], [u8; 32]) {
         let exporter = self.lock().export_keying_material([0; 32], b"EXPORTER-throughline-control", None);
         (self.key, exporter.expect("after the handshake"))
+    }
+
+    /// SHA-256 of the client's public key.
+    pub(crate) fn client(&self) -> Option<[u8; 32]> {
+        self.client
     }
 
     pub(crate) fn socket(&self) -> &TcpStream {
@@ -177,6 +188,36 @@ impl Tls {
     }
 }
 
+/// The key in a PEM file's text.
+fn bare_key(pem: &str) -> Arc<CertifiedKey> {
+    let der = PrivatePkcs8KeyDer::from_pem_slice(pem.as_bytes()).expect("a key");
+    let key = ring::sign::any_eddsa_type(&der).expect("a key");
+    let public = key.public_key().expect("its public half").to_vec();
+    Arc::new(CertifiedKey::new(vec![CertificateDer::from(public)], key))
+}
+
+fn digest(key: &CertificateDer<'_>) -> [u8; 32] {
+    Sha256::digest(key).into()
+}
+
+/// The key that a client shows, if any.
+#[derive(Debug)]
+struct OwnKey(Option<Arc<CertifiedKey>>);
+
+impl ResolvesClientCert for OwnKey {
+    fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+        self.0.clone()
+    }
+
+    fn only_raw_public_keys(&self) -> bool {
+        true
+    }
+
+    fn has_certs(&self) -> bool {
+        self.0.is_some()
+    }
+}
+
 /// Accepts every key that signed the handshake.
 #[derive(Debug)]
 struct AnyKey(WebPkiSupportedAlgorithms);
@@ -210,6 +251,51 @@ impl ServerCertVerifier for AnyKey {
     ) -> Result<HandshakeSignatureValid, Error> {
         let key = SubjectPublicKeyInfoDer::from(key.as_ref());
         verify_tls13_signature_with_raw_key(message, &key, signature, &self.0)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_schemes()
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        true
+    }
+}
+
+impl ClientCertVerifier for AnyKey {
+    fn client_auth_mandatory(&self) -> bool {
+        false
+    }
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        Ok(ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        key: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        ServerCertVerifier::verify_tls12_signature(self, message, key, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        key: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        ServerCertVerifier::verify_tls13_signature(self, message, key, signature)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

@@ -74,9 +74,18 @@ impl Wire {
     /// No agent listens.
     #[must_use]
     pub fn dial(host: &str) -> Self {
+        Self::dial_as(host, None)
+    }
+
+    /// The same with a key of its own: the text of a PEM file, from [`fresh_key`].
+    ///
+    /// # Panics
+    /// No agent listens.
+    #[must_use]
+    pub fn dial_as(host: &str, key: Option<&str>) -> Self {
         let mut stream = TcpStream::connect(host).expect("the agent listens");
         stream.write_all(MAGIC).expect("the agent reads the magic");
-        Self(Arc::new(Tls::connect(stream).expect("a handshake")))
+        Self(Arc::new(Tls::connect(stream, key).expect("a handshake")))
     }
 
     /// The agent's side of a connection that was just accepted; `None` for anything but a coordinator.
@@ -165,6 +174,13 @@ impl Wire {
         let text = format!("throughline/1 {side} {coordinator} {agent} {} {}", hex::encode(key), hex::encode(exporter));
         mac.update(text.as_bytes());
         hex::encode(mac.finalize().into_bytes())
+    }
+
+    /// SHA-256 of the agent's and the client's public keys, and the secret of this connection.
+    #[must_use]
+    pub fn binding(&self) -> ([u8; 32], Option<[u8; 32]>, [u8; 32]) {
+        let (key, exporter) = self.0.binding();
+        (key, self.0.client(), exporter)
     }
 
     /// Logs in to an agent that has this token, and checks that the agent proves it first.

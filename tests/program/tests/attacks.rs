@@ -5,6 +5,7 @@ mod data_connections;
 mod files_of_others;
 mod hostile_agent;
 mod hostile_client;
+mod invitation;
 mod kept_results;
 mod local_user;
 mod on_path;

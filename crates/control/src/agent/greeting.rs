@@ -1,12 +1,17 @@
-//! The start of a session: both sides' hellos, the token, and the inventory of this host.
+//! The start of a session: both sides' hellos, the proof of a token or code, and the inventory of this host.
+
+use std::time::Instant;
 
 use text::{Said, Text, say};
 
 use super::clients::Client;
+use super::guests::{Guests, NotInvited};
 use super::session::Session;
 use super::session_end::{AgentRefusal, SessionEnd};
 use crate::proto::auth::Token;
-use crate::proto::message::{FromAgent, Hello, ToAgent};
+use crate::proto::code::{Exchange, Side};
+use crate::proto::hello::Hello;
+use crate::proto::message::{FromAgent, ToAgent};
 use crate::proto::{PROTOCOL, program};
 
 impl Session {
@@ -26,10 +31,10 @@ impl Session {
         self.wire.close().await;
     }
 
-    /// Writes a line about its coordinator to the log. Of one without the token there may be too many.
+    /// Writes a line about its coordinator to the log. Of one that has proved nothing there may be too many.
     pub(super) fn log(&self, text: &Text) {
         let text = say!("{}: {text}", self.peer);
-        match self.addresses.peer.filter(|_| !self.has_token) {
+        match self.addresses.peer.filter(|_| !self.proved) {
             Some(peer) => self.shared.log_unauthenticated(peer, &text),
             None => self.shared.log(&text),
         }
@@ -49,25 +54,75 @@ impl Session {
             return Err(self.refuse(AgentRefusal::NoHello).await);
         };
         let nonce = hex::encode(engine::random::<16>().map_err(SessionEnd::Random)?);
-        let token = self.shared.options.token.clone();
-        let mut ours = hello(nonce.clone(), self.shared.instance.clone());
-        ours.version.clone_from(&self.shared.options.version);
+        let shared = self.shared.clone();
+        let options = &shared.options;
+        let guests = options.guests.as_ref();
+        let invites = guests.is_some_and(|guests| guests.code(Instant::now()).is_ok());
+        let knows_key = guests.is_some_and(|guests| guests.knows(self.binding.client.as_ref()));
+        // One that has a code proves it as long as it can: it may not know this agent's key.
+        let knows_key = knows_key && !(theirs.has_code && invites);
+        let token = options.token.as_ref().filter(|_| !theirs.has_code && !knows_key);
+        let mut ours = hello(nonce.clone(), shared.instance.clone());
+        ours.version.clone_from(&options.version);
+        ours.knows_key = knows_key;
         ours.wants_token = token.is_some();
         // The proof is in the hello itself, so that a coordinator trusts nothing before it.
         let nonces = [theirs.nonce.as_str(), nonce.as_str()];
-        ours.mac = token.as_ref().map(|token| token.prove("agent", nonces, &self.binding));
+        ours.mac = token.map(|token| token.prove("agent", nonces, &self.binding));
         self.wire.send(&FromAgent::Hello(ours)).await?;
         // A coordinator compares the versions itself and reports which host must be updated. The message is for the agent's log
         // and for other implementations.
         if theirs.protocol != PROTOCOL {
-            return Err(self.refuse(incompatible(&theirs, &self.shared.options.version)).await);
+            return Err(self.refuse(incompatible(&theirs, &options.version)).await);
         }
-        if let Some(token) = token {
-            self.check(&token, nonces).await?;
-            self.has_token = true;
-        }
+        self.proved = match (token, guests) {
+            (Some(token), _) => {
+                self.check(token, nonces).await?;
+                true
+            }
+            (None, _) if knows_key => true,
+            (None, None) if theirs.has_code => return Err(self.refuse(NotInvited::Over).await),
+            (None, None) => false,
+            (None, Some(_)) if !theirs.has_code => return Err(self.refuse(NotInvited::Stranger).await),
+            (None, Some(guests)) => {
+                if let Err(error) = self.invite(guests, nonces).await? {
+                    return Err(self.refuse(error).await);
+                }
+                true
+            }
+        };
         self.wire.trust();
         Ok(())
+    }
+
+    /// Lets a coordinator in that proves the code of the invitation, and recognizes its key from now on.
+    async fn invite(&mut self, guests: &Guests, nonces: [&str; 2]) -> Result<Result<(), NotInvited>, SessionEnd> {
+        let code = match guests.code(Instant::now()) {
+            Ok(code) => code,
+            Err(error) => return Ok(Err(error)),
+        };
+        let Some(key) = self.binding.client else { return Ok(Err(NotInvited::NoKey)) };
+        let ToAgent::Code { half: theirs } = self.wire.recv().await? else {
+            return Err(self.refuse(AgentRefusal::OutOfOrder).await);
+        };
+        let (exchange, half) = Exchange::begin(Side::Agent, &code, &self.binding);
+        self.wire.send(&FromAgent::Code { half }).await?;
+        let ToAgent::Proof { mac } = self.wire.recv().await? else {
+            return Err(self.refuse(AgentRefusal::OutOfOrder).await);
+        };
+        let secret = exchange.finish(&theirs);
+        let is_right = secret.as_ref().is_some_and(|secret| secret.check(&mac, "coordinator", nonces, &self.binding));
+        if let Err(error) = guests.accept(is_right, Instant::now()) {
+            return Ok(Err(error));
+        }
+        let Some(secret) = secret else { return Ok(Err(NotInvited::Over)) };
+        self.wire.send(&FromAgent::Proof { mac: secret.prove("agent", nonces, &self.binding) }).await?;
+        self.proved = true;
+        match guests.keep(&key, self.addresses.peer) {
+            Ok(()) => self.log(&say!("accepted the invitation; its key {key} is known from now on")),
+            Err(error) => self.log(&say!("accepted the invitation, but its key {key} cannot be stored: {error}")),
+        }
+        Ok(Ok(()))
     }
 
     async fn check(&mut self, token: &Token, nonces: [&str; 2]) -> Result<(), SessionEnd> {
@@ -107,6 +162,8 @@ pub(crate) fn hello(nonce: String, instance: String) -> Hello {
         version: env!("CARGO_PKG_VERSION").into(),
         nonce,
         instance,
+        has_code: false,
+        knows_key: false,
         wants_token: false,
         mac: None,
     }

@@ -12,6 +12,7 @@ mod failure;
 pub(crate) mod fuzzing;
 mod gate;
 mod greeting;
+mod guests;
 mod hold;
 mod limits;
 mod lines;
@@ -62,6 +63,7 @@ use engine::transport::{DatagramListener, HELLO_BYTES, at_port};
 use facts::{SharedReading, Welcome};
 use gate::Gate;
 pub(crate) use greeting::hello;
+pub use guests::{Guests, KnownClients, OPEN_FOR};
 use hold::Holds;
 pub use limits::Limits;
 pub use lines::LogLines;
@@ -84,8 +86,10 @@ pub struct AgentOptions {
     pub version: String,
     /// Where its worker processes come from.
     pub workers: Workers,
-    /// The token that coordinators must prove; `None` accepts anyone who reaches the port.
+    /// The token that coordinators must prove. Without a token and guests, anyone who reaches the port is accepted.
     pub token: Option<Token>,
+    /// The clients that are recognized by their keys, and need no token.
+    pub guests: Option<Guests>,
     /// Its queue of measurements.
     pub machine: Machine,
     /// Limits for coordinators.

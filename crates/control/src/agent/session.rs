@@ -39,10 +39,10 @@ pub(crate) struct Session {
     pub(super) wire: Wire<FromAgent, ToAgent>,
     pub(super) addresses: Addresses,
     pub(super) peer: String,
-    /// The connection that the proofs of the token cover.
+    /// The connection that the proofs cover.
     pub(super) binding: Binding,
-    /// Whether its coordinator has proved the token.
-    pub(super) has_token: bool,
+    /// Whether its coordinator has proved that it may measure.
+    pub(super) proved: bool,
     /// The purpose of the current measurement.
     pub(super) purpose: String,
     /// Whether it has joined another connection of its coordinator, which then has the settings.
@@ -100,7 +100,7 @@ impl Session {
             addresses,
             peer,
             binding,
-            has_token: false,
+            proved: false,
             purpose: String::new(),
             joined: false,
             helper: None,

@@ -7,6 +7,7 @@ use text::Said;
 use tokio::task::JoinError;
 
 use super::clients::ClientsError;
+use super::guests::NotInvited;
 use super::hold::HoldError;
 use super::pool::WorkerEnded;
 use crate::connection_end::{ConnectionEnd, seconds};
@@ -63,6 +64,9 @@ pub(super) enum AgentRefusal {
     /// The coordinator has no token.
     #[error("this agent requires a token: use `--token-file`")]
     NoToken,
+    /// It was not invited.
+    #[error(transparent)]
+    NotInvited(#[from] NotInvited),
     /// There is no place for it.
     #[error(transparent)]
     Clients(#[from] ClientsError),
@@ -87,7 +91,7 @@ impl AgentRefusal {
     /// The cause that the coordinator sees.
     pub(super) fn cause(&self) -> RefusalCause {
         match self {
-            Self::WrongToken | Self::NoToken => RefusalCause::Token,
+            Self::WrongToken | Self::NoToken | Self::NotInvited(_) => RefusalCause::Token,
             _ => RefusalCause::Other,
         }
     }

@@ -66,9 +66,9 @@ impl Drop for Using<'_> {
 }
 
 impl Session {
-    /// Who measures here. Their addresses are for those who have proved a token.
+    /// Who measures here. Their addresses are for those who have proved that they may measure.
     pub(super) fn users(&self) -> FromAgent {
-        let mut users = self.shared.users.list(self.shared.options.token.is_some());
+        let mut users = self.shared.users.list(self.proved);
         // Clients of other programs' servers share the queue.
         let others = self.shared.queue.running().saturating_sub(users.len());
         users.extend((0..others).map(|_| MachineUser { purpose: "another program".into(), ..MachineUser::default() }));

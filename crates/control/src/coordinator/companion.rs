@@ -7,11 +7,11 @@ use super::dial::{self, unreachable_at};
 use super::end::Target;
 use super::reached::Reached;
 use crate::proto::message::{FromAgent, ToAgent};
-use crate::{Access, Answers, ControlError};
+use crate::{Answers, ControlError};
 
 /// What the first connection to an agent knows, with which further ones join it.
 #[derive(Clone)]
-pub(super) struct Invitation {
+pub(super) struct Joining {
     reached: Reached,
     ticket: Option<String>,
     name: String,
@@ -25,21 +25,19 @@ pub(super) async fn connect(reached: &Reached) -> Result<AgentEnd, ControlError>
         Reached::Not { host, access, family } => {
             AgentEnd::connect(Target::Remote { host, access, family: *family }).await
         }
-        Reached::Remote { host, address, key, token } => {
+        Reached::Remote { host, address, known } => {
             let stream =
                 dial::connect(*address, &Answers::default()).await.map_err(|source| unreachable_at(host, source))?;
-            AgentEnd::over(stream, host, &Access::to(*key, token.clone(), Buses::default())).await
+            AgentEnd::over(stream, host, &known.access(Buses::default())).await
         }
-        Reached::OverBus { host, key, token, buses, .. } => {
-            AgentEnd::over_bus(host, &Access::to(*key, token.clone(), buses.clone())).await
-        }
+        Reached::OverBus { host, known, buses, .. } => AgentEnd::over_bus(host, &known.access(buses.clone())).await,
     }
 }
 
 impl AgentEnd {
     /// What further connections to its agent need.
-    pub(super) fn invitation(&self) -> Invitation {
-        Invitation {
+    pub(super) fn joining(&self) -> Joining {
+        Joining {
             reached: self.reached.clone(),
             ticket: self.ticket.clone(),
             name: self.name.clone(),
@@ -48,12 +46,12 @@ impl AgentEnd {
     }
 }
 
-impl Invitation {
+impl Joining {
     /// A further connection, which has the machine together with the first one.
     ///
     /// # Errors
     /// An agent that is not reached, or refuses.
-    pub(super) async fn accept(&self, purpose: &str) -> Result<AgentEnd, ControlError> {
+    pub(super) async fn connect(&self, purpose: &str) -> Result<AgentEnd, ControlError> {
         let refused = |reason: &str| ControlError::Refused { address: self.name.clone(), reason: reason.into() };
         let Some(ticket) = self.ticket.clone() else {
             return Err(refused("it gave no ticket with which further connections join"));

@@ -140,7 +140,7 @@ pub(super) fn unreachable_at(address: &str, source: io::Error) -> ControlError {
     let remedy = match source.kind() {
         io::ErrorKind::ConnectionRefused => {
             say!(
-                "start `thru serve` there with `--listen` and `--token-file` or `--open` (by default it serves loopback only)"
+                "run `thru serve --invite` there, and here the line that it prints (without flags it serves loopback only)"
             )
         }
         io::ErrorKind::TimedOut => {

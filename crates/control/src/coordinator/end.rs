@@ -11,20 +11,24 @@ use text::{Text, say};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use crate::access::Proof;
 use crate::agent::{Agent, hello};
 use crate::connection_end::ConnectionEnd;
 use crate::patience::ControlPath;
-use crate::proto::auth::{Binding, Token};
+use crate::proto::CONTROL_MAGIC;
+use crate::proto::auth::Binding;
 use crate::proto::frame::MAX_WELCOME;
-use crate::proto::message::{Cause, FromAgent, Hello, ReachabilityToken, RefusalCause, ToAgent};
-use crate::proto::{CONTROL_MAGIC, PROTOCOL, program};
+use crate::proto::hello::Hello;
+use crate::proto::message::{Cause, FromAgent, ReachabilityToken, ToAgent};
 use crate::wire::Wire;
 use crate::{Access, ControlError, Recognized, tls};
 
 use super::address::{identity, label, split};
 use super::bounds;
 use super::dial::{dial, unreachable_at};
-use super::reached::Reached;
+use super::invited::prove_code;
+use super::not_greeted::{incompatible, refused, silent, without_tls};
+use super::reached::{Known, Reached};
 
 /// The agent to connect to.
 pub enum Target<'a> {
@@ -86,7 +90,7 @@ impl AgentEnd {
             Target::Local(agent) => {
                 let wire = Wire::start(agent.connect(), &ToAgent::Ping);
                 let reached = Reached::Local(agent.clone());
-                Self::greet(wire, "this host".into(), reached, None, &Binding::default()).await
+                Self::greet(wire, "this host".into(), reached, Proof::None, &Binding::default()).await
             }
             Target::Remote { host, access, .. } if is_bus(host) => Self::over_bus(host, access).await,
             Target::Remote { host, access, family } => {
@@ -101,12 +105,12 @@ impl AgentEnd {
         let name = label(host, address);
         let path = ControlPath::of(&stream);
         stream.write_all(CONTROL_MAGIC).await.map_err(|source| unreachable_at(&name, source))?;
-        let (stream, binding) = match path.within(HELLO_LIMIT, tls::connect(stream)).await {
+        let (stream, binding) = match path.within(HELLO_LIMIT, tls::connect(stream, access.own_key.as_ref())).await {
             Ok(Ok(secured)) => secured,
             Ok(Err(error)) => return Err(without_tls(name, error, &path)),
             Err(waited) => return Err(silent(name, waited)),
         };
-        let reached = Reached::Remote { host: host.to_owned(), address, key: binding.key, token: access.token.clone() };
+        let reached = Reached::Remote { host: host.to_owned(), address, known: Known::of(binding.key, access) };
         let end = Self::recognize(stream, &binding, name, reached, host, access, path).await?;
         end.wire.path().give_up_after(VANISHED_AFTER);
         Ok(end)
@@ -119,14 +123,13 @@ impl AgentEnd {
         let (stream, contact) = access.buses.to(&place).await?.open(&name).await?;
         let strange = || ControlError::NoAgent { address: host.to_owned() };
         let path = ControlPath::default();
-        let secured = path.within(HELLO_LIMIT, tls::connect(stream)).await;
+        let secured = path.within(HELLO_LIMIT, tls::connect(stream, access.own_key.as_ref())).await;
         let (stream, binding) = secured.map_err(|waited| silent(host.to_owned(), waited))?.map_err(|_| strange())?;
         let address = contact.address.zip(contact.port).ok_or_else(strange)?;
         let reached = Reached::OverBus {
             host: host.to_owned(),
             address: SocketAddr::from(address),
-            key: binding.key,
-            token: access.token.clone(),
+            known: Known::of(binding.key, access),
             buses: access.buses.clone(),
         };
         Self::recognize(stream, &binding, host.to_owned(), reached, host, access, path).await
@@ -149,8 +152,8 @@ impl AgentEnd {
         let recognized = access.keys.check(&agent, key);
         let recognized = recognized.map_err(|what| ControlError::Key { address: name.clone(), what })?;
         let wire = Wire::start_on(stream, &ToAgent::Ping, path);
-        let end = Self::greet(wire, name, reached, access.token.as_ref(), binding).await?;
-        // Only now: an attacker without the token must not take the agent's place in the file.
+        let end = Self::greet(wire, name, reached, access.proof(recognized), binding).await?;
+        // Only now: an attacker without the token or code must not take the agent's place in the file.
         let note = match recognized {
             Recognized::Known => None,
             // Hosts that share this user's home have one key; whoever takes the place of one of them has another.
@@ -167,17 +170,19 @@ impl AgentEnd {
         mut wire: Wire<ToAgent, FromAgent>,
         name: String,
         reached: Reached,
-        token: Option<&Token>,
+        proof: Proof<'_>,
         binding: &Binding,
     ) -> Result<Self, ControlError> {
         let nonce =
             hex::encode(engine::random::<16>().map_err(|source| ControlError::io("draw a random number", source))?);
         let lost = |reason| ControlError::Lost { address: name.clone(), during: "during the greeting".into(), reason };
-        // An agent without a token may send its welcome at once.
-        if token.is_none() {
+        // An agent that requires no proof may send its welcome at once.
+        if !matches!(proof, Proof::Token(_)) {
             wire.expect_welcome();
         }
-        wire.send(&ToAgent::Hello(hello(nonce.clone(), String::new()))).await.map_err(lost)?;
+        let has_code = matches!(proof, Proof::Code { .. });
+        let ours = Hello { has_code, ..hello(nonce.clone(), String::new()) };
+        wire.send(&ToAgent::Hello(ours)).await.map_err(lost)?;
         let path = wire.path().clone();
         let theirs = match path.within(HELLO_LIMIT, wire.recv()).await {
             Ok(Ok(FromAgent::Hello(theirs))) => theirs,
@@ -189,12 +194,24 @@ impl AgentEnd {
         if let Some(error) = incompatible(&theirs, &name) {
             return Err(error);
         }
-        if let Some(what) = distrust(&theirs, token, &nonce, binding) {
+        if let Some(what) = distrust(&theirs, proof, &nonce, binding) {
             return Err(ControlError::Token { address: name, what });
         }
-        if let Some(token) = token {
-            let mac = token.prove("coordinator", [&nonce, &theirs.nonce], binding);
-            wire.send(&ToAgent::Proof { mac }).await.map_err(lost)?;
+        let nonces = [nonce.as_str(), theirs.nonce.as_str()];
+        let proved = match proof {
+            Proof::None => false,
+            Proof::Token(token) => {
+                let mac = token.prove("coordinator", nonces, binding);
+                wire.send(&ToAgent::Proof { mac }).await.map_err(lost)?;
+                true
+            }
+            Proof::Code { .. } if theirs.knows_key => false,
+            Proof::Code { code, .. } => {
+                prove_code(&mut wire, &name, code, nonces, binding).await?;
+                true
+            }
+        };
+        if proved {
             wire.accept_up_to(MAX_WELCOME);
             wire.trust();
         }
@@ -405,58 +422,31 @@ impl AgentEnd {
     }
 }
 
-/// The error for an agent's refusal.
-fn refused(address: String, reason: &Text, cause: RefusalCause) -> ControlError {
-    let reason = bounds::one_line(reason);
-    match cause {
-        RefusalCause::Token => ControlError::Token { address, what: reason },
-        RefusalCause::Other => ControlError::Refused { address, reason },
-    }
-}
-
 /// Why the connection must end after this hello, if it must: the user decides whether a token is needed, not the agent.
-fn distrust(theirs: &Hello, token: Option<&Token>, nonce: &str, binding: &Binding) -> Option<Text> {
-    match (token, theirs.wants_token, &theirs.mac) {
-        (None, false, _) => None,
-        (None, true, _) => {
+fn distrust(theirs: &Hello, proof: Proof<'_>, nonce: &str, binding: &Binding) -> Option<Text> {
+    match (proof, theirs.wants_token, &theirs.mac) {
+        (Proof::Code { known: false, .. }, ..) if theirs.knows_key => Some(say!(
+            "this agent knows this host's key, but this host does not know the agent's: omit `--code`, or use the name or address with which the agent was invited first"
+        )),
+        // The exchange decides.
+        (Proof::Code { .. }, ..) | (Proof::None, false, _) => None,
+        (Proof::None, true, _) => {
             Some(say!("this agent requires a token: use `--token-file` with the file that it was started with"))
         }
-        (Some(_), false, _) => Some(say!(
+        (Proof::Token(_), false, _) => Some(say!(
             "this agent requires no token, but you gave one: it may not be your agent; start it with `--token-file`, or leave out `--token-file` and THRU_TOKEN_FILE"
         )),
-        (Some(token), true, Some(mac)) if token.check(mac, "agent", [nonce, &theirs.nonce], binding) => None,
-        (Some(_), true, _) => Some(say!(
+        (Proof::Token(token), true, Some(mac)) if token.check(mac, "agent", [nonce, &theirs.nonce], binding) => None,
+        (Proof::Token(_), true, _) => Some(say!(
             "this agent did not prove your token: the token is wrong, or it is not your agent; use the `--token-file` that the agent was started with"
         )),
-    }
-}
-
-/// The error for an agent with this hello, if the two programs speak different protocols.
-fn incompatible(theirs: &Hello, address: &str) -> Option<ControlError> {
-    (theirs.protocol != PROTOCOL).then(|| ControlError::Version {
-        older: if theirs.protocol > PROTOCOL { "this host" } else { "that host" },
-        address: address.to_owned(),
-        theirs: program(&model::plain(&theirs.version), theirs.protocol),
-        ours: program(env!("CARGO_PKG_VERSION"), PROTOCOL),
-    })
-}
-
-/// The error for an agent that accepts the connection and says nothing.
-fn silent(address: String, waited: Duration) -> ControlError {
-    ControlError::NoGreeting { address, what: ConnectionEnd::Silent { waited } }
-}
-
-/// The error for a service that made no TLS handshake. It is not an agent, or, if the connection broke, an agent on a bad path.
-fn without_tls(name: String, error: std::io::Error, path: &ControlPath) -> ControlError {
-    match error.kind() {
-        std::io::ErrorKind::InvalidData => ControlError::NoAgent { address: name },
-        _ => ControlError::NoGreeting { address: name, what: path.end_by(error) },
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proto::auth::Token;
 
     #[test]
     fn a_given_token_must_be_required_and_proved() {
@@ -466,19 +456,20 @@ mod tests {
             |wants_token, mac: Option<String>| Hello { wants_token, mac, ..hello("aa".into(), String::new()) };
         let here = Binding::default();
         let proof = |token: &Token, side| Some(token.prove(side, ["cc", "aa"], &here));
-        assert_eq!(distrust(&hello_with(true, proof(&token, "agent")), Some(&token), "cc", &here), None);
-        assert_eq!(distrust(&hello_with(false, None), None, "cc", &here), None);
+        let given = Proof::Token(&token);
+        assert_eq!(distrust(&hello_with(true, proof(&token, "agent")), given, "cc", &here), None);
+        assert_eq!(distrust(&hello_with(false, None), Proof::None, "cc", &here), None);
         for (theirs, given, words) in [
-            (hello_with(true, proof(&token, "agent")), None, "requires a token"),
-            (hello_with(false, proof(&token, "agent")), Some(&token), "requires no token"),
-            (hello_with(true, None), Some(&token), "did not prove"),
-            (hello_with(true, proof(&token, "coordinator")), Some(&token), "did not prove"),
-            (hello_with(true, proof(&other, "agent")), Some(&token), "the token is wrong"),
+            (hello_with(true, proof(&token, "agent")), Proof::None, "requires a token"),
+            (hello_with(false, proof(&token, "agent")), given, "requires no token"),
+            (hello_with(true, None), given, "did not prove"),
+            (hello_with(true, proof(&token, "coordinator")), given, "did not prove"),
+            (hello_with(true, proof(&other, "agent")), given, "the token is wrong"),
         ] {
             assert!(distrust(&theirs, given, "cc", &here).is_some_and(|what| what.plain().contains(words)), "{words}");
         }
         let relayed = Binding { exporter: [1; 32], ..here };
         let theirs = hello_with(true, proof(&token, "agent"));
-        assert!(distrust(&theirs, Some(&token), "cc", &relayed).is_some(), "a relay has two connections");
+        assert!(distrust(&theirs, given, "cc", &relayed).is_some(), "a relay has two connections");
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use model::{Change, Conditions, Family, HostReading, HostSettings, RunHeader, Spec};
 
-use super::companion::{self, Invitation};
+use super::companion::{self, Joining};
 use super::drive::unsupported;
 use super::lab_links::Links;
 use super::program::AnyFarProgram;
@@ -78,7 +78,7 @@ pub(super) struct Host {
     /// `None` while a pair has it, and for another program.
     pub(super) end: Option<AgentEnd>,
     /// With which further connections join; `None` while this coordinator does not have the machine.
-    invitation: Option<Invitation>,
+    joining: Option<Joining>,
     /// Further connections that no test has.
     companions: Vec<AgentEnd>,
     /// `None` while a test has it, and for an agent.
@@ -104,7 +104,7 @@ impl ConnectedFleet {
     pub fn new(members: Vec<Member>, purpose: &str) -> Self {
         let host = |Member { end, program, lost }| Host {
             end,
-            invitation: None,
+            joining: None,
             companions: Vec::new(),
             program,
             changes: Vec::new(),
@@ -127,13 +127,13 @@ impl ConnectedFleet {
     /// # Errors
     /// If a connection is lost or a host refuses.
     pub async fn acquire(&mut self, mut queued: impl FnMut(&str, u32)) -> Result<(), ControlError> {
-        let ends = self.hosts.iter_mut().filter_map(|host| Some((host.end.as_mut()?, &mut host.invitation)));
+        let ends = self.hosts.iter_mut().filter_map(|host| Some((host.end.as_mut()?, &mut host.joining)));
         let mut ends: Vec<_> = ends.collect();
         ends.sort_by(|a, b| a.0.instance.cmp(&b.0.instance));
-        for (end, invitation) in ends {
+        for (end, joining) in ends {
             let name = end.name.clone();
             end.acquire(&self.purpose, |ahead| queued(&name, ahead)).await?;
-            *invitation = Some(end.invitation());
+            *joining = Some(end.joining());
         }
         self.held_since = Some(Instant::now());
         Ok(())
@@ -171,7 +171,7 @@ impl ConnectedFleet {
     pub async fn release_machines(&mut self) -> Result<(), ControlError> {
         self.untune().await?;
         for host in &mut self.hosts {
-            host.invitation = None;
+            host.joining = None;
             for companion in host.companions.drain(..) {
                 companion.release().await;
             }
@@ -198,7 +198,7 @@ impl ConnectedFleet {
                 tried: Instant::now(),
             };
             host.lost = Some(lost);
-            host.invitation = None;
+            host.joining = None;
             host.companions.clear();
             host.changes.clear();
         }
@@ -224,7 +224,7 @@ impl ConnectedFleet {
             Ok::<AgentEnd, ControlError>(end)
         };
         if let Ok(Ok(end)) = tokio::time::timeout(RETRY_LIMIT, reach).await {
-            host.invitation = Some(end.invitation());
+            host.joining = Some(end.joining());
             host.end = Some(end);
             host.lost = None;
         }
@@ -374,10 +374,10 @@ impl ConnectedFleet {
     /// A connection to the agent of a host that no test has, new if necessary.
     async fn connection(&mut self, host: usize) -> Result<AgentEnd, ControlError> {
         let missing = || unsupported("simultaneous tests with another program");
-        let Host { end, companions, invitation, .. } = self.hosts.get_mut(host).ok_or_else(missing)?;
+        let Host { end, companions, joining, .. } = self.hosts.get_mut(host).ok_or_else(missing)?;
         match end.take().or_else(|| companions.pop()) {
             Some(end) => Ok(end),
-            None => invitation.as_ref().ok_or_else(missing)?.accept(&self.purpose).await,
+            None => joining.as_ref().ok_or_else(missing)?.connect(&self.purpose).await,
         }
     }
 

@@ -6,23 +6,45 @@ use std::rc::Rc;
 use bus::Buses;
 use model::Family;
 
-use crate::Access;
 use crate::agent::Agent;
 use crate::proto::auth::Token;
 use crate::proto::fingerprint::Fingerprint;
+use crate::{Access, AgentKey};
 
 /// How an agent was reached.
 #[derive(Clone)]
 pub(super) enum Reached {
     /// Within this process.
     Local(Agent),
-    /// At `host`, as the user wrote it. A name may have several addresses: `address` is the one that answered, and `key` what it was
-    /// recognized by.
-    Remote { host: String, address: SocketAddr, key: Fingerprint, token: Option<Token> },
+    /// At `host`, as the user wrote it. A name may have several addresses: `address` is the one that answered.
+    Remote { host: String, address: SocketAddr, known: Known },
     /// Over a bus; `address` is what the agent tells there.
-    OverBus { host: String, address: SocketAddr, key: Fingerprint, token: Option<Token>, buses: Buses },
+    OverBus { host: String, address: SocketAddr, known: Known, buses: Buses },
     /// Not yet: it did not answer at `host`.
     Not { host: String, access: Rc<Access>, family: Family },
+}
+
+/// How the two sides recognized each other.
+#[derive(Clone)]
+pub(super) struct Known {
+    /// The agent's key.
+    key: Fingerprint,
+    /// The token that both proved.
+    token: Option<Token>,
+    /// The coordinator's key. With the code of an invitation the agent got to know it.
+    own_key: Option<AgentKey>,
+}
+
+impl Known {
+    /// The agent that has shown `key` to a coordinator with this access.
+    pub(super) fn of(key: Fingerprint, access: &Access) -> Self {
+        Self { key, token: access.token.clone(), own_key: access.own_key.clone() }
+    }
+
+    /// The access to the same agent.
+    pub(super) fn access(&self, buses: Buses) -> Access {
+        Access { own_key: self.own_key.clone(), ..Access::to(self.key, self.token.clone(), buses) }
+    }
 }
 
 impl Reached {

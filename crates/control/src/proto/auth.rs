@@ -15,6 +15,8 @@ use super::fingerprint::Fingerprint;
 pub struct Binding {
     /// The agent's key, as this side sees it.
     pub key: Fingerprint,
+    /// The coordinator's key, if it has shown one.
+    pub client: Option<Fingerprint>,
     /// Keying material that only the two ends of this connection have (RFC 8446, 7.5).
     pub exporter: [u8; 32],
 }
@@ -42,6 +44,11 @@ impl Token {
     /// If the kernel gives no random bits.
     pub fn fresh() -> Result<String, std::io::Error> {
         Ok(hex::encode(engine::random::<32>()?))
+    }
+
+    /// The secret that an exchange with the code of an invitation has led to.
+    pub(super) fn agreed(secret: Vec<u8>) -> Self {
+        Self(secret)
     }
 
     /// The proof that `side` ("coordinator" or "agent") knows the token, in hex. `nonces` are the coordinator's and the agent's.
@@ -92,7 +99,7 @@ mod tests {
     fn a_proof_holds_for_its_token_side_nonces_and_connection_only() {
         let [text, other] = [Token::fresh().unwrap(), Token::fresh().unwrap()];
         let token = Token::new(&format!(" {text}\n")).unwrap();
-        let here = Binding { key: Fingerprint::of(b"key"), exporter: [7; 32] };
+        let here = Binding { key: Fingerprint::of(b"key"), exporter: [7; 32], ..Binding::default() };
         let proof = token.prove("coordinator", ["aa", "bb"], &here);
         assert!(token.check(&proof, "coordinator", ["aa", "bb"], &here));
         assert!(!token.check(&proof, "agent", ["aa", "bb"], &here));

@@ -12,6 +12,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use text::Text;
 
+use super::hello::Hello;
+
 /// A message that is sent as a frame.
 pub trait Message: Serialize + DeserializeOwned + Send + 'static {
     /// The largest frame, bytes, from a peer that is authenticated.
@@ -42,7 +44,12 @@ impl Message for FromWorker {
 pub enum ToAgent {
     /// The first message.
     Hello(Hello),
-    /// The proof of the token for the agent's nonce.
+    /// The coordinator's half of an exchange with the code of an invitation; answered by `Code`.
+    Code {
+        /// Its text, in hex.
+        half: String,
+    },
+    /// The proof of the token, or of the secret of the exchange, for the agent's nonce.
     Proof {
         /// HMAC in hex.
         mac: String,
@@ -171,6 +178,16 @@ pub enum ToAgent {
 pub enum FromAgent {
     /// The answer to the coordinator's hello.
     Hello(Hello),
+    /// The agent's half of an exchange with the code of its invitation.
+    Code {
+        /// Its text, in hex.
+        half: String,
+    },
+    /// The agent's proof of the secret of the exchange, after the coordinator's.
+    Proof {
+        /// HMAC in hex.
+        mac: String,
+    },
     /// The coordinator is accepted.
     Welcome {
         /// This host.
@@ -370,26 +387,6 @@ pub enum Obstacle {
     #[default]
     #[serde(other)]
     Host,
-}
-
-/// The first message of each side.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hello {
-    /// The protocol that the side has.
-    pub protocol: u32,
-    /// Its program's version.
-    pub version: String,
-    /// Its random number, in hex.
-    pub nonce: String,
-    /// Agents: a random identifier of the process, which distinguishes two agents from two connections to one.
-    #[serde(default)]
-    pub instance: String,
-    /// Agents: whether the coordinator must prove the token.
-    #[serde(default)]
-    pub wants_token: bool,
-    /// Agents with a token: their own proof, HMAC in hex.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mac: Option<String>,
 }
 
 /// One end's part of a trial.

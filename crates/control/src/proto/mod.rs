@@ -5,8 +5,10 @@
 //! what it does not know. A few messages a trial are far from any measuring path.
 
 pub mod auth;
+pub mod code;
 pub mod fingerprint;
 pub mod frame;
+pub mod hello;
 pub mod message;
 
 /// The first bytes of a control connection; TLS follows.

@@ -26,7 +26,9 @@ pub use self::screen::Screen;
 use self::sinks::Sinks;
 use crate::launch::{self, Offer};
 use command::scratch::Scratch;
-use command::setup::{access, local_options, recorder, runtime, socket_directory, watch_for_interrupts};
+use command::setup::{
+    access, access_with_code, local_options, recorder, runtime, socket_directory, watch_for_interrupts,
+};
 use command::{Failure, citation};
 
 /// A run that has ended.
@@ -117,7 +119,10 @@ pub fn conduct(request: &Request, screen: &mut dyn Screen) -> Result<Finished, F
 impl<'s> Here<'s> {
     fn open(request: &Request, screen: &'s mut dyn Screen) -> Result<Self, Failure> {
         let recorder = if request.unstored { None } else { Some(recorder(request.store.as_deref())?) };
-        let access = access(request.hosts.token_file.as_deref())?;
+        let access = match &request.hosts.code {
+            Some(code) => access_with_code(code)?,
+            None => access(request.hosts.token_file.as_deref())?,
+        };
         let cancel = watch_for_interrupts(request.exit)?;
         let folder = socket_directory()?;
         let (mut near, mut far) = (local_options(folder.path())?, local_options(folder.path())?);

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use control::coordinator::Schedule;
+use control::proto::code::Code;
 use model::{Expectation, Family, Pass, Retest, RunHeader, RunKind, Spec, Stopping, Trial};
 use peers::Login;
 use plan::ParsedPlan;
@@ -40,6 +41,8 @@ pub struct Hosts {
     pub family: Family,
     /// File with the agents' token.
     pub token_file: Option<PathBuf>,
+    /// The code of the far agent's invitation, in place of a token.
+    pub code: Option<Code>,
     /// Do not probe the path before the first trial.
     pub no_path: bool,
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use command::Failure;
 use command::agent_keys::{self, KnownAgent, KnownAgents};
+use command::known_clients::InvitedClients;
 use command::values::host;
 use control::proto::fingerprint::Fingerprint;
 
@@ -41,6 +42,14 @@ enum Action {
         #[arg(value_parser = host)]
         host: String,
     },
+    /// Print the keys of clients that agents of this user have invited (`thru serve --invite`), with their addresses.
+    Clients,
+    /// No longer accept an invited client.
+    Dismiss {
+        /// The fingerprint of its key.
+        #[arg(value_name = "SHA256:...")]
+        fingerprint: Fingerprint,
+    },
 }
 
 /// Runs it.
@@ -56,6 +65,15 @@ pub fn run(args: &AgentArgs) -> Result<u8, Failure> {
             known.trust(&KnownAgent { name: agent_keys::name(host)?, key: *fingerprint })?;
         }
         Action::Forget { host } => known.forget(&agent_keys::name(host)?)?,
+        Action::Clients => {
+            let clients = InvitedClients::of_user()?.list().map_err(Failure::host)?;
+            clients.iter().for_each(|client| outln!("{} {}", client.key, client.from));
+        }
+        Action::Dismiss { fingerprint } => {
+            if !InvitedClients::of_user()?.dismiss(fingerprint).map_err(Failure::output)? {
+                return Err(Failure::usage("no invited client has this key: see `thru agent clients`"));
+            }
+        }
     }
     Ok(0)
 }

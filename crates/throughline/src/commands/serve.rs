@@ -7,7 +7,8 @@ use std::time::Duration;
 use clap::Args;
 use command::Failure;
 use command::values::scoped_address;
-use control::agent::{Captures, Limits};
+use control::agent::{Captures, Limits, OPEN_FOR};
+use control::proto::code::Code;
 use model::{BitRate, Nanos, Spec};
 use options::values::{above_zero, whole};
 use serving::{ServeOptions, ServedOptions, ServedProgram};
@@ -18,6 +19,7 @@ use crate::registries;
 /// Flags of `thru serve`.
 #[derive(Debug, Args)]
 #[command(after_help = format!("Examples:
+  thru serve --invite                              prints the line to run on the other host
   thru serve                                       loopback only, no token
   thru serve --listen :: --token-file FILE         all interfaces, for clients with the token
   thru serve --speak iperf3                        also serve iperf3 clients (port 5201)
@@ -29,7 +31,8 @@ Control and data use one port, 6280, over TCP and UDP. Measurements use separate
 connection per transaction, for options that must be set before the handshake (buffers, MSS, device,
 data address), and for {}.", registries::own_ports()))]
 pub struct ServeArgs {
-    /// Address to listen on, with :PORT if not 6280. May be repeated [default: loopback, IPv4 and IPv6].
+    /// Address to listen on, with :PORT if not 6280. May be repeated [default: loopback, IPv4 and IPv6; all addresses with --invite
+    /// or --invited].
     #[arg(long, value_name = "ADDR[:PORT]")]
     listen: Vec<String>,
 
@@ -40,6 +43,16 @@ pub struct ServeArgs {
     /// File with the token that clients must have (`thru token new`).
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+
+    /// Invite one client: listen on all addresses unless --listen limits them, and print the line to run on the other host. Its
+    /// code works once, for ten minutes. Later that client needs no code; clients invited before are served as well.
+    #[arg(long, conflicts_with = "open")]
+    invite: bool,
+
+    /// Serve the clients that were invited before, by their keys (`thru agent clients`), on all addresses unless --listen limits
+    /// them.
+    #[arg(long, conflicts_with = "open")]
+    invited: bool,
 
     /// File with the key that identifies this agent to clients; created if missing [default: throughline/agent.key in
     /// $XDG_DATA_HOME or ~/.local/share].
@@ -138,7 +151,7 @@ pub struct ServeArgs {
     #[arg(long, requires = "speak")]
     speak_open: bool,
 
-    #[arg(long, help = registries::inetd_help(), conflicts_with_all = ["listen", "speak_listen", "token_file", "once", "concurrent", "metrics"], requires = "speak")]
+    #[arg(long, help = registries::inetd_help(), conflicts_with_all = ["invite", "invited", "listen", "speak_listen", "token_file", "once", "concurrent", "metrics"], requires = "speak")]
     inetd: bool,
 
     #[command(flatten)]
@@ -203,11 +216,23 @@ pub fn run(args: &ServeArgs, lowered: fn()) -> Result<u8, Failure> {
         bus: args.bus.as_deref(),
         metrics: args.metrics,
         open: args.open,
+        invited: args.invited || args.invite,
+        invitation: args.invite.then_some(invitation),
         peers: args.peer_options(),
         listening: if args.announce { Box::new(announce) } else { Box::new(|_| {}) },
         lowered,
     })?;
     Ok(0)
+}
+
+/// Prints the line for the other host.
+fn invitation(code: &Code, addresses: &[String]) {
+    let host = addresses.first().map_or("HOST", String::as_str);
+    let minutes = OPEN_FOR.as_secs() / 60;
+    out!("On the other host, within {minutes} minutes:\n\n    thru {host} --code {code}\n\nThe code works once.\n");
+    if let Some(others) = addresses.get(1..).filter(|others| !others.is_empty()) {
+        outln!("Other addresses of this host: {}", others.join(", "));
+    }
 }
 
 fn announce(listening: &[SocketAddr]) {
