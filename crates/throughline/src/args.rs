@@ -122,3 +122,6 @@ pub enum Command {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod printed;
