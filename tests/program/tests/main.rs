@@ -44,6 +44,7 @@ mod plan_fields;
 mod plan_links;
 mod plan_peers;
 mod plans;
+mod printed;
 mod pvm;
 mod refusals;
 mod reset;
