@@ -51,7 +51,7 @@ pub(super) async fn measure(request: &Request, here: &mut Here<'_>) -> Result<Op
     let found = Finding {
         kind: FindingKind::Concern,
         statement: say!(
-            "there is nothing at {host} to measure with: run `thru serve` there to see goodput, loss and what limits them"
+            "there is nothing at {host} to measure with: run `thru serve --invite` there, and here the line that it prints"
         ),
         estimate: None,
         block: None,

@@ -42,7 +42,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     let hosts = args.hosts.of_run(&options);
     if let Some(program) = session::program_at(&hosts)? {
         let host = hosts.host.unwrap_or_default();
-        errln!("thru: no agent answers at {host}, but {program} does; `thru serve` there shows more");
+        errln!("thru: no agent answers at {host}, but {program} does; `thru serve --invite` there shows more");
         return measured(args, &TestOptions { speak: Some(program), ..options });
     }
     let stamp = TestOptions { speak: Some(Program::Stamp), ..options.clone() };
