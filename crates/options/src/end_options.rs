@@ -174,8 +174,9 @@ end_options! {
         device: Option<String> = name, Some, OptionRow {
             key: "device",
             value: Some("NAME"),
-            help: "Network device to bind to, SO_BINDTODEVICE",
+            help: "Network device of this end to bind to, SO_BINDTODEVICE; LOCAL,REMOTE for both ends",
             own_listener: true,
+            is_local: true,
             note: "needs root before Linux 5.7",
             ..SOCKET
         };
@@ -183,8 +184,9 @@ end_options! {
         port: Option<u16> = Whole(1..=u16::MAX), Some, OptionRow {
             key: "data-port",
             value: Some("PORT"),
-            help: "First local port of the data sockets [default: any free port]",
+            help: "First port of this end's data sockets; LOCAL,REMOTE for both ends [default: any free port]",
             own_listener: true,
+            is_local: true,
             with_programs: WithPrograms::AtFarEnd(&[Netperf]),
             note: "connection i takes PORT + i at the near end",
             ..SOCKET

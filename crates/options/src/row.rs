@@ -40,6 +40,8 @@ pub struct OptionRow {
     pub repeats: bool,
     /// Whether its value is the path of a file; that of a plan is relative to the plan.
     pub is_file: bool,
+    /// Whether a single value is that of the near end: names of interfaces and ports rarely agree between two hosts.
+    pub is_local: bool,
     /// The transports on which it has an effect.
     pub needs: Needs,
     /// Whether it must be set on a listening socket before the handshake, so that the far end cannot use the agent's port.
@@ -201,6 +203,7 @@ impl OptionRow {
         fixes_search: false,
         repeats: false,
         is_file: false,
+        is_local: false,
         needs: Needs::Any,
         own_listener: false,
         with_programs: WithPrograms::FarEnd { asks: |_| true, carried_by: &[] },

@@ -79,15 +79,16 @@ impl TestOptions {
         match (row.place, end) {
             (ValuePlace::Test { .. }, Some(end)) => Err(Wrong::End(end)),
             (ValuePlace::Test { set, .. }, None) => set(self, value).map_err(Wrong::Value),
-            (ValuePlace::End { set, .. }, end) => self.put_at_ends(set, end, value).map_err(Wrong::Value),
+            (ValuePlace::End { set, .. }, end) => self.put_at_ends(set, row.is_local, end, value).map_err(Wrong::Value),
         }
     }
 
-    /// Sets an option of one end, or of both: `V`, or `LOCAL,REMOTE`, of which one may be missing.
-    fn put_at_ends(&mut self, set: SetAtEnd, end: Option<Role>, value: &str) -> Result<(), ValueError> {
+    /// Sets an option of one end, or of both: `V`, or `LOCAL,REMOTE`, of which one may be missing. For a local option `V` is `V,`.
+    fn put_at_ends(&mut self, set: SetAtEnd, is_local: bool, end: Option<Role>, value: &str) -> Result<(), ValueError> {
         let given = |text: &str| Some(text.trim()).filter(|text| !text.is_empty()).map(str::to_owned);
         let (near, far) = match (end, ends(value)) {
             (None, Some((near, far))) => (given(near), given(far)),
+            (None, None) if is_local => (given(value), None),
             _ => (given(value), given(value)),
         };
         match end {
@@ -172,6 +173,18 @@ fn scalar(key: &str, value: &Value) -> Result<String, OptionError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_device_and_a_port_are_those_of_the_near_end() {
+        let set = |values: &[(&str, &str)]| {
+            let mut options = TestOptions::new(TestKind::Stream);
+            values.iter().for_each(|(key, value)| options.set(key, value).unwrap());
+            (options.near.device, options.far.device, options.near.port, options.far.port)
+        };
+        assert_eq!(set(&[("device", "a"), ("data-port", "7000")]), (Some("a".into()), None, Some(7000), None));
+        assert_eq!(set(&[("device", "a,b"), ("data-port", ",7")]), (Some("a".into()), Some("b".into()), None, Some(7)));
+        assert_eq!(set(&[("device", "a"), ("far.device", "b")]), (Some("a".into()), Some("b".into()), None, None));
+    }
 
     #[test]
     fn a_wrong_key_or_value_is_named() {
