@@ -30,7 +30,7 @@ const ELSEWHERE: [(&str, &str); 12] = [
 /// # Errors
 /// The first word resembles the name of a command, or is that of one elsewhere: a mistake rather than a host.
 pub fn with_command(mut words: Vec<OsString>, command: &Command) -> Result<Vec<OsString>, Failure> {
-    let Some(at) = first(&words, command) else { return Ok(words) };
+    let Some(at) = command_at(&words, command) else { return Ok(words) };
     let Some(word) = words[at].to_str() else { return Ok(words) };
     if command.find_subcommand(word).is_some() || word == "help" {
         return Ok(words);
@@ -60,7 +60,7 @@ pub fn asks_for_all(words: &[OsString]) -> bool {
 }
 
 /// The place of the first word that is not an option of `thru` itself, and no other option.
-fn first(words: &[OsString], command: &Command) -> Option<usize> {
+pub fn command_at(words: &[OsString], command: &Command) -> Option<usize> {
     let mut at = 1;
     while let Some(word) = words.get(at)?.to_str().filter(|word| word.starts_with('-')) {
         let flag = command.get_arguments().find(|arg| arg.get_long().is_some_and(|long| word == format!("--{long}")));

@@ -11,6 +11,7 @@ mod brief;
 mod commands;
 mod flags;
 mod front_door;
+mod habits;
 mod measure;
 mod output;
 mod registries;
@@ -45,15 +46,19 @@ fn run() -> Result<u8, Failure> {
     let command = args::command();
     let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
     let names: Vec<String> = shown.map(|one| one.get_name().to_owned()).collect();
-    let words = front_door::with_command(std::env::args_os().collect(), &command)?;
+    let words: Vec<_> = std::env::args_os().collect();
+    if let Some(failure) = habits::of_no_command(&words) {
+        return Err(failure);
+    }
+    let words = front_door::with_command(words, &command)?;
     if front_door::asks_for_all(&words) {
         return usage::print_all(&mut args::Args::command());
     }
     let command = if words.iter().any(|word| word == "-h") { brief::with_brief_help(command) } else { command };
     let own = words.iter().any(|word| word == UNTIL_INPUT_ENDS);
     let line = config::extended(words, &names.iter().map(String::as_str).collect::<Vec<_>>(), own)?;
-    let args = match command.try_get_matches_from(line.words).and_then(|matches| args::Args::from_arg_matches(&matches))
-    {
+    let words = if own { line.words } else { habits::translated(line.words, &command)? };
+    let args = match command.try_get_matches_from(words).and_then(|matches| args::Args::from_arg_matches(&matches)) {
         Ok(args) => args,
         Err(error) => return usage::refuse(&error, line.file.as_deref()),
     };

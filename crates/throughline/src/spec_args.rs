@@ -5,7 +5,7 @@ use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use options::{TestKind, TestOptions, row};
 
 use crate::commands::{rr, stream, transfer};
-use crate::usage;
+use crate::{habits, usage};
 
 /// IDs of the flags that are short for options, or other programs' spellings of them.
 pub const SHORT_FOR_OPTIONS: [&str; 2] = ["window", "rate_of_flow"];
@@ -58,7 +58,9 @@ pub fn worded(words: &[String]) -> Result<Worded, SpecError> {
         return Err(SpecError::Usage(format!("'{curve}' is several measurements: measure one size with rr or stream")));
     }
     let wrong = |error: clap::Error| SpecError::Usage(usage::sentence(&error));
-    let matches = SpecArgs::command().try_get_matches_from(words).map_err(wrong)?;
+    let command = SpecArgs::command();
+    let words = habits::of_side(words, &command).map_err(SpecError::Usage)?;
+    let matches = command.try_get_matches_from(words).map_err(wrong)?;
     if let Some(flag) = matches.subcommand().and_then(|(command, matches)| run_wide(command, matches)) {
         return Err(SpecError::RunWide(flag));
     }

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use command::Failure;
+use options::closest;
 
-use crate::console;
+use crate::{console, habits};
 
 /// Exit code of a usage error.
 const USAGE: u8 = 2;
@@ -31,7 +32,11 @@ pub fn refuse(error: &clap::Error, file: Option<&Path>) -> Result<u8, Failure> {
         };
     }
     let own = of_value(error).or_else(|| of_renamed(error)).is_some();
-    let details = if own { String::new() } else { details(&error.to_string()) };
+    let details = match error.kind() {
+        _ if own => String::new(),
+        ErrorKind::UnknownArgument => of_unknown(error),
+        _ => details(&error.to_string()),
+    };
     err!("thru: {}\n{details}", sentence(error));
     if let Some(file) = file {
         errln!("thru: this command line includes the options in {}", file.display());
@@ -74,6 +79,20 @@ fn of_renamed(error: &clap::Error) -> Option<String> {
     let flag = context(error, ContextKind::InvalidArg).filter(|_| error.kind() == ErrorKind::UnknownArgument)?;
     let (old, new) = RENAMED.iter().find(|(old, _)| flag.split(['=', ' ']).next() == Some(old))?;
     Some(format!("{old} is now called {new}"))
+}
+
+/// What follows the error of an unknown flag: a known one if that is nearly the same, and usage.
+fn of_unknown(error: &clap::Error) -> String {
+    let bare = |flag: &str| flag.split(['=', ' ']).next().unwrap_or_default().trim_start_matches('-').to_owned();
+    let flag = context(error, ContextKind::InvalidArg).map(bare).unwrap_or_default();
+    let suggested = context(error, ContextKind::SuggestedArg).map(|known| known.trim_start_matches('-').to_owned());
+    let others = habits::long_names().map(|name| name.trim_start_matches('-'));
+    let known: Vec<&str> = suggested.as_deref().into_iter().chain(others).collect();
+    let near = closest(&flag, &known).filter(|_| flag.len() > 1);
+    let tip = near.map_or_else(String::new, |known| format!("\n  tip: did you mean '--{known}'?\n"));
+    let text = error.to_string();
+    let usage = text.find("Usage:").map_or_else(String::new, |at| format!("\n{}", &text[at..]));
+    tip + &usage
 }
 
 fn context(error: &clap::Error, kind: ContextKind) -> Option<&str> {

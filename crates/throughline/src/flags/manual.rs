@@ -1,4 +1,4 @@
-//! The tables of options in the manual come from the rows. `UPDATE_MANUAL=1 cargo test -p throughline manual` rewrites them.
+//! The tables of options in the manual come from the rows, and so do those of other programs' options. `UPDATE_MANUAL=1 cargo test -p throughline manual` rewrites them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,16 +6,20 @@ use std::path::PathBuf;
 use ::options::{Needs, OptionRow, Range, TestKind, Topic, WithPrograms, rows};
 use clap::Arg;
 
+use crate::habits::{Habit, Here, IPERF3, NETPERF, NETPERF_OF_TEST, Of};
+
 /// The lines around a table: the first has its name.
 const BEGIN: &str = "<!-- options: ";
 const END: &str = "<!-- end of options -->";
 
 /// The pages that have tables.
-const PAGES: [&str; 2] = ["options.md", "sockets.md"];
+const PAGES: [&str; 3] = ["options.md", "sockets.md", "tasks/replace-iperf3-in-a-script.md"];
 
 /// The table called `name`.
 fn table(name: &str) -> String {
     let (head, topics): (&str, &[Topic]) = match name {
+        "iperf3" => return habits("iperf3", &[IPERF3]),
+        "netperf" => return habits("netperf", &[NETPERF, NETPERF_OF_TEST]),
         "sockets" => ("| flag | what it sets | transports | also set by servers of | note |", &[Topic::Sockets]),
         "load" => (LOAD_HEAD, &[Topic::Load]),
         "hosts" => (LOAD_HEAD, &[Topic::Hosts, Topic::Settings]),
@@ -28,6 +32,26 @@ fn table(name: &str) -> String {
     let of_topics = rows().filter(|row| topics.contains(&row.topic));
     lines.extend(of_topics.map(|row| if name == "sockets" { socket(row) } else { other(row) }));
     lines.join("\n") + "\n"
+}
+
+/// The table of another program's options.
+fn habits(program: &str, tables: &[&[Habit]]) -> String {
+    let mut lines = vec![format!("| {program} | thru | note |"), "| --- | --- | --- |".to_owned()];
+    lines.extend(tables.iter().copied().flatten().map(habit));
+    lines.join("\n") + "\n"
+}
+
+fn habit(row: &Habit) -> String {
+    let value = row.value.map_or_else(String::new, |value| format!(" {value}"));
+    let dashes = if row.of == Of::NetperfTest { "-- " } else { "" };
+    let names: Vec<String> = row.names.iter().map(|name| format!("`{dashes}{name}{value}`")).collect();
+    let here = match row.here {
+        Here::Answer(answer) => answer.trim_start_matches("is ").replacen("has no", "no", 1),
+        _ => format!("`{}`", row.ours()),
+    };
+    let of = if row.of == Of::Iperf3Server && !row.note.contains("serve") { "of `thru serve`" } else { "" };
+    let notes: Vec<&str> = [of, row.note].into_iter().filter(|note| !note.is_empty()).collect();
+    format!("| {} | {here} | {} |", names.join(", "), notes.join("; "))
 }
 
 const LOAD_HEAD: &str = "| flag | of | what it does | values | with other programs |";

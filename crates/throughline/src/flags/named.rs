@@ -6,24 +6,19 @@ use std::path::{Path, PathBuf};
 
 use clap::Command;
 
+use crate::habits::{IPERF3, NETPERF};
+
 /// Flags in our texts that `thru` does not have, each with its program.
 const OTHERS: &[(&str, &str)] = &[
     ("allow-run-as-root", "mpirun"),
-    ("bidir", "iperf3"),
-    ("bind-dev", "iperf3"),
     ("bounceback", "iperf2"),
-    ("cport", "iperf3"),
     ("csv", "mtr"),
     ("example", "cargo"),
     ("exclusive", "sbatch"),
     ("features", "cargo"),
-    ("fq-rate", "iperf3"),
     ("full-duplex", "iperf2"),
-    ("get-server-output", "iperf3"),
-    ("gsro", "iperf3"),
     ("histograms", "iperf2"),
     ("host", "mpirun"),
-    ("json-stream", "iperf3"),
     ("list", "ansible-inventory"),
     ("map-by", "mpirun"),
     ("markdown", "scripts/bench.sh"),
@@ -39,14 +34,11 @@ const OTHERS: &[(&str, &str)] = &[
     ("peer", "scripts/bench.sh"),
     ("plan", "scripts/bench.sh"),
     ("privileged", "docker"),
-    ("rcv-timeout", "iperf3"),
     ("release", "cargo"),
     ("selector", "kubectl"),
-    ("snd-timeout", "iperf3"),
     ("system", "sysctl"),
     ("test", "cargo test"),
     ("test-threads", "cargo test"),
-    ("timestamps", "iperf3"),
     ("wad", "a former name, which names the new one"),
     ("work", "scripts/bench.sh"),
 ];
@@ -60,6 +52,12 @@ fn options() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     collect(&crate::args::command(), &mut names);
     names
+}
+
+/// The long options of the programs whose options `thru` knows, without their dashes.
+fn of_others() -> BTreeSet<String> {
+    let names = [IPERF3, NETPERF].into_iter().flatten().flat_map(|row| row.names);
+    names.filter_map(|name| name.strip_prefix("--")).map(str::to_owned).collect()
 }
 
 /// All files with this ending below a folder of the workspace, or the file itself, with their text.
@@ -107,7 +105,7 @@ fn named<'a>(text: &'a str, mark: &'a str) -> impl Iterator<Item = &'a str> {
 
 #[test]
 fn every_flag_that_a_text_names_exists() {
-    let options = options();
+    let options = &options() | &of_others();
     let mut all = sources("crates");
     all.extend(texts("crates/throughline/src/help", "txt"));
     all.extend(texts("README.md", "md"));
