@@ -19,9 +19,10 @@ use store::Store;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
-use crate::agent_keys::{self, KnownAgents};
+use crate::agent_keys;
 use crate::failure::Failure;
 use crate::files::read_secret;
+use crate::host_aliases::UserKeys;
 use crate::scratch::Scratch;
 use crate::signals::{CaughtSignals, StopRequest};
 use crate::{citation, config};
@@ -167,7 +168,7 @@ pub fn access(token_file: Option<&Path>) -> Result<Access, Failure> {
         own_key: own_key(token.as_ref()),
         token,
         code: None,
-        keys: Box::new(KnownAgents::of_user()),
+        keys: Box::new(UserKeys::of_user()),
         buses: buses()?,
         answers: Answers::default(),
     })

@@ -13,6 +13,7 @@ use text::{Said, say};
 use thiserror::Error;
 
 use crate::failure::Failure;
+use crate::host_aliases;
 
 /// Why an address cannot be used.
 #[derive(Debug, Clone, PartialEq, Error, Said)]
@@ -51,9 +52,10 @@ pub enum PayloadError {
     },
 }
 
-/// A host: a name or address, with or without a port.
+/// A host: a name or address, with or without a port. The name of a host in the user's file becomes its address.
 pub fn host(text: &str) -> Result<String, ControlError> {
-    control::coordinator::check_host(text).map(|()| text.to_owned())
+    let host = host_aliases::address(text);
+    control::coordinator::check_host(&host).map(|()| host)
 }
 
 /// An IP address and its interface, without a port, as an address with port 0.

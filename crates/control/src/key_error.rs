@@ -28,6 +28,18 @@ pub enum KeyError {
         /// The host's name in the fleet.
         host: String,
     },
+    /// It is not the key in the user's file of defaults.
+    #[error(
+        "its key is {key}, but [hosts.{host}] in the configuration has {named}: correct one of them (`thru config show`)"
+    )]
+    Config {
+        /// The key that it shows.
+        key: Fingerprint,
+        /// The key of the host in the file.
+        named: Fingerprint,
+        /// The host's name in the file.
+        host: String,
+    },
     /// The agent was reached before and had another one.
     #[error(
         "its key has changed from {before} to {key}: either the agent has a new key, or another host or program answers; if \

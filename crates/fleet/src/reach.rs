@@ -4,7 +4,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 
 use bus::Buses;
-use command::agent_keys::KnownAgents;
+use command::host_aliases::UserKeys;
 use command::{Failure, setup, values};
 use control::proto::fingerprint::Fingerprint;
 use control::{Access, Answers, KeyError, KnownKeys, Recognized};
@@ -34,7 +34,7 @@ pub fn access(host: &FleetHost, token_file: Option<&Path>, buses: &Buses) -> Res
     let token = setup::token(host.token_file.as_deref().or(token_file))?;
     let keys: Box<dyn KnownKeys> = match host.key {
         Some(key) => Box::new(Pinned { host: host.name.clone(), key }),
-        None => Box::new(KnownAgents::of_user()),
+        None => Box::new(UserKeys::of_user()),
     };
     let own_key = setup::own_key(token.as_ref());
     Ok(Access { token, code: None, own_key, keys, buses: buses.clone(), answers: Answers::default() })

@@ -3,8 +3,9 @@
 use clap::{Arg, Command as Clap, CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    ab, advise, agent, check, compare, curve, demo, export, fleet, generate, helper, host, import, lab, launched, mesh,
-    report, rr, run, runs, selftest, serve, show, stacks, stream, token, top, transfer, tune, watch, web, why, worker,
+    ab, advise, agent, check, compare, config, curve, demo, export, fleet, generate, helper, host, import, lab,
+    launched, mesh, report, rr, run, runs, selftest, serve, show, stacks, stream, token, top, transfer, tune, watch,
+    web, why, worker,
 };
 
 /// Measures what a network path carries, from 1-byte round trips to line rate.
@@ -95,6 +96,8 @@ pub enum Command {
     Stacks(stacks::StacksArgs),
     /// Show, change and restore settings of a host.
     Tune(tune::TuneArgs),
+    /// Show the defaults in force and where each comes from: the file, a line of it, or the environment.
+    Config(config::ConfigArgs),
     /// Show live counters of a host, as vmstat and netstat do.
     Watch(watch::WatchArgs),
     /// Show a host full-screen: cores, interfaces, TCP.

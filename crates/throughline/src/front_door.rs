@@ -4,6 +4,8 @@ use std::ffi::OsString;
 
 use clap::Command;
 use command::Failure;
+use command::config_file::HostAlias;
+use command::host_aliases::named;
 use options::closest;
 use text::{User, say};
 
@@ -25,14 +27,22 @@ const ELSEWHERE: [(&str, &str); 12] = [
     ("throughput", "stream"),
 ];
 
-/// The command line with its command: `thru HOST` as `thru check HOST`.
+/// The command line with its command: `thru HOST` as `thru check HOST`. `hosts` are those that the user's file names.
 ///
 /// # Errors
 /// The first word resembles the name of a command, or is that of one elsewhere: a mistake rather than a host.
-pub fn with_command(mut words: Vec<OsString>, command: &Command) -> Result<Vec<OsString>, Failure> {
+pub fn with_command(
+    mut words: Vec<OsString>,
+    command: &Command,
+    hosts: &[HostAlias],
+) -> Result<Vec<OsString>, Failure> {
     let Some(at) = command_at(&words, command) else { return Ok(words) };
     let Some(word) = words[at].to_str() else { return Ok(words) };
     if command.find_subcommand(word).is_some() || word == "help" {
+        return Ok(words);
+    }
+    if named(hosts, word).is_some() {
+        words.insert(at, CHECK.into());
         return Ok(words);
     }
     let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
@@ -81,7 +91,7 @@ mod tests {
 
     fn extended(line: &str) -> Result<String, String> {
         let words = line.split(' ').map(OsString::from).collect();
-        let words = with_command(words, &crate::args::command()).map_err(|error| error.text().plain())?;
+        let words = with_command(words, &crate::args::command(), &[]).map_err(|error| error.text().plain())?;
         Ok(words.iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" "))
     }
 
@@ -98,6 +108,16 @@ mod tests {
         ] {
             assert_eq!(extended(typed).unwrap(), meant);
         }
+    }
+
+    #[test]
+    fn a_host_of_the_file_may_resemble_a_command() {
+        let host =
+            HostAlias { name: "labs".into(), address: "a".into(), port: None, token_file: None, key: None, line: 1 };
+        let words = ["thru", "labs"].map(OsString::from).to_vec();
+        let words = with_command(words, &crate::args::command(), &[host]).unwrap();
+        assert_eq!(words, ["thru", "check", "labs"].map(OsString::from));
+        assert!(extended("thru labs").is_err());
     }
 
     #[test]

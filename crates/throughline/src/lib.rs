@@ -9,6 +9,7 @@ mod console;
 mod args;
 mod brief;
 mod commands;
+mod defaults;
 mod flags;
 mod front_door;
 mod habits;
@@ -24,7 +25,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 use command::config::UNTIL_INPUT_ENDS;
-use command::{Failure, config, signals};
+use command::{Failure, config_file, host_aliases, signals};
 use session::launch;
 use text::RateUnit;
 
@@ -44,21 +45,27 @@ pub fn main() -> ExitCode {
 
 fn run() -> Result<u8, Failure> {
     let command = args::command();
-    let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
-    let names: Vec<String> = shown.map(|one| one.get_name().to_owned()).collect();
     let words: Vec<_> = std::env::args_os().collect();
     if let Some(failure) = habits::of_no_command(&words) {
         return Err(failure);
     }
-    let words = front_door::with_command(words, &command)?;
+    let own = words.iter().any(|word| word == UNTIL_INPUT_ENDS);
+    // A worker has no command that users know, and perhaps a user who cannot read the file.
+    let at = front_door::command_at(&words, &command).and_then(|at| words.get(at)?.to_str());
+    let is_hidden = |name| command.find_subcommand(name).is_some_and(clap::Command::is_hide_set);
+    let reads = !own && at.is_some_and(|name| !is_hidden(name));
+    let file = if reads { config_file::read(&defaults::commands(&command))? } else { None };
+    let hosts = file.as_ref().map(|file| file.hosts.clone()).unwrap_or_default();
+    let words = front_door::with_command(words, &command, &hosts)?;
+    host_aliases::set(hosts);
     if front_door::asks_for_all(&words) {
         return usage::print_all(&mut args::Args::command());
     }
     let command = if words.iter().any(|word| word == "-h") { brief::with_brief_help(command) } else { command };
-    let own = words.iter().any(|word| word == UNTIL_INPUT_ENDS);
-    let line = config::extended(words, &names.iter().map(String::as_str).collect::<Vec<_>>(), own)?;
-    let words = if own { line.words } else { habits::translated(line.words, &command)? };
-    let args = match command.try_get_matches_from(words).and_then(|matches| args::Args::from_arg_matches(&matches)) {
+    let words = if own { words } else { habits::translated(words, &command)? };
+    let line = defaults::extended(words, &command, file.as_ref())?;
+    let args = match command.try_get_matches_from(line.words).and_then(|matches| args::Args::from_arg_matches(&matches))
+    {
         Ok(args) => args,
         Err(error) => return usage::refuse(&error, line.file.as_deref()),
     };

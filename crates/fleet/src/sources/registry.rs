@@ -3,8 +3,8 @@
 use super::source::{FleetSource, is_file, text_of};
 use super::{ansible, bus, file, kubernetes, listed, slurm, ssh_config};
 use crate::launch;
-use command::Failure;
-use plan::Fleet;
+use command::{Failure, host_aliases};
+use plan::{Fleet, FleetHost};
 
 /// Every kind, in the order of help. A text without one of these names is the path of a `fleet.toml`.
 pub static SOURCES: &[FleetSource] =
@@ -25,7 +25,17 @@ pub fn open(named: &str) -> Result<Fleet, Failure> {
         Some((source, rest)) => (source.read)(rest)?,
         None => file::read(named, text_of(named)?)?,
     };
-    launch::with_started(Fleet { source: named.to_owned(), ..fleet }.checked()?)
+    let mut fleet = Fleet { source: named.to_owned(), ..fleet }.checked()?;
+    fleet.hosts.iter_mut().for_each(with_alias);
+    launch::with_started(fleet)
+}
+
+/// Adds what the user's file has of a host; what the fleet says itself stays.
+fn with_alias(host: &mut FleetHost) {
+    let Some(alias) = host_aliases::of(&host.control) else { return };
+    host.control = host_aliases::address(&host.control);
+    host.token_file = host.token_file.take().or_else(|| alias.token_file.clone());
+    host.key = host.key.or(alias.key);
 }
 
 /// The same, with the agents reached by the names of the hosts over a bus, if there is one.

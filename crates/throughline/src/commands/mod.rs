@@ -5,6 +5,7 @@ pub mod advise;
 pub mod agent;
 pub mod check;
 pub mod compare;
+pub mod config;
 pub mod curve;
 pub mod demo;
 pub mod export;
@@ -67,6 +68,7 @@ pub fn run(args: Args, watch_input: fn()) -> Result<u8, Failure> {
         Command::Export(args) => export::run(&args),
         Command::Web(args) => web::run(&args, Args::command()),
         Command::Host(args) => host::run(&args),
+        Command::Config(args) => config::run(&args, &crate::defaults::commands(&crate::args::command())),
         Command::Stacks(args) => stacks::run(&args),
         Command::Token(args) => token::run(&args),
         Command::Agent(args) => agent::run(&args),

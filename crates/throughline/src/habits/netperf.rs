@@ -53,7 +53,7 @@ pub static NETPERF: &[Habit] = &[
         .value("95,WIDTH", "95,5")
         .note("half the width: `--target 2.5%`"),
     answer(&["-j"], "is not needed: percentiles are always recorded"),
-    answer(&["-k"], "is `--as netperf-k` here: KEY=VALUE"),
+    answer(&["-k"], "is `--as netperf-k` here: KEY=VALUE").note("`-k N` is iperf3's here"),
     Habit::option(Netperf, &["-K"], "--cc").value("NAME[,NAME]", "cubic"),
     Habit::option(Netperf, &["-l"], "--time").value("TIME", "10").note("in `thru stream`, `-l` is iperf3's: the block"),
     Habit::words(

@@ -98,7 +98,7 @@ pub(super) struct Line<'a> {
     made: Vec<Made>,
     port: Option<(String, String)>,
     /// Whether the words are those of a test of netperf, after `--`.
-    of_test: bool,
+    pub(super) of_test: bool,
 }
 
 type Rest = std::iter::Peekable<std::vec::IntoIter<OsString>>;
