@@ -240,7 +240,7 @@ fn generated_pages_and_completions_are_there() {
     let (_, section) = page.split_once(".SH EXAMPLES\n.nf\n").unwrap();
     let (examples, notes) = section.split_once("\n.fi\n.SH NOTES\n.nf\n").unwrap();
     assert!(examples.lines().count() > 5 && help.contains(examples) && !page.contains("Examples:"), "{examples}");
-    assert!(notes.starts_with("iperf3 flags that mean the same here") && notes.ends_with(".fi\n"), "{notes}");
+    assert!(notes.starts_with("iperf3 options that work here") && notes.ends_with(".fi\n"), "{notes}");
     assert!(fs::read_to_string(sandbox.path("man/thru.1")).unwrap().contains("\n.SH VERSION"));
     sandbox.run(&["generate", "completions", "completions"]).ok();
     assert!(fs::read_dir(sandbox.path("completions")).unwrap().count() >= 4);
