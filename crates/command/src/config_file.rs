@@ -335,7 +335,7 @@ mod tests {
         assert!(wrong("[stream\n").starts_with("TOML parse error at line 1"));
         assert_eq!(wrong("[defaults]\ntiem = 1\n"), "defaults.tiem: no command has `--tiem`; did you mean time?");
         assert!(wrong("[defaults]\nxyzxyz = 1\n").ends_with("`thru help all` lists the options"));
-        assert_eq!(wrong("[hosts.a]\nadress = \"b\"\n"), "hosts.a.adress: a host has address, port, token-file, key");
+        assert_eq!(wrong("[hosts.a]\naddr = \"b\"\n"), "hosts.a.addr: a host has address, port, token-file, key");
         assert_eq!(wrong("[hosts.a]\nport = 0\n"), "hosts.a.port: write a number from 1 to 65535");
         assert!(wrong("[hosts.a]\nkey = \"x\"\n").starts_with("hosts.a.key: write the key as "));
         assert_eq!(wrong("[hosts.rr]\n"), "[hosts.rr]: a command has this name");

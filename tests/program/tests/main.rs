@@ -63,6 +63,7 @@ mod stdout;
 mod traffic;
 mod tune;
 mod tuning_rights;
+mod user_file;
 mod web;
 mod why;
 mod workbook;

@@ -48,6 +48,8 @@ fn lines() -> Vec<Vec<String>> {
         vec!["agent", "fingerprint"],
         vec!["host"],
         vec!["host", "--json"],
+        vec!["config", "show"],
+        vec!["config", "show", "--json"],
         vec!["tune", "show"],
         vec!["tune", "show", "--json", key],
         vec!["tune", "set", "--dry-run", set],
