@@ -333,7 +333,7 @@ mod tests {
         assert!(wrong("[stream]\ntime = 2026-01-01\n").starts_with("stream.time: write a string"));
         assert!(wrong("stream = 1\n").contains("write [stream]"));
         assert!(wrong("[stream\n").starts_with("TOML parse error at line 1"));
-        assert_eq!(wrong("[defaults]\ntiem = 1\n"), "defaults.tiem: no command has `--tiem`; did you mean time?");
+        assert_eq!(wrong("[defaults]\ntimes = 1\n"), "defaults.times: no command has `--times`; did you mean time?");
         assert!(wrong("[defaults]\nxyzxyz = 1\n").ends_with("`thru help all` lists the options"));
         assert_eq!(wrong("[hosts.a]\naddr = \"b\"\n"), "hosts.a.addr: a host has address, port, token-file, key");
         assert_eq!(wrong("[hosts.a]\nport = 0\n"), "hosts.a.port: write a number from 1 to 65535");

@@ -50,7 +50,7 @@ fn a_host_of_the_file_has_an_address_a_port_and_a_token() {
 fn a_mistake_in_the_file_is_named() {
     let sandbox = Sandbox::new();
     for (text, what) in [
-        ("[defaults]\ntiems = 1\n", "defaults.tiems: no command has --tiems; did you mean time"),
+        ("[defaults]\ntimes = 1\n", "defaults.times: no command has --times; did you mean time"),
         ("[hosts.a]\nports = 1\n", "hosts.a.ports: a host has address, port, token-file, key"),
     ] {
         let refused = with(&sandbox, text, &["runs"]).ended_with(2).stderr;
