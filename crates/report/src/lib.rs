@@ -27,6 +27,7 @@ mod layout;
 mod live;
 mod screens;
 mod sections;
+mod tones;
 mod view;
 
 #[cfg(test)]
@@ -58,4 +59,5 @@ pub use sections::advice::sysctl_files;
 pub use sections::ceiling_cost::citation;
 pub use sections::limiter::why_report;
 pub use sections::outcome_line::outcome_line;
+pub use tones::{Tone, toned};
 pub use view::{Piece, View};

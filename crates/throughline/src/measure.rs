@@ -59,7 +59,7 @@ pub fn show(output: &Output, shape: Shape<'_>, run: &Run) -> Result<u8, Failure>
     }
     if !output.quiet && !output.live && !output.is_document() {
         // Scripts that read NetPIPE's file may read its screen output, too.
-        let form = output.form().unwrap_or(if shape.np.is_some() { "np-screen" } else { "text" });
+        let form = output.form().or(shape.np.map(|_| "np-screen"));
         let stored = crate::output::Stored(output.store.as_deref());
         let all = shape.all || output.verbose;
         crate::output::print(form, std::slice::from_ref(run), all, Some(&stored).filter(|_| !output.no_store))?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use model::Run;
-use report::{Layout, ReportError, View};
+use report::{Format, Layout, Piece, ReportError, View};
 
 use crate::console;
 use crate::registries;
@@ -16,9 +16,10 @@ pub fn write_pieces(format: &str, view: View<'_>, path: &Path) -> Result<Vec<Pat
     rendered(format, &View { layout: layout(), ..view }, Some(path).filter(|path| *path != Path::new("-")))
 }
 
-/// Renders runs as `format` to standard output, and for the form of another program the answer to standard error. For one measurement, prints only the answer unless `all`; `stored` is where the rest
+/// Renders runs as `format` to standard output, and for the form of another program the answer to standard error. Without a format they
+/// are a screen, which has colours on a terminal. For one measurement, prints only the answer unless `all`; `stored` is where the rest
 /// is kept, if it is.
-pub fn print(format: &str, runs: &[Run], all: bool, stored: Option<&Stored<'_>>) -> Result<(), Failure> {
+pub fn print(format: Option<&str>, runs: &[Run], all: bool, stored: Option<&Stored<'_>>) -> Result<(), Failure> {
     let ids: Vec<&str> = runs.iter().map(|run| run.header.id.as_str()).collect();
     let whole = match stored {
         None => "-v".to_owned(),
@@ -26,7 +27,12 @@ pub fn print(format: &str, runs: &[Run], all: bool, stored: Option<&Stored<'_>>)
         Some(Stored(Some(store))) => format!("thru show {} -v --store {}", ids.join(" "), store.display()),
     };
     let whole = (!all).then_some(whole.as_str());
-    rendered(format, &View { whole, layout: layout(), ..View::new(runs) }, None)?;
+    let view = View { whole, layout: layout(), ..View::new(runs) };
+    let Some(format) = format else {
+        pieces("text", &view)?.1.iter().for_each(|piece| console::screen(&String::from_utf8_lossy(&piece.bytes)));
+        return Ok(());
+    };
+    rendered(format, &view, None)?;
     // The forms of other programs have no place for an interval or for a reason to distrust a figure.
     if report::format(format).is_some_and(|format| format.program.is_some()) {
         runs.iter().for_each(|run| errln!("{}", console::line(&report::headline(run))));
@@ -38,15 +44,21 @@ pub fn print(format: &str, runs: &[Run], all: bool, stored: Option<&Stored<'_>>)
 pub struct Stored<'a>(pub Option<&'a Path>);
 
 fn rendered(format: &str, view: &View<'_>, path: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
+    let (format, pieces) = pieces(format, view)?;
+    match path {
+        None => to_stdout(format.name, &pieces),
+        Some(path) => files::write_together(path, pieces.into_iter().map(|piece| (piece.name, piece.bytes)).collect()),
+    }
+}
+
+/// What a format makes of a view.
+fn pieces(format: &str, view: &View<'_>) -> Result<(&'static Format, Vec<Piece>), Failure> {
     let format = registries::format(format).map_err(|error| Failure::usage(error.to_string()))?;
     let pieces = format.check(view).and_then(|()| (format.render)(view)).map_err(|error| match error {
         ReportError::Option { .. } | ReportError::Range { .. } => Failure::usage(error),
         error => Failure::other(error),
     })?;
-    match path {
-        None => to_stdout(format.name, &pieces),
-        Some(path) => files::write_together(path, pieces.into_iter().map(|piece| (piece.name, piece.bytes)).collect()),
-    }
+    Ok((format, pieces))
 }
 
 /// A path without the extension of a picture.
@@ -74,7 +86,7 @@ pub fn draw(figures: &[model::Figure], path: &Path) -> Result<Vec<PathBuf>, Fail
     files::write_together(path, pieces)
 }
 
-fn to_stdout(format: &str, pieces: &[report::Piece]) -> Result<Vec<PathBuf>, Failure> {
+fn to_stdout(format: &str, pieces: &[Piece]) -> Result<Vec<PathBuf>, Failure> {
     let [piece] = pieces else {
         return Err(Failure::usage(format!(
             "{format} has {} files: write them to a folder with `thru export RUN --format {format} -o FOLDER`",
@@ -99,9 +111,14 @@ pub fn layout() -> Layout {
     Layout { columns: columns(), spelling: console::spelling() }
 }
 
-/// Columns of the terminal: COLUMNS, or what the terminal says.
+/// Columns of the terminal, or what a page has.
 pub fn columns() -> u16 {
+    terminal_columns().unwrap_or(COLUMNS)
+}
+
+/// Columns of the terminal: COLUMNS, or what the terminal says.
+pub fn terminal_columns() -> Option<u16> {
     let requested = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let terminal = || rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| size.ws_col);
-    requested.or_else(terminal).filter(|columns| *columns >= LEAST_COLUMNS).unwrap_or(COLUMNS)
+    requested.or_else(terminal).filter(|columns| *columns >= LEAST_COLUMNS)
 }

@@ -40,7 +40,7 @@ pub struct ShowArgs {
 pub fn run(args: &ShowArgs) -> Result<u8, Failure> {
     let store = args.store.as_deref();
     let runs = args.runs.iter().map(|run| load(run, store)).collect::<Result<Vec<Run>, Failure>>()?;
-    let form = args.form.unwrap_or(if args.json { "json" } else { "text" });
+    let form = args.form.or(args.json.then_some("json"));
     output::print(form, &runs, args.verbose, Some(&output::Stored(store)))?;
     Ok(0)
 }
