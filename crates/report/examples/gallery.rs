@@ -40,5 +40,5 @@ fn main() -> io::Result<()> {
     }
     let rows: Vec<report::ListedRun> =
         sample::gallery().iter().flat_map(|(_, runs)| runs).map(report::ListedRun::from).collect();
-    fs::write(Path::new(&directory).join("runs.txt"), report::run_list(&rows, text::RateUnit::Bits))
+    fs::write(Path::new(&directory).join("runs.txt"), report::run_list(&rows, 0, "", report::Layout::default()))
 }

@@ -260,7 +260,7 @@ mod tests {
             assert_eq!(document["summary"]["headline"], expected.as_str());
             let whole = rendered(&run, "text").split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(whole.contains(&expected), "{whole}");
-            assert!(ListedRun::from(&run).headline.plain().ends_with(&expected));
+            assert!(ListedRun::from(&run).summary.unwrap().headline.plain().ends_with(&expected));
             // Markdown escapes its own marks.
             let markdown = rendered(&run, "md").replace('\\', "");
             assert!(markdown.contains(&expected), "{markdown}");

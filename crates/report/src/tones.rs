@@ -176,7 +176,7 @@ fn of_answer(answer: Answer) -> Tone {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{View, sample};
+    use crate::{ListedRun, View, sample};
 
     fn marked(screen: &str) -> String {
         let mark = |(tone, part): (Tone, &str)| match tone {
@@ -248,5 +248,8 @@ mod tests {
                 assert!(!plain, "something stands out of\n{text}");
             }
         }
+        let rows: Vec<ListedRun> = runs.iter().map(ListedRun::from).collect();
+        let list = crate::run_list(&rows, 3, "thru runs -n 9", crate::Layout::default());
+        assert!(toned(&list).iter().any(|(tone, part)| *tone == Tone::Doubtful && part.trim() == "fair"), "{list}");
     }
 }

@@ -115,6 +115,16 @@ impl Store {
         self.search(&RunSearch::default(), limit)
     }
 
+    /// The number of runs.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the file cannot be read.
+    pub fn count(&self) -> Result<usize, StoreError> {
+        let count = self.connection.query_row("SELECT count(*) FROM run", [], |row| row.get::<_, i64>(0));
+        let count = count.map_err(|source| self.failed("count the runs", source))?;
+        Ok(usize::try_from(count).unwrap_or(0))
+    }
+
     /// Of the runs that the search finds, the latest `limit`, latest first.
     ///
     /// # Errors

@@ -1,17 +1,20 @@
 //! The table of runs in a store.
 
-use comfy_table::{ContentArrangement, Table};
-use model::Run;
-use text::{RateUnit, Spelling, Text, User, say};
+use std::collections::BTreeMap;
 
-use crate::headline::headline;
-use crate::labels;
+use model::{Estimate, Run, RunSummary, Trust};
+use text::{Text, say};
+
+use crate::headline::summary;
+use crate::{Layout, labels};
 
 /// One line of the table.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ListedRun {
     /// The run's id.
     pub id: String,
+    /// The name that the user gave it.
+    pub name: Option<String>,
     /// Wall-clock time of the start, ns since the Unix epoch.
     pub started_unix_ns: u64,
     /// The subcommand.
@@ -20,46 +23,151 @@ pub struct ListedRun {
     pub target: Option<String>,
     /// Transports, separated by `/`.
     pub transport: String,
-    /// What distinguishes it from the other runs of the list.
-    pub measured: String,
-    /// The answer.
-    pub headline: Text,
+    /// How it ended; `None` if it has not.
+    pub ending: Option<String>,
+    /// The answer; `None` until the run has ended.
+    pub summary: Option<RunSummary>,
 }
 
 impl From<&Run> for ListedRun {
     fn from(run: &Run) -> Self {
         Self {
             id: run.header.id.clone(),
+            name: run.header.name.clone(),
             started_unix_ns: run.header.started_unix_ns,
             kind: run.header.kind.to_string(),
             target: run.header.target.clone(),
             transport: labels::distinct(run, |spec| spec.transport.to_string()),
-            measured: String::new(),
-            headline: run.header.name.as_ref().map_or(Text::default(), |name| say!("{}: ", User(name))) + headline(run),
+            ending: run.ending.as_ref().map(|ending| ending.how.clone()),
+            summary: Some(summary(run)),
         }
     }
 }
 
-/// The table of `thru runs`: id, start (UTC), kind, target, transport, what differs, and the answer. Each line ends in a line end;
-/// without rows there is only the head.
+/// Most characters of a name, and of what was measured.
+const NAME: usize = 20;
+const WHAT: usize = 16;
+/// Fewest characters of a result.
+const RESULT: usize = 10;
+/// Characters of a time, of a trust grade, and between two columns.
+const WHEN: usize = 11;
+const TRUST: usize = 5;
+const GAP: usize = 2;
+
+/// The table of `thru runs` in the width of the layout: name (otherwise id), start, what was measured, the answer and its trust. `more`
+/// runs are not in it, and `all` is how to list them. Each line ends in a line end.
 #[must_use]
-pub fn run_list(rows: &[ListedRun], rates: RateUnit) -> String {
-    let mut table = Table::new();
-    table.load_style(labels::TABLE).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(["id", "when (UTC)", "kind", "target", "transport", "differs in", "result"]);
-    for row in rows {
-        let when = labels::when(row.started_unix_ns);
-        table.add_row([
-            labels::plain(&row.id),
-            when.trim_end_matches(" UTC").to_owned(),
-            labels::plain(&row.kind),
-            short(row.target.as_deref().unwrap_or("-"), 32),
-            short(&row.transport, 24),
-            short(&row.measured, 40),
-            short(&row.headline.shown(Spelling { rates, ..Spelling::default() }), 90),
-        ]);
+pub fn run_list(rows: &[ListedRun], more: usize, all: &str, layout: Layout) -> String {
+    let latest = latest_of_names(rows);
+    let year = rows.iter().map(|row| year(row.started_unix_ns)).max().unwrap_or_default();
+    let parts: Vec<[String; 2]> = rows.iter().map(|row| [handle(row, &latest), what(row)]).collect();
+    let widest =
+        |at: usize, most: usize| parts.iter().map(|part| part[at].chars().count()).max().unwrap_or(0).clamp(4, most);
+    // A wide terminal has room for the names of hosts, a narrow one has less for them.
+    let spare = layout.width().saturating_sub(80);
+    let narrow = layout.width().saturating_sub(NAME + WHEN + TRUST + 4 * GAP + RESULT);
+    let (name, kind) = (widest(0, NAME + spare / 4), widest(1, (WHAT + spare / 4).min(narrow.max(4))));
+    let room = layout.width().saturating_sub(name + WHEN + kind + TRUST + 4 * GAP).max(RESULT);
+    let line = |[handle, when, what, result, trust]: [&str; 5]| {
+        let text = format!(
+            "{:<name$}  {when:<WHEN$}  {:<kind$}  {:<room$}  {trust}",
+            short(handle, name),
+            short(what, kind),
+            short(result, room)
+        );
+        format!("{}\n", text.trim_end())
+    };
+    let mut text = line(["run", "when (UTC)", "what", "result", "trust"]);
+    text += &format!("{}\n", "─".repeat(layout.width()));
+    for (row, [handle, what]) in rows.iter().zip(&parts) {
+        let trust = row.summary.as_ref().and_then(|summary| summary.trust).map_or("-", labels::trust);
+        text += &line([handle, &when(row.started_unix_ns, &year), what, &result(row, room, layout), trust]);
     }
-    format!("{}\n", table.trim_fmt())
+    if more > 0 {
+        text += &format!("{}\n", layout.shown(&say!("{} more: `{all}`", text::Count(more as u64))));
+    }
+    text
+}
+
+/// When the latest run of each name began: the name means that one.
+fn latest_of_names(rows: &[ListedRun]) -> BTreeMap<&str, u64> {
+    let mut latest = BTreeMap::new();
+    for row in rows {
+        if let Some(name) = &row.name {
+            let began: &mut u64 = latest.entry(name.as_str()).or_default();
+            *began = row.started_unix_ns.max(*began);
+        }
+    }
+    latest
+}
+
+/// What other commands call the run.
+fn handle(row: &ListedRun, latest: &BTreeMap<&str, u64>) -> String {
+    let is_latest = |name: &&String| latest.get(name.as_str()).is_none_or(|began| *began <= row.started_unix_ns);
+    labels::plain(row.name.as_ref().filter(is_latest).unwrap_or(&row.id))
+}
+
+/// The command, the transport unless it is TCP, and the far end.
+fn what(row: &ListedRun) -> String {
+    let transport = Some(row.transport.as_str()).filter(|transport| !["", "tcp"].contains(transport));
+    let words = [Some(row.kind.as_str()), transport, row.target.as_deref()];
+    labels::plain(&words.into_iter().flatten().collect::<Vec<_>>().join(" "))
+}
+
+fn year(unix_ns: u64) -> String {
+    labels::when(unix_ns).chars().take(4).collect()
+}
+
+/// Day and time of this year, otherwise the date.
+fn when(unix_ns: u64, this_year: &str) -> String {
+    let whole = labels::when(unix_ns);
+    let (from, to) = if whole.starts_with(this_year) { (5, 16) } else { (0, 10) };
+    whole.get(from..to).unwrap_or(&whole).to_owned()
+}
+
+/// The answer without its trust, which may be cut; in a narrow column, the figure by itself.
+fn result(row: &ListedRun, room: usize, layout: Layout) -> String {
+    let Some(summary) = &row.summary else {
+        return row.ending.clone().unwrap_or_else(|| "not finished".to_owned());
+    };
+    let headline = layout.shown(&without_trust(&summary.headline, summary.trust));
+    let how = row.ending.as_deref().filter(|how| *how != "finished");
+    let figure = figure(summary, layout);
+    match (figure, how) {
+        (Some(figure), None) if room < WIDE => figure,
+        _ if headline.chars().count() <= room => headline,
+        // What is not finished has no final interval.
+        (Some(figure), Some(how)) => format!("{how}: {}", figure.split(" ±").next().unwrap_or_default()),
+        (None, Some(how)) => format!("{how}: {headline}"),
+        (_, None) => headline,
+    }
+}
+
+/// Columns from which on a result has words.
+const WIDE: usize = 40;
+
+/// The figure of each direction, or the one that stands for the run.
+fn figure(summary: &RunSummary, layout: Layout) -> Option<String> {
+    let value = |estimate: &Estimate| labels::quantity(estimate.value, &estimate.unit);
+    if let (Some(out), Some(back)) = (&summary.outbound, &summary.return_trip) {
+        let [out, back] = [value(out), value(back)].map(|value| layout.shown(&value));
+        // The unit once.
+        let (first, unit) = out.split_once(' ').unwrap_or((&out, ""));
+        return Some(if back.ends_with(unit) { format!("{first} / {back}") } else { format!("{out} / {back}") });
+    }
+    summary.estimate.as_ref().map(|estimate| layout.shown(&labels::estimated(estimate)))
+}
+
+fn without_trust(headline: &Text, trust: Option<Trust>) -> Text {
+    let tail = trust.map(|trust| format!(", trust {}", labels::trust(trust)));
+    let mut spans = headline.spans().to_vec();
+    if let (Some(tail), Some(text::Span::Words(last))) = (tail, spans.last_mut()) {
+        *last = last.replace(&tail, "");
+    }
+    spans.into_iter().fold(Text::default(), |mut all, span| {
+        all.push(span);
+        all
+    })
 }
 
 /// At most `room` characters, so that one long name does not push the other columns off the screen.
@@ -68,27 +176,50 @@ fn short(text: &str, room: usize) -> String {
     if text.chars().count() <= room {
         return text;
     }
-    text.chars().take(room - 1).chain(['…']).collect()
+    text.chars().take(room.saturating_sub(1)).chain(['…']).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::headline::headline;
     use crate::sample;
 
     #[test]
     fn the_list_has_a_line_for_each_run() {
         let rows: Vec<ListedRun> =
             [sample::curve(), sample::stream(), sample::rr(), sample::hostile()].iter().map(ListedRun::from).collect();
-        let list = run_list(&rows, RateUnit::Bits);
-        for row in &rows {
-            let line = list.lines().find(|line| line.contains(&row.id)).unwrap();
-            assert!(line.contains(&row.kind), "{line}");
+        for columns in [60, 80, 120, 200] {
+            let layout = Layout { columns, ..Layout::default() };
+            let list = run_list(&rows, 1042, "thru runs -n 1046", layout);
+            assert_eq!(list.lines().count(), rows.len() + 3, "{list}");
+            assert!(list.lines().all(|line| line.chars().count() <= usize::from(columns)), "{list}");
+            assert!(list.contains("11-21 20:37  curv"), "{list}");
+            assert!(!list.contains('\u{1b}'), "a name cannot move the cursor");
+            assert!(list.ends_with("\n1,042 more: `thru runs -n 1046`\n"), "{list}");
         }
-        assert!(list.contains("2026-11-21 20:37:58") && list.contains("peak "), "{list}");
-        assert!(!list.contains('\u{1b}'), "a name cannot move the cursor");
-        assert!(list.lines().all(|line| line.chars().count() < 240), "{list}");
-        assert_eq!(run_list(&[], RateUnit::Bits).matches("when (UTC)").count(), 1);
+        let wide = run_list(&rows, 0, "", Layout { columns: 160, ..Layout::default() });
+        assert!(wide.contains(" peak ") && wide.contains(" fair") && !wide.contains(", trust "), "{wide}");
+        assert_eq!(run_list(&[], 0, "", Layout::default()).matches("when (UTC)").count(), 1);
+    }
+
+    #[test]
+    fn a_name_stands_for_the_latest_run_that_has_it() {
+        let row = |name: &str, id: &str, days: u64| ListedRun {
+            id: id.into(),
+            name: Some(name.into()),
+            started_unix_ns: days * 86_400_000_000_000,
+            kind: "stream".into(),
+            transport: "udp".into(),
+            target: Some("beta".into()),
+            ..ListedRun::default()
+        };
+        let rows = [row("nightly", "new", 20_700), row("nightly", "old", 20_000)];
+        let list = run_list(&rows, 0, "", Layout { columns: 80, ..Layout::default() });
+        let lines: Vec<&str> = list.lines().skip(2).collect();
+        assert_eq!(lines[0].split_whitespace().next(), Some("nightly"), "{list}");
+        assert!(lines[0].contains("  stream udp beta  not finished ") && lines[0].ends_with("  -"), "{list}");
+        assert!(lines[1].starts_with("old      2024-10-04   stream"), "{list}");
     }
 
     #[test]
