@@ -23,6 +23,22 @@ pub enum Answer {
     Worse,
 }
 
+impl Answer {
+    /// All answers.
+    pub const ALL: [Self; 4] = [Self::Better, Self::NotWorse, Self::CannotTell, Self::Worse];
+
+    /// What it says.
+    #[must_use]
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Better => "B is better than A by more than the tolerance, and this is significant.",
+            Self::NotWorse => "B is not worse than A by more than the tolerance, and this is significant.",
+            Self::CannotTell => "Nothing is significant: B may be worse than A by more than the tolerance, or not.",
+            Self::Worse => "B is worse than A by more than the tolerance, and this is significant.",
+        }
+    }
+}
+
 /// An answer with its figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]

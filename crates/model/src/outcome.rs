@@ -258,6 +258,22 @@ pub enum Trust {
     None,
 }
 
+impl Trust {
+    /// All grades.
+    pub const ALL: [Self; 4] = [Self::High, Self::Fair, Self::Low, Self::None];
+
+    /// What it says of the figures.
+    #[must_use]
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::High => "The interval is as narrow as the target, and no verdict speaks against the value.",
+            Self::Fair => "The interval is wider than the target but within ±10 %, or there was loss or overlap.",
+            Self::Low => "The interval is wider than ±10 % or there is none, or the trials are too short.",
+            Self::None => "A trial stalled, the ends disagree, or no trial was complete. Do not use the figures.",
+        }
+    }
+}
+
 /// The check of a curve's peak after its passes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]

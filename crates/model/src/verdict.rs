@@ -72,3 +72,55 @@ pub enum Verdict {
     /// Connections were closed while the next ones were opened (`overlap_close`).
     OverlapClose,
 }
+
+impl Verdict {
+    /// All verdicts.
+    pub const ALL: [Self; 27] = [
+        Self::Stalled,
+        Self::NothingArrived,
+        Self::ResolutionLimited,
+        Self::ByteCountMismatch,
+        Self::RateNotOffered,
+        Self::NotSettled,
+        Self::SendBufferLimited,
+        Self::TargetMissed,
+        Self::Noisy,
+        Self::Drifting,
+        Self::FewTrials,
+        Self::CutShort,
+        Self::Overlapped,
+        Self::BatchTimed,
+        Self::SocketDrops,
+        Self::Loss,
+        Self::SelfLimited,
+        Self::Thinned,
+        Self::SameHost,
+        Self::MetricsKept,
+        Self::AboveCeiling,
+        Self::Starved,
+        Self::Unmet,
+        Self::EmulatorLate,
+        Self::EmulatorUnreported,
+        Self::DelayedReads,
+        Self::OverlapClose,
+    ];
+
+    /// Its name in documents and on screens, such as `byte-count-mismatch`.
+    #[must_use]
+    pub fn name(self) -> String {
+        serde_json::to_value(self).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_verdicts_are_listed() {
+        // The message of an unknown one names those that exist.
+        let known = serde_json::from_str::<Verdict>("\"x\"").unwrap_err().to_string();
+        assert_eq!(known.matches('`').count() / 2 - 1, Verdict::ALL.len(), "{known}");
+        assert!(Verdict::ALL.iter().all(|verdict| known.contains(&format!("`{}`", verdict.name()))), "{known}");
+    }
+}

@@ -171,6 +171,19 @@ pub enum Grade {
 }
 
 impl Grade {
+    /// All grades.
+    pub const ALL: [Self; 3] = [Self::Possible, Self::Likely, Self::Strong];
+
+    /// What it says of the evidence.
+    #[must_use]
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Possible => "The evidence fits the data, but so do other limiters.",
+            Self::Likely => "The evidence fits the data better than other limiters.",
+            Self::Strong => "The data leave little else.",
+        }
+    }
+
     /// Its name in words.
     #[must_use]
     pub fn words(self) -> &'static str {
@@ -234,6 +247,61 @@ pub enum LimiterKind {
 }
 
 impl LimiterKind {
+    /// All of them.
+    pub const ALL: [Self; 21] = [
+        Self::SenderApplication,
+        Self::ReceiverApplication,
+        Self::SendBuffer,
+        Self::ReceiveWindow,
+        Self::Loss,
+        Self::CongestionWindow,
+        Self::Pacing,
+        Self::SenderCpu,
+        Self::ReceiverCpu,
+        Self::Softirq,
+        Self::Link,
+        Self::Qdisc,
+        Self::SocketBuffer,
+        Self::PathMtu,
+        Self::Reordering,
+        Self::ReturnPath,
+        Self::Jitter,
+        Self::OtherTraffic,
+        Self::RoundTrip,
+        Self::Network,
+        Self::Unexplained,
+    ];
+
+    /// What it is, in a sentence or two.
+    #[must_use]
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::SenderApplication => "The sender's program gave TCP nothing to send, or a rate was requested.",
+            Self::ReceiverApplication => "The receiver's program did not read fast enough.",
+            Self::SendBuffer => "The send buffer was too small for the path.",
+            Self::ReceiveWindow => "The receiver's window was too small for the path.",
+            Self::Loss => "The congestion window, limited by loss.",
+            Self::CongestionWindow => "The congestion window, limited by delay or by its own growth.",
+            Self::Pacing => "The kernel's pacing.",
+            Self::SenderCpu => "A core of the sender was fully used.",
+            Self::ReceiverCpu => "A core of the receiver was fully used.",
+            Self::Softirq => "Packet processing in soft interrupts.",
+            Self::Link => "The rate of an interface or of a link on the path.",
+            Self::Qdisc => "A queueing discipline's rate or drops.",
+            Self::SocketBuffer => "The receiver's datagram buffer.",
+            Self::PathMtu => "Packets larger than the path carries.",
+            Self::Reordering => "The congestion window, because segments arrived out of order.",
+            Self::ReturnPath => "The path of the acknowledgements.",
+            Self::Jitter => "Delay that varies without a queue, which TCP takes for one.",
+            Self::OtherTraffic => "Other traffic on the same path.",
+            Self::RoundTrip => "The round trip itself: one exchange at a time.",
+            Self::Network => {
+                "The network as the sender's TCP sees it: busy, and limited by neither window nor buffer. Only used for a part of the time; the evidence names the cause (the congestion window, pacing, a host, a link)."
+            }
+            Self::Unexplained => "The evidence does not explain it.",
+        }
+    }
+
     /// Its name in words, such as `receive window`.
     #[must_use]
     pub fn words(self) -> &'static str {

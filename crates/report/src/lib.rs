@@ -44,6 +44,7 @@ pub use headline::{headline, summary};
 pub use layout::Layout;
 pub use live::{LiveLines, LivePoint, LivePoints};
 pub use screens::comparison::comparison;
+pub use screens::explained::explained;
 pub use screens::fleet::fleet_check;
 pub use screens::fleet_history::{mesh_alert, mesh_change, mesh_history, mesh_pass, mesh_watch};
 pub use screens::host::{host, host_differences};

@@ -3,7 +3,7 @@
 use clap::{Arg, Command as Clap, CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    ab, advise, agent, check, compare, config, curve, demo, export, fleet, generate, helper, host, import, lab,
+    ab, advise, agent, check, compare, config, curve, demo, explain, export, fleet, generate, helper, host, import, lab,
     launched, mesh, report, rr, run, runs, selftest, serve, show, stacks, stream, token, top, transfer, tune, watch,
     web, why, worker,
 };
@@ -78,6 +78,8 @@ pub enum Command {
     Compare(compare::CompareArgs),
     /// Show what limited a stored run, with evidence.
     Why(why::WhyArgs),
+    /// Explain a word of a screen: a verdict, a grade of trust, a cause, a term.
+    Explain(explain::ExplainArgs),
     /// List stored runs.
     Runs(runs::RunsArgs),
     /// Show a stored run.

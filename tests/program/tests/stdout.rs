@@ -38,6 +38,8 @@ fn lines() -> Vec<Vec<String>> {
         vec!["show", "first", "--json"],
         vec!["why", "first"],
         vec!["why", "first", "--json"],
+        vec!["explain"],
+        vec!["explain", "few-trials"],
         vec!["compare", "first", "second"],
         vec!["compare", "first", "second", "--json"],
         vec!["export", "first", "--format", "csv"],

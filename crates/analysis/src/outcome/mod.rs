@@ -44,7 +44,7 @@ pub(crate) use summary::packets_per_s;
 pub(crate) use trial::last_arrival_ns;
 pub use trial::{completion_ns, trial_value, trial_verdicts};
 use verdicts::TrustInputs;
-pub use verdicts::{add_verdict, explain, is_unusable, why_unusable};
+pub use verdicts::{add_verdict, at_most, explain, is_unusable, why_unusable};
 
 /// What is known of a cell besides its trials.
 #[derive(Debug, Clone, Default)]

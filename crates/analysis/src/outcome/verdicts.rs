@@ -78,7 +78,8 @@ const HARMLESS: &[Verdict] = &[
 ];
 
 /// The highest trust that a verdict allows: fair unless one of the lists has it, so a new verdict counts until it is listed.
-fn at_most(verdict: Verdict) -> Trust {
+#[must_use]
+pub fn at_most(verdict: Verdict) -> Trust {
     match () {
         () if UNUSABLE.contains(&verdict) => Trust::None,
         () if DOUBTFUL.contains(&verdict) => Trust::Low,

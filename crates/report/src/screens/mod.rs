@@ -1,6 +1,7 @@
 //! What commands print besides the reports of runs.
 
 pub(crate) mod comparison;
+pub(crate) mod explained;
 pub(crate) mod fleet;
 pub(crate) mod fleet_history;
 pub(crate) mod host;

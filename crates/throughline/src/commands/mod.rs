@@ -8,6 +8,7 @@ pub mod compare;
 pub mod config;
 pub mod curve;
 pub mod demo;
+pub mod explain;
 pub mod export;
 pub mod fleet;
 pub mod generate;
@@ -62,6 +63,7 @@ pub fn run(args: Args, watch_input: fn()) -> Result<u8, Failure> {
         Command::Advise(args) => advise::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Why(args) => why::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Runs(args) => runs::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Report(args) => report::run(&args),
