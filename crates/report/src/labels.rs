@@ -9,7 +9,7 @@ use text::{Rate, Said, Text, Time, say};
 
 /// A verdict's name in documents, such as `byte-count-mismatch`.
 pub(crate) fn verdict(verdict: Verdict) -> String {
-    serde_json::to_value(verdict).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+    verdict.name()
 }
 
 /// Verdicts by name, separated by commas; empty for none.
@@ -171,6 +171,22 @@ pub(crate) fn answer(answer: Answer) -> &'static str {
     }
 }
 
+/// A relative difference in percent, with its sign, or from ten times on as a factor: `+0.3 %`, `-41 %`, `×42`.
+pub(crate) fn signed(share: f64) -> String {
+    let percent = 100.0 * share;
+    // Nearly nothing is not nothing.
+    let is_near_end = percent < -99.0 && percent > -99.95;
+    if percent.abs() < 9.95 || is_near_end {
+        // Adding 0 turns a rounded -0 into 0.
+        return format!("{:+.1} %", (10.0 * percent).round() / 10.0 + 0.0);
+    }
+    if share >= 9.0 {
+        return format!("×{}", grouped((1.0 + share).round() as u64));
+    }
+    let sign = if percent < 0.0 { "-" } else { "+" };
+    format!("{sign}{} %", grouped(percent.abs().round() as u64))
+}
+
 /// A relative half width: `±1.2 %`, or `-` without an interval.
 pub(crate) fn plus_minus(outcome: &Outcome) -> String {
     outcome.estimate.as_ref().and_then(half_width).unwrap_or_else(|| "-".to_owned())
@@ -213,6 +229,12 @@ pub(crate) fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn differences_have_two_or_three_digits() {
+        let shares = [0.003, -0.0812, 1.797, -0.0001, -0.998, 12.04];
+        assert_eq!(shares.map(signed), ["+0.3 %", "-8.1 %", "+180 %", "+0.0 %", "-99.8 %", "×13"]);
+    }
 
     #[test]
     fn quantities_read_as_those_of_the_page() {

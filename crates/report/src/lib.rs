@@ -24,6 +24,7 @@ mod grid;
 mod headline;
 mod labels;
 mod layout;
+mod lines;
 mod live;
 mod screens;
 mod sections;

@@ -55,7 +55,7 @@ fn the_parts_of_a_round_trip_add_up_over_tcp_and_udp() {
         assert!(said, "{what}: {:?}", doc.run.findings);
         let shown = sandbox.run(&["show", "last", "-v"]).ok().stdout;
         assert!(shown.contains("Anatomy of a round trip") && shown.contains("far send"), "{what}: {shown}");
-        let why = sandbox.run(&["why", "last"]).ok().stdout;
+        let why = sandbox.run(&["why", "last", "-v"]).ok().stdout;
         assert!(why.contains("the network"), "{what}: {why}");
     }
 }

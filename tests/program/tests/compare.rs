@@ -220,6 +220,8 @@ fn the_exit_code_of_stored_runs_is_their_answer() {
     assert_eq!(read(&["b1,b2,b3", "a1,a2,a3"], 0).answer, Answer::Better);
     let text = sandbox.run(&["compare", "a1", "b1"]).ended_with(3).stdout;
     assert!(text.contains("\nB is worse than A by more than 1.00 %: B's goodput differs by -"), "{text}");
+    assert!(text.lines().count() <= 24, "{text}");
+    let text = sandbox.run(&["compare", "a1", "b1", "-v"]).ended_with(3).stdout;
     assert!(text.contains("not paired") && text.contains("spec near.mss: 1400 -> 1000"), "{text}");
     // What cannot be compared says why.
     assert!(sandbox.run(&["compare", "a1", "a1"]).ended_with(2).message().contains("both sides"));

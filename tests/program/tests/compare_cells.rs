@@ -35,7 +35,7 @@ fn matrices_are_compared_host_by_host() {
     let wanted =
         [("a", "Finland", "Czech"), ("a", "Norway", "Czech"), ("a", "Norway", "Finland"), ("b", "Finland", "Poland")];
     assert_eq!((left, found.unmatched), (wanted.into(), 4));
-    let text = sandbox.run(&["compare", "day", "night"]).ended_with(4).stdout;
+    let text = sandbox.run(&["compare", "day", "night", "-v"]).ended_with(4).stdout;
     assert!(text.contains("Unpaired cells\n- A, 3 (B has no such cell): "), "{text}");
     assert!(text.contains("- B, 1 (A has no such cell): stream 128 KiB, from Finland, to Poland"), "{text}");
     assert!(text.contains(", matrix)"), "each run is said to be a matrix: {text}");

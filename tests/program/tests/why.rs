@@ -93,7 +93,12 @@ fn a_tiny_receive_buffer_is_the_receive_window() {
     let shown = path.thru(&["show", "-v"]).ok().stdout;
     let last = shown.trim_end().rsplit("\n\n").next().unwrap();
     assert!(last.starts_with("limited by: receive window (strong, "), "{shown}");
-    let reported = path.thru(&["why"]).ok().stdout;
+    let screen = path.thru(&["why"]).ok().stdout;
+    assert!(
+        screen.contains("limited by: receive window (strong, ") && screen.contains("\nMore: `thru why "),
+        "{screen}"
+    );
+    let reported = path.thru(&["why", "-v"]).ok().stdout;
     assert!(
         reported.contains("receive window (window-over-rtt, strong)") && reported.contains("RFC 7323"),
         "{reported}"

@@ -15,8 +15,15 @@ const VOLATILE_BELOW: [&str; 5] = ["traffic", "kernel_message", "totals", "mac",
 pub fn host_differences(a: &Inventory, b: &Inventory) -> Vec<Difference> {
     let mut found = Vec::new();
     compare("host", &[json(a)], &[json(b)], &mut found);
+    // What a process may use depends on its rights. The hosts' own lists are settings.
+    if [a, b].iter().all(|host| host.sysctl.contains_key(AVAILABLE_CONTROLS)) {
+        found.retain(|one| one.field != "congestion_controls");
+    }
     found
 }
+
+/// The setting with the congestion controls that a host has.
+const AVAILABLE_CONTROLS: &str = "net.ipv4.tcp_available_congestion_control";
 
 /// The differences of hosts, programs and specs between two sides. `specs` are the matched cells of both sides; their blocks are not
 /// compared because each figure shows them.
@@ -244,6 +251,16 @@ mod tests {
         let mut other = host(512, "0", 5.0);
         other.interfaces[0].device.as_mut().unwrap().traffic = Some(busier);
         assert_eq!(host_differences(&host(512, "0", 5.0), &other), []);
+    }
+
+    #[test]
+    fn what_a_process_may_use_is_no_difference_of_hosts() {
+        let host = |allowed: &[&str]| Inventory {
+            congestion_controls: allowed.iter().map(|name| (*name).to_owned()).collect(),
+            sysctl: [(AVAILABLE_CONTROLS.to_owned(), "reno cubic bbr".to_owned())].into(),
+            ..Inventory::default()
+        };
+        assert_eq!(host_differences(&host(&["reno", "cubic", "bbr"]), &host(&["reno"])), []);
     }
 
     #[test]

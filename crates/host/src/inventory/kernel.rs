@@ -1,6 +1,7 @@
 //! How the kernel was built and started, and the state of the services around it.
 
 use std::collections::BTreeMap;
+use std::io;
 
 use model::{Inventory, KernelSetup};
 
@@ -104,8 +105,14 @@ pub(super) fn services(source: &mut Source<'_>, facts: &mut Inventory) {
         source.missing.push("irqbalance and tuned: a container does not see the host's services".into());
         return;
     }
+    let sockets = match source.sys.list("/run/irqbalance") {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            source.miss("irqbalance and tuned", "/run/irqbalance", &error);
+            return;
+        }
+        sockets => sockets.unwrap_or_default(),
+    };
     let alive = |pid: &str| source.hint(&format!("/proc/{pid}/comm")).is_some();
-    let sockets = source.sys.list("/run/irqbalance").unwrap_or_default();
     let by_socket = sockets.iter().filter_map(|name| name.strip_prefix("irqbalance")?.strip_suffix(".sock")).any(alive);
     let by_file = source.hint("/run/irqbalance.pid").is_some_and(|pid| alive(&pid));
     facts.irqbalance = Some(by_socket || by_file);

@@ -71,10 +71,12 @@ fn container(source: &Source<'_>) -> Option<String> {
     if let Some(name) = source.hint("/run/systemd/container").filter(|name| !name.is_empty()) {
         return Some(name);
     }
-    if source.hint("/.dockerenv").is_some() {
+    // A confined agent may not read the markers, but it sees that they are there.
+    let exists = |path| source.hint(path).is_some() || source.sys.resolve(path).is_ok();
+    if exists("/.dockerenv") {
         return Some("Docker".into());
     }
-    if source.hint("/run/.containerenv").is_some() {
+    if exists("/run/.containerenv") {
         return Some("Podman".into());
     }
     look_up(CGROUPS, &source.hint("/proc/1/cgroup")?).map(str::to_owned)

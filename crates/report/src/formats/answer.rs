@@ -10,7 +10,7 @@ pub(super) use each_direction::beside;
 use analysis::outcome::Shortfall;
 use text::{Count, Rate, Said, Text, Time, say};
 
-use crate::sections::limiter::hanging;
+use crate::lines::{cut, hanging};
 use crate::sections::next_step;
 use crate::sections::responsiveness::{of_trials, working};
 use crate::sections::{one_way, sides};
@@ -49,25 +49,6 @@ pub(super) fn whole_rows(run: &Run, outcome: &Outcome) -> Vec<(&'static str, Tex
     let rows = rows(run, outcome, "").into_iter();
     let rows = rows.filter(|(title, ..)| *title != MORE).map(|(title, text, _)| (title, text));
     each_direction::rows(outcome).into_iter().chain(rows).collect()
-}
-
-/// The first lines of a row; a cut one ends with an ellipsis, if possible where a clause does.
-pub(super) fn cut(row: &str, lines: usize, columns: usize) -> String {
-    if row.lines().count() <= lines {
-        return row.to_owned();
-    }
-    let mut kept: Vec<String> = row.lines().take(lines).map(str::to_owned).collect();
-    if let Some(last) = kept.last_mut() {
-        while !last.is_empty() && last.chars().count() + 2 > columns {
-            let end = last.trim_end().rfind(' ').unwrap_or(0);
-            last.truncate(end);
-        }
-        if let Some(end) = last.rfind("; ") {
-            last.truncate(end);
-        }
-        *last = format!("{} …", last.trim_end_matches([' ', ',', ';', ':']));
-    }
-    kept.join("\n") + "\n"
 }
 
 type Row = (&'static str, Text, usize);
@@ -412,15 +393,6 @@ mod tests {
         let text = shown(&run, 100);
         assert!(text.contains("Limited by   link rate (strong): a standing queue\n"), "{text}");
         assert!(text.contains(", `thru advise beta` (settings)\n"), "{text}");
-    }
-
-    #[test]
-    fn a_cut_row_ends_where_a_clause_does() {
-        let row = "Limited by   link rate: a queue raised the\n             RTT to 13.0 ms; the rate varied by\n             less than 1 %\n";
-        assert_eq!(cut(row, 2, 60), "Limited by   link rate: a queue raised the\n             RTT to 13.0 ms …\n");
-        assert_eq!(cut(row, 3, 60), row);
-        let words = "Next         one two three\n             four five\n";
-        assert_eq!(cut(words, 1, 25), "Next         one two …\n");
     }
 
     #[test]

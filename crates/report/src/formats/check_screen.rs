@@ -3,10 +3,11 @@
 use model::{Run, RunKind};
 use text::{Text, say};
 
-use super::answer::{TITLE, beside, cut};
+use super::answer::{TITLE, beside};
 use crate::Layout;
+use crate::lines::cut;
+use crate::lines::hanging;
 use crate::sections::check;
-use crate::sections::limiter::hanging;
 
 /// Whether the run is a check.
 pub(super) fn is_of(run: &Run) -> bool {

@@ -7,9 +7,9 @@ use comfy_table::{ContentArrangement, Table};
 use model::{Estimate, Finding, FindingKind, Outcome, Pattern, Run, Spec, Strategy, Verdict, median, units};
 use text::{Rate, Text, Time, say};
 
-use super::answer::cut;
 use super::braille;
-use crate::sections::limiter::hanging;
+use crate::lines::cut;
+use crate::lines::hanging;
 use crate::sections::outcome_line;
 use crate::{Layout, labels};
 

@@ -6,7 +6,7 @@ use model::{Direction, FindingKind, Outcome, Run};
 use text::{Rate, Said, Text, Time, say};
 
 use crate::grid::Grid;
-use crate::sections::limiter::wrapped;
+use crate::lines::wrapped;
 use crate::sections::sides;
 use crate::{Layout, figures, labels};
 

@@ -7,8 +7,8 @@ use analysis::limiter;
 use model::{Factor, FindingKind, Run, RunKind};
 use text::{Text, say};
 
+use crate::lines::hanging;
 use crate::screens::plan;
-use crate::sections::limiter::hanging;
 use crate::sections::spread;
 use crate::{Layout, labels};
 

@@ -1,5 +1,6 @@
 //! The registry of output formats: one file and one line each.
 
+mod advice_screen;
 mod answer;
 mod braille;
 #[cfg(feature = "parquet")]

@@ -4,11 +4,14 @@ use model::{FindingKind, Run, RunKind, units};
 use text::Text;
 
 use super::table::OutcomeTable;
-use super::{answer, braille, check_screen, curve_screen, groups, mesh_screen, traffic_screen};
+use super::{
+    advice_screen, answer, braille, check_screen, curve_screen, groups, mesh_screen, traffic_screen,
+};
 use crate::grid::Grid;
 use crate::headline::headline;
+use crate::lines::wrapped;
 use crate::screens::host;
-use crate::sections::limiter::{limiters, wrapped};
+use crate::sections::limiter::limiters;
 use crate::sections::{advice, anatomy, captures, ceiling_cost, each_direction, host_activity, one_way, sides};
 use crate::view::stem;
 use crate::{Layout, Piece, ReportError, View, labels};
@@ -31,6 +34,9 @@ fn report(run: &Run, view: &View<'_>) -> String {
     }
     if let Some((whole, outcome)) = view.whole.zip(answer::of(run)) {
         return text + "\n" + &answer::screen(run, outcome, view.layout, whole);
+    }
+    if let Some(whole) = view.whole.filter(|_| advice_screen::is_of(run)) {
+        return text + "\n" + &advice_screen::screen(run, view.layout, whole);
     }
     if let Some(whole) = view.whole.filter(|_| is_curve(run)) {
         return text + "\n" + &curve_screen::screen(run, view.layout, whole);

@@ -7,8 +7,8 @@ use text::{Rate, Said, Text, Time, say};
 
 use super::mesh_screen::{caveats, limits, missing, next};
 use crate::grid::Grid;
+use crate::lines::hanging;
 use crate::screens::plan;
-use crate::sections::limiter::hanging;
 use crate::{Layout, labels};
 
 /// Width of the titles.

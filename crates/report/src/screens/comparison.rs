@@ -7,39 +7,33 @@ use comfy_table::{CellAlignment, Table};
 use model::{Answer, CellComparison, Difference, RunComparison, RunName, Unpaired};
 use text::{Text, say};
 
-use crate::sections::limiter::wrapped;
+use crate::lines::{cut, hanging, wrapped};
 use crate::{Layout, labels};
 
 /// The comparison as text: the runs, the answer, a line for each cell, what changed most first, configuration differences and
-/// caveats. Only the table may be wider than the layout. At most 40 lines; with `whole` every cell and difference.
+/// caveats. A screen of them; with `whole` every cell with its p-value, and every difference.
 #[must_use]
 pub fn comparison(found: &RunComparison, layout: Layout, whole: bool) -> String {
     let most = |few: usize| if whole { usize::MAX } else { few };
-    let mut text = format!("A: {}\nB: {}\n\n", runs(&found.a), runs(&found.b));
+    let mut text = String::new();
+    for (side, of) in [("A:", &found.a), ("B:", &found.b)] {
+        let mut line = String::new();
+        hanging(side, &runs(of, whole).into(), 3, layout, &mut line);
+        text += &if whole { line } else { cut(&line, 1, layout.width()) };
+    }
+    text.push('\n');
     wrapped("", &found.statement, layout, &mut text);
     text.push('\n');
-    let mut table = Table::new();
-    table.load_style(labels::TABLE);
-    let levels = found.cells.iter().any(|cell| !cell.levels.is_empty());
-    let head = ["pattern", "block", "cell", "A", "B", "B/A", "95 % interval", "p", "answer"];
-    // The column of cells is shown only if there are levels.
-    let shown = |at: usize| levels || head[at] != "cell";
-    let kept = |row: [String; 9]| row.into_iter().enumerate().filter(|(at, _)| shown(*at)).map(|(_, text)| text);
-    table.set_header(kept(head.map(str::to_owned)));
     let mut cells: Vec<&CellComparison> = found.cells.iter().collect();
-    if !whole {
+    if whole {
+        text += &whole_table(&cells, layout);
+    } else {
         cells.sort_by(|a, b| {
             (is_change(b), change(b)).partial_cmp(&(is_change(a), change(a))).unwrap_or(Ordering::Equal)
         });
         cells.truncate(FEW_CELLS);
+        text += &table(&cells, layout);
     }
-    table.add_rows(cells.iter().map(|cell| kept(row(cell, layout))));
-    for (at, column) in (0..head.len()).filter(|at| shown(*at)).zip(table.column_iter_mut()) {
-        if !["pattern", "cell", "answer"].contains(&head[at]) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    text.push_str(&format!("{}\n", table.trim_fmt()));
     if found.cells.len() > cells.len() {
         text.push_str(&format!("{} more cells: `-v`\n", found.cells.len() - cells.len()));
     }
@@ -48,15 +42,69 @@ pub fn comparison(found: &RunComparison, layout: Layout, whole: bool) -> String 
     text.push_str(&first_lines(&left, most(FEW_LINES)));
     text.push_str(&first_lines(&configuration(&found.differences, layout), most(FEW_LINES)));
     let mut caveats = "\nCaveats\n".to_owned();
-    found.notes.iter().for_each(|note| wrapped("- ", note, layout, &mut caveats));
+    for note in &found.notes {
+        let mut lines = String::new();
+        wrapped("- ", note, layout, &mut lines);
+        caveats += &if whole { lines } else { cut(&lines, 1, layout.width()) };
+    }
     text.push_str(&first_lines(&caveats, most(FEW_LINES)));
     text
 }
 
-/// Without `whole`: the most cells, the most names of unpaired cells, and the most lines of each section.
-const FEW_CELLS: usize = 10;
-const FEW_UNPAIRED: usize = 6;
-const FEW_LINES: usize = 7;
+/// Without `whole`: the most cells, the most names of unpaired cells, and the most lines of each section with the empty one above it.
+const FEW_CELLS: usize = 5;
+const FEW_UNPAIRED: usize = 2;
+const FEW_LINES: usize = 4;
+
+/// The cells with both values, the difference with its interval, and the answer.
+fn table(cells: &[&CellComparison], layout: Layout) -> String {
+    let head = ["cell", "A", "B", "B to A (interval)", "answer"].map(str::to_owned);
+    let row = |cell: &&CellComparison| {
+        let bounds = cell.comparison.adjusted_low.zip(cell.comparison.adjusted_high);
+        let interval = bounds
+            .map(|(low, high)| format!(" ({} to {})", labels::signed(low - 1.0), labels::signed(high - 1.0)))
+            .unwrap_or_default();
+        let own = levels(&cell.levels);
+        let block = format!("{} {}", cell.pattern, labels::block(cell.block));
+        let name = if own.is_empty() { block } else { format!("{block}, {own}") };
+        let values = [cell.a, cell.b].map(|value| layout.shown(&labels::quantity(value, &cell.unit)));
+        let [a, b] = values;
+        let answer = labels::answer(cell.comparison.answer).to_owned();
+        vec![labels::plain(&name), a, b, format!("{}{interval}", labels::signed(cell.ratio.value - 1.0)), answer]
+    };
+    let rows: Vec<Vec<String>> = cells.iter().map(row).collect();
+    let width =
+        |at: usize| rows.iter().map(|row| row[at].chars().count()).chain([head[at].chars().count()]).max().unwrap_or(0);
+    let fixed: usize = (1..5).map(|at| width(at) + 2).sum();
+    let first = width(0).min(layout.width().saturating_sub(fixed).max(8));
+    let line = |row: &[String]| {
+        let name: String = match row[0].chars().count() {
+            count if count > first => row[0].chars().take(first - 1).chain(['…']).collect(),
+            _ => row[0].clone(),
+        };
+        let rest: String = (1..5).map(|at| format!("  {:<1$}", row[at], width(at))).collect();
+        format!("{}\n", format!("{name:<first$}{rest}").trim_end())
+    };
+    line(&head) + &rows.iter().map(|row| line(row)).collect::<String>()
+}
+
+fn whole_table(cells: &[&CellComparison], layout: Layout) -> String {
+    let mut table = Table::new();
+    table.load_style(labels::TABLE);
+    let levels = cells.iter().any(|cell| !cell.levels.is_empty());
+    let head = ["pattern", "block", "cell", "A", "B", "B/A", "95 % interval", "p", "answer"];
+    // The column of cells is shown only if there are levels.
+    let shown = |at: usize| levels || head[at] != "cell";
+    let kept = |row: [String; 9]| row.into_iter().enumerate().filter(|(at, _)| shown(*at)).map(|(_, text)| text);
+    table.set_header(kept(head.map(str::to_owned)));
+    table.add_rows(cells.iter().map(|cell| kept(row(cell, layout))));
+    for (at, column) in (0..head.len()).filter(|at| shown(*at)).zip(table.column_iter_mut()) {
+        if !["pattern", "cell", "answer"].contains(&head[at]) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    format!("{}\n", table.trim_fmt())
+}
 
 /// The first lines of a section, and how many more there are.
 fn first_lines(section: &str, most: usize) -> String {
@@ -113,14 +161,16 @@ fn named(one: &Difference) -> Text {
 /// The most facts of one side alone that are listed.
 const FEW_MISSING: usize = 5;
 
-fn runs(names: &[RunName]) -> String {
+/// The runs of a side, with `whole` with the programs that measured them.
+fn runs(names: &[RunName], whole: bool) -> String {
     let one = |run: &RunName| {
         let name = run.name.as_ref().map(|name| format!("{} ", labels::plain(name))).unwrap_or_default();
         let build = match run.far_build == run.near_build {
             true => run.near_build.clone(),
             false => format!("{}, far end {}", run.near_build, run.far_build),
         };
-        format!("{name}{} ({}, {})", labels::plain(&run.id), labels::when(run.started_unix_ns), labels::plain(&build))
+        let build = if whole { format!(", {}", labels::plain(&build)) } else { String::new() };
+        format!("{name}{} ({}{build})", labels::plain(&run.id), labels::when(run.started_unix_ns))
     };
     names.iter().map(one).collect::<Vec<_>>().join(", ")
 }
@@ -291,11 +341,12 @@ mod tests {
             unpaired: (0..99).map(|_| left("a", "fi")).collect(),
             ..found
         };
-        let text = super::comparison(&many, Layout::default(), false);
-        assert!(text.lines().count() <= 40, "{text}");
-        assert!(text.contains("30 more cells: `-v`"), "{text}");
+        let text = super::comparison(&many, Layout { columns: 80, ..Layout::default() }, false);
+        assert!(text.lines().count() <= 24 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(text.contains("35 more cells: `-v`"), "{text}");
         assert!(text.contains("895 facts that were not recorded of A"), "{text}");
-        assert!(text.find("1.3900").unwrap() < text.find("1.3000").unwrap() && !text.contains("1.2900"), "{text}");
+        assert!(text.contains("  +39 % (-5.0 % to -1.0 %)  worse\n"), "{text}");
+        assert!(text.find("+39 %").unwrap() < text.find("+35 %").unwrap() && !text.contains("+34 %"), "{text}");
         let whole = super::comparison(&many, Layout::default(), true);
         assert!(whole.contains("1.0100") && whole.contains("note 29"), "{whole}");
     }

@@ -3,7 +3,7 @@
 use text::{Text, say};
 
 use crate::Layout;
-use crate::sections::limiter::hanging;
+use crate::lines::hanging;
 
 /// A word, what it means, and where the manual says more, if that is not empty.
 #[must_use]

@@ -7,7 +7,8 @@ use model::units::seconds;
 use model::{Anatomy, Outcome, PartFigures, Run};
 use text::{Text, say};
 
-use crate::sections::limiter::{name_of, wrapped};
+use crate::lines::wrapped;
+use crate::sections::limiter::name_of;
 use crate::sections::sides;
 use crate::{Layout, labels};
 

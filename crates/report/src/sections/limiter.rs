@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use analysis::limiter::first_cause;
 use model::{CellWhy, Direction, Outcome, Pattern, Ratio, Run, RunWhy, SharedLimit, Why, WhyDocument};
-use text::{Text, say};
+use text::{Count, Text, say};
 
+use crate::lines::{cut, hanging, wrapped};
 use crate::sections::{outcome_line, sides};
 use crate::{Layout, labels};
 
@@ -63,28 +64,53 @@ fn cell_name(run: &Run, outcome: &Outcome) -> Text {
     if levels.is_empty() { outcome_line::label(&outcome.spec) } else { levels.into() }
 }
 
-/// The report of `thru why` in lines.
+/// The report of `thru why`: a screen, which `more` says how to extend; without it everything.
 #[must_use]
-pub fn why_report(document: &WhyDocument, layout: Layout) -> String {
+pub fn why_report(document: &WhyDocument, layout: Layout, more: Option<&str>) -> String {
     let mut text = String::new();
     for run in &document.runs {
-        of_run(run, document.runs.len() > 1, layout, &mut text);
+        of_run(run, document.runs.len() > 1, layout, more.is_none(), &mut text);
     }
     let regions = document.regions.iter().map(|region| region.statement.clone());
     section("Best run by block size", regions, layout, &mut text);
     section("Differences between the runs", document.notes.iter().cloned(), layout, &mut text);
+    if let Some(more) = more.filter(|_| document.runs.iter().any(|run| !run.cells.is_empty())) {
+        if !text.ends_with("\n\n") && document.runs.iter().all(|run| run.limits.is_empty()) {
+            text.push('\n');
+        }
+        hanging(
+            "More:",
+            &say!("{more}: all evidence with its sources, notes, what was not recorded"),
+            2,
+            layout,
+            &mut text,
+        );
+    }
     text
 }
 
-fn of_run(run: &RunWhy, several: bool, layout: Layout, text: &mut String) {
+fn of_run(run: &RunWhy, several: bool, layout: Layout, whole: bool, text: &mut String) {
     if several {
         let name = run.name.as_ref().map_or(String::new(), |name| format!(" ({})", labels::plain(name)));
         text.push_str(&format!("run {}{name}\n\n", labels::plain(&run.id)));
     }
     if run.limits.is_empty() {
-        run.cells.iter().for_each(|cell| of_test(cell, layout, text));
+        let shown = if whole { run.cells.len() } else { run.cells.len().min(MOST_TESTS) };
+        let mut before: Option<&CellWhy> = None;
+        for cell in run.cells.iter().take(shown) {
+            // Both directions of a test have the same outcome.
+            let is_told = !whole && before.is_some_and(|before| before.cell == cell.cell);
+            if is_told && text.ends_with("\n\n") {
+                text.pop();
+            }
+            of_test(cell, layout, detail(run, whole), !is_told, text);
+            before = Some(cell);
+        }
+        if run.cells.len() > shown {
+            text.push_str(&format!("{} more tests: -v\n", run.cells.len() - shown));
+        }
     } else {
-        of_many(run, layout, text);
+        of_many(run, layout, whole, text);
     }
     let changes = run.changes.iter().map(|finding| finding.statement.clone());
     section("Abrupt changes in the curve", changes, layout, text);
@@ -96,20 +122,52 @@ fn of_run(run: &RunWhy, several: bool, layout: Layout, text: &mut String) {
     }
 }
 
-/// One test, or one direction of it.
-fn of_test(cell: &CellWhy, layout: Layout, text: &mut String) {
-    let name = cell.name.as_ref().map_or(String::new(), |name| format!("{name}: "));
-    text.push_str(&format!("{}{}\n", labels::plain(&name), layout.shown(&cell.outcome)));
+/// Tests that a screen has.
+const MOST_TESTS: usize = 6;
+/// Entries and their lines of the evidence of a test on a screen.
+const MOST_EVIDENCE: usize = 3;
+const EVIDENCE_LINES: usize = 2;
+
+/// How much of a test is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Detail {
+    /// What limited it.
+    Limit,
+    /// The main evidence too.
+    Evidence,
+    /// Everything.
+    Whole,
+}
+
+fn detail(run: &RunWhy, whole: bool) -> Detail {
+    match run.cells.len() {
+        _ if whole => Detail::Whole,
+        1 => Detail::Evidence,
+        _ => Detail::Limit,
+    }
+}
+
+/// One test, or one direction of it, with its outcome if that `is_new`.
+fn of_test(cell: &CellWhy, layout: Layout, detail: Detail, is_new: bool, text: &mut String) {
+    let name = cell.name.as_ref().map_or(Text::default(), |name| say!("{name}: "));
+    if is_new {
+        wrapped("", &say!("{name}{}", cell.outcome), layout, text);
+    }
     let way = cell.direction.map_or(String::new(), |direction| format!("{} ", direction.way()));
     match &cell.why {
-        Some(why) => of_cell(&way, why, layout, text),
+        Some(why) if detail == Detail::Limit => {
+            let mut limit = String::new();
+            wrapped(&format!("{way}limited by:"), &first_cause(why), layout, &mut limit);
+            text.push_str(&cut(&limit, EVIDENCE_LINES, layout.width()));
+        }
+        Some(why) => of_cell(&way, why, layout, detail == Detail::Whole, text),
         None => unknown_limiter(cell, text),
     }
     text.push('\n');
 }
 
-/// The tests of a mesh: what limits them, with the pairs of each limiter, and the worst pairs in full.
-fn of_many(run: &RunWhy, layout: Layout, text: &mut String) {
+/// The tests of a mesh: what limits them, with the pairs of each limiter, and the worst pairs, in full if `whole`.
+fn of_many(run: &RunWhy, layout: Layout, whole: bool, text: &mut String) {
     let name = |id: &u32| {
         let own = run.cells.iter().find(|cell| cell.cell == *id).and_then(|cell| cell.name.clone());
         own.unwrap_or_else(|| format!("cell {id}"))
@@ -123,21 +181,36 @@ fn of_many(run: &RunWhy, layout: Layout, text: &mut String) {
             let names: Vec<String> = limit.cells.iter().take(MOST_PAIRS).map(name).collect();
             match limit.cells.len() {
                 count if count == all => say!("{limiter}: all"),
-                count if count > MOST_PAIRS => {
+                count if count > MOST_PAIRS || (count > SOME_PAIRS && !whole) => {
                     say!("{limiter}: {count}, such as {}", names[..SOME_PAIRS].join(", "))
                 }
                 count => say!("{limiter}: {count}: {}", names.join(", ")),
             }
         });
-        section(&format!("What limits {all} {pattern} tests"), entries, layout, text);
+        let title = format!("What limits {all} {pattern} tests");
+        if whole {
+            section(&title, entries, layout, text);
+        } else {
+            brief_section(&title, &entries.collect::<Vec<_>>(), 1, layout, text);
+        }
     }
     let worst = run.worst.len();
     text.push_str(&match worst {
-        1 => "\nThe worst pair\n\n".to_owned(),
-        count => format!("\nThe {count} worst pairs\n\n"),
+        1 => "\nThe worst pair\n".to_owned(),
+        count => format!("\nThe {count} worst pairs\n"),
     });
-    for id in &run.worst {
-        run.cells.iter().filter(|cell| cell.cell == *id).for_each(|cell| of_test(cell, layout, text));
+    if whole {
+        text.push('\n');
+    }
+    for cell in run.worst.iter().flat_map(|id| run.cells.iter().filter(move |cell| cell.cell == *id)) {
+        if whole {
+            of_test(cell, layout, Detail::Whole, true, text);
+        } else {
+            in_two_lines(cell, layout, text);
+        }
+    }
+    if !whole {
+        text.push('\n');
     }
     let numbers = run.worst.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let more = say!(
@@ -146,7 +219,21 @@ fn of_many(run: &RunWhy, layout: Layout, text: &mut String) {
         run.cells.iter().map(|cell| cell.cell).collect::<BTreeSet<_>>().len()
     );
     hanging("", &more, 1, layout, text);
-    text.push('\n');
+    if whole {
+        text.push('\n');
+    }
+}
+
+/// A test and what limited it, a line each.
+fn in_two_lines(cell: &CellWhy, layout: Layout, text: &mut String) {
+    let name = cell.name.as_ref().map_or(Text::default(), |name| say!("{name}: "));
+    let way = cell.direction.map_or(String::new(), |direction| format!("{} ", direction.way()));
+    let cause = cell.why.as_ref().map_or_else(|| "unknown".into(), first_cause);
+    for (start, sentence) in [(String::new(), say!("{name}{}", cell.outcome)), (format!("  {way}limited by:"), cause)] {
+        let mut lines = String::new();
+        wrapped(&start, &sentence, layout, &mut lines);
+        text.push_str(&cut(&lines, 1, layout.width()));
+    }
 }
 
 fn unknown_limiter(cell: &CellWhy, text: &mut String) {
@@ -154,37 +241,75 @@ fn unknown_limiter(cell: &CellWhy, text: &mut String) {
     text.push_str(&format!("The limiter of {of}cell {} is unknown: nothing recorded is evidence of one.\n", cell.cell));
 }
 
-fn of_cell(way: &str, why: &Why, layout: Layout, text: &mut String) {
-    wrapped(&format!("{way}limited by: "), &why.statement, layout, text);
+fn of_cell(way: &str, why: &Why, layout: Layout, whole: bool, text: &mut String) {
+    let statement = if whole { why.statement.clone() } else { first_cause(why) };
+    wrapped(&format!("{way}limited by: "), &statement, layout, text);
     text.push('\n');
+    bars(why, whole, text);
+    let evidence = why.evidence.iter().map(|one| {
+        let source = analysis::limiter::rule(&one.rule).map_or("a rule of another version", |rule| rule.source);
+        if whole {
+            say!("{} ({}, {}): {} [{source}]", one.of.words(), one.rule, one.grade.words(), one.statement)
+        } else {
+            say!("{} ({}): {}", one.of.words(), one.grade.words(), one.statement)
+        }
+    });
+    if whole {
+        section("Evidence", evidence, layout, text);
+    } else {
+        // The first cause is above.
+        let others: Vec<Text> =
+            evidence.zip(&why.evidence).filter(|(_, one)| one.of != why.limiter).map(|(text, _)| text).collect();
+        brief_section("Other evidence", &others, EVIDENCE_LINES, layout, text);
+    }
+    if let Some(losses) = &why.losses {
+        let locations = losses.locations.iter().map(|one| {
+            let part = Ratio(one.packets as f64 / losses.packets.max(1) as f64);
+            say!("{}: {} ({part}); {}", one.location.words(), Count(one.packets), one.by)
+        });
+        let what =
+            if losses.of == "segments" { "retransmitted segments".to_owned() } else { format!("lost {}", losses.of) };
+        section(&format!("Locations of {} {what}", Count(losses.packets)), locations, layout, text);
+    }
+    section("Remedies", why.remedies.iter().map(|one| one.statement.clone()), layout, text);
+    if !whole {
+        brief_section("Notes", &why.notes, EVIDENCE_LINES, layout, text);
+        return;
+    }
+    section("Notes", why.notes.iter().cloned(), layout, text);
+    section("Not recorded", why.missing.iter().map(|what| what.as_str().into()), layout, text);
+}
+
+/// The shares of the sender's time as bars.
+fn bars(why: &Why, whole: bool, text: &mut String) {
     if !why.parts.is_empty() {
         text.push_str("  The sender's time by TCP_INFO\n");
     }
-    for part in &why.parts {
+    let is_shown = |share: f64| whole || share >= 0.005;
+    for part in why.parts.iter().filter(|part| is_shown(part.share)) {
         let filled = (part.share * BAR as f64).round() as usize;
         let bar: String = "█".repeat(filled) + &"·".repeat(BAR - filled.min(BAR));
         text.push_str(&format!("  {bar} {:>5.1} %  {}\n", 100.0 * part.share, part.of.words()));
     }
-    if why.parts.is_empty() {
+    if why.parts.is_empty() && whole {
         text.push_str("  TCP_INFO does not divide the sender's time here; there is only the evidence below.\n");
     }
-    let evidence = why.evidence.iter().map(|one| {
-        let source = analysis::limiter::rule(&one.rule).map_or("a rule of another version", |rule| rule.source);
-        say!("{} ({}, {}): {} [{source}]", one.of.words(), one.rule, one.grade.words(), one.statement)
-    });
-    section("Evidence", evidence, layout, text);
-    if let Some(losses) = &why.losses {
-        let locations = losses.locations.iter().map(|one| {
-            let part = Ratio(one.packets as f64 / losses.packets.max(1) as f64);
-            say!("{}: {} ({part}); {}", one.location.words(), one.packets, one.by)
-        });
-        let what =
-            if losses.of == "segments" { "retransmitted segments".to_owned() } else { format!("lost {}", losses.of) };
-        section(&format!("Locations of {} {what}", losses.packets), locations, layout, text);
+}
+
+/// A section of a few entries, each of so many lines.
+fn brief_section(title: &str, entries: &[Text], most: usize, layout: Layout, text: &mut String) {
+    if entries.is_empty() {
+        return;
     }
-    section("Remedies", why.remedies.iter().map(|one| one.statement.clone()), layout, text);
-    section("Notes", why.notes.iter().cloned(), layout, text);
-    section("Not recorded", why.missing.iter().map(|what| what.as_str().into()), layout, text);
+    if !text.is_empty() && !text.ends_with("\n\n") {
+        text.push('\n');
+    }
+    text.push_str(&format!("{title}\n"));
+    for entry in entries.iter().take(MOST_EVIDENCE) {
+        let mut lines = String::new();
+        wrapped("- ", entry, layout, &mut lines);
+        text.push_str(&cut(&lines, most, layout.width()));
+    }
 }
 
 /// A title and its entries; nothing if there are none.
@@ -198,25 +323,6 @@ fn section(title: &str, entries: impl Iterator<Item = Text>, layout: Layout, tex
     }
     text.push_str(&format!("{title}\n"));
     entries.for_each(|entry| wrapped("- ", &entry, layout, text));
-}
-
-/// `start` and `entry`, wrapped at the width; further lines are indented by two.
-pub(crate) fn wrapped(start: &str, entry: &Text, layout: Layout, text: &mut String) {
-    hanging(start.trim_end(), entry, 2, layout, text);
-}
-
-/// `start` and `entry`, wrapped at the width; further lines are indented by `indent`, at least one.
-pub(crate) fn hanging(start: &str, entry: &Text, indent: usize, layout: Layout, text: &mut String) {
-    let entry = layout.shown(entry);
-    let words: Vec<&str> = entry.split_whitespace().collect();
-    let (first, further) = (if start.is_empty() { String::new() } else { format!("{start} ") }, " ".repeat(indent));
-    let lines = textwrap::Options::new(layout.width())
-        .initial_indent(&first)
-        .subsequent_indent(&further)
-        .break_words(false)
-        .word_splitter(textwrap::WordSplitter::NoHyphenation);
-    text.push_str(&textwrap::fill(&words.join(" "), lines));
-    text.push('\n');
 }
 
 #[cfg(test)]
@@ -266,7 +372,7 @@ mod tests {
 
     #[test]
     fn a_report_has_bars_evidence_losses_and_what_is_missing() {
-        let text = why_report(&document(Some(why())), Layout::default());
+        let text = why_report(&document(Some(why())), Layout::default(), None);
         let bar = text.lines().find(|line| line.contains('█')).unwrap();
         assert_eq!((bar.matches('█').count(), bar.matches('·').count()), (35, 5), "{bar}");
         assert!(bar.ends_with(" 87.0 %  receive window"), "{bar}");
@@ -282,15 +388,34 @@ mod tests {
         );
         assert!(text.contains("Not recorded\n- the counters") && !text.contains('\u{1b}'), "{text}");
         for columns in [60, 80] {
-            let text = why_report(&document(Some(why())), Layout { columns, ..Layout::default() });
+            let text = why_report(&document(Some(why())), Layout { columns, ..Layout::default() }, None);
             assert!(text.lines().all(|line| line.chars().count() <= usize::from(columns) + 12), "{text}");
         }
     }
 
     #[test]
+    fn a_screen_has_the_main_evidence_without_its_sources() {
+        let mut why = why();
+        let other = |of| Evidence {
+            of,
+            rule: "full-thread".into(),
+            grade: Grade::Likely,
+            statement: "It ran. ".repeat(60).into(),
+            share: None,
+        };
+        why.evidence.extend((0..9).map(|_| other(LimiterKind::SenderCpu)));
+        let layout = Layout { columns: 80, ..Layout::default() };
+        let text = why_report(&document(Some(why)), layout, Some("`thru why last -v`"));
+        assert!(text.lines().count() <= 24 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(text.contains("\nOther evidence\n- sender CPU (likely): It ran."), "{text}");
+        assert!(!text.contains("window-over-rtt") && !text.contains("Not recorded"), "{text}");
+        assert!(text.contains("\nMore: `thru why last -v`: all evidence"), "{text}");
+    }
+
+    #[test]
     fn each_direction_has_its_own_limiter() {
         let each = vec![(Some(Direction::Send), Some(why())), (Some(Direction::Reverse), None)];
-        let text = why_report(&document_of(each), Layout { columns: 120, ..Layout::default() });
+        let text = why_report(&document_of(each), Layout { columns: 120, ..Layout::default() }, None);
         assert!(text.contains("\noutbound limited by: receive window (strong"), "{text}");
         assert!(text.contains("\nThe limiter of the return direction of cell 0 is unknown"), "{text}");
     }
@@ -319,7 +444,7 @@ mod tests {
             limit(Pattern::Stream, None, 15..17),
         ];
         run.worst = vec![4, 16];
-        let text = why_report(&document, Layout { columns: 120, ..Layout::default() });
+        let text = why_report(&document, Layout { columns: 120, ..Layout::default() }, None);
         for part in [
             "What limits 3 rr tests\n- link rate: all\n",
             "\nWhat limits 14 stream tests\n- receive window: 12, such as n1 → n3, n1 → n4, n1 → n5, n1 → n6\n",
@@ -330,6 +455,12 @@ mod tests {
             assert!(text.contains(part), "{part}\n{text}");
         }
         assert_eq!(text.matches("limited by: ").count(), 2, "{text}");
+        let screen = why_report(&document, Layout { columns: 80, ..Layout::default() }, Some("`thru why last -v`"));
+        assert!(screen.lines().count() <= 24 && !screen.contains("Evidence"), "{screen}");
+        assert!(
+            screen.contains("\nn1 → n4: tcp stream 128 KiB: goodput 25.0 Mbit/s\nlimited by: receive window"),
+            "{screen}"
+        );
     }
 
     #[test]
@@ -345,10 +476,10 @@ mod tests {
             high: None,
             statement: "1 B to 1 KiB: no significant difference".into(),
         });
-        let text = why_report(&document, Layout::default());
+        let text = why_report(&document, Layout::default(), None);
         assert!(text.contains("The limiter of cell 0 is unknown"), "{text}");
         assert!(text.ends_with("Best run by block size\n- 1 B to 1 KiB: no significant difference\n"), "{text}");
         document.runs[0].cells.clear();
-        assert!(why_report(&document, Layout::default()).contains("no abrupt change"));
+        assert!(why_report(&document, Layout::default(), None).contains("no abrupt change"));
     }
 }

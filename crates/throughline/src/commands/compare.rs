@@ -59,7 +59,7 @@ pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
     if args.json {
         console::json(&found)?;
     } else {
-        out!("{}", report::comparison(&found, output::layout(), args.verbose));
+        console::screen(&report::comparison(&found, output::layout(), args.verbose));
     }
     Ok(failure::of_answer(found.answer))
 }

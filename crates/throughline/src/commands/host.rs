@@ -7,7 +7,7 @@ use command::Failure;
 use model::{Family, Inventory};
 use session::facts::{self, HostFacts};
 
-use crate::console;
+use crate::{console, output};
 
 /// Flags of `thru host`.
 #[derive(Debug, Args)]
@@ -19,6 +19,10 @@ pub struct HostArgs {
     /// Show only the differences between two hosts: the two given, or this host and the one given.
     #[arg(long)]
     diff: bool,
+
+    /// With --diff: print every difference and whole values, not only what fits a screen.
+    #[arg(long, short, requires = "diff", conflicts_with = "json")]
+    verbose: bool,
 
     /// Print the inventory as JSON, in the same form as in runs; several hosts give a list.
     #[arg(long)]
@@ -55,7 +59,7 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
         },
     )?);
     if args.diff {
-        return differences(&reported[0], &reported[1], args.json);
+        return differences(&reported[0], &reported[1], args);
     }
     if args.json {
         let inventories: Vec<&Inventory> = reported.iter().map(|reported| &reported.inventory).collect();
@@ -74,12 +78,12 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn differences(a: &HostFacts, b: &HostFacts, json: bool) -> Result<u8, Failure> {
+fn differences(a: &HostFacts, b: &HostFacts, args: &HostArgs) -> Result<u8, Failure> {
     let found = analysis::compare::host_differences(&a.inventory, &b.inventory);
-    if json {
+    if args.json {
         console::json(&found)?;
     } else {
-        out!("{}", report::host_differences(&found, &a.name, &b.name));
+        out!("{}", report::host_differences(&found, [&a.name, &b.name], output::layout(), args.verbose));
     }
     Ok(0)
 }

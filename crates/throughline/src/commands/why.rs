@@ -23,6 +23,10 @@ pub struct WhyArgs {
     #[arg(long, value_name = "N", value_parser = options::values::whole(0..=u32::MAX))]
     cell: Option<u32>,
 
+    /// Print all evidence with its sources, notes, and what was not recorded, not only a screen.
+    #[arg(long, short, conflicts_with = "json")]
+    verbose: bool,
+
     /// Print a JSON document.
     #[arg(long)]
     json: bool,
@@ -40,7 +44,10 @@ pub fn run(args: &WhyArgs) -> Result<u8, Failure> {
     if args.json {
         console::json(&document)?;
     } else {
-        out!("{}", report::why_report(&document, output::layout()));
+        let ids: Vec<&str> = runs.iter().map(|run| run.header.id.as_str()).collect();
+        let cell = args.cell.map_or(String::new(), |cell| format!(" --cell {cell}"));
+        let more = format!("`thru why {}{cell} -v`", ids.join(" "));
+        console::screen(&report::why_report(&document, output::layout(), (!args.verbose).then_some(more.as_str())));
     }
     Ok(0)
 }

@@ -4,7 +4,7 @@ use model::{Outcome, Summary, units};
 use text::{Said, Text, Time, say};
 
 use super::{flows, lost, retransmits};
-use crate::sections::limiter::hanging;
+use crate::lines::hanging;
 use crate::{Layout, labels};
 
 /// What a value that a direction does not have looks like.
