@@ -138,7 +138,7 @@ fn curve(run: &Run) -> Option<Text> {
 }
 
 /// Whether all outcomes that a finding is based on may be used: its cells, or for a finding on a curve those of its size.
-fn is_usable(run: &Run, finding: &Finding) -> bool {
+pub(crate) fn is_usable(run: &Run, finding: &Finding) -> bool {
     let is_base = |outcome: &Outcome| match finding.cells.as_slice() {
         [] => finding.block == Some(outcome.spec.block) && outcome.spec.transport != Spec::CEILING,
         cells => cells.contains(&outcome.cell),

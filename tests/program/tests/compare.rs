@@ -79,7 +79,9 @@ fn trials_alternate_in_blocks_over_fresh_connections_and_the_run_is_kept() {
     assert_eq!(shown.json, doc.json);
     let list = sandbox.run(&["runs"]).ok().stdout;
     assert!(list.contains(" ab ") && list.contains("B/A "), "{list}");
-    let text = sandbox.run(&["show"]).ok().stdout;
+    let screen = sandbox.run(&["show"]).ok().stdout;
+    assert!(screen.contains("\n12 pairs  ") && screen.contains("\nCPU, both ends  "), "{screen}");
+    let text = sandbox.run(&["show", "-v"]).ok().stdout;
     assert!(text.contains(" A ") && text.contains(" B ") && text.contains("over 12 pairs"), "{text}");
 }
 

@@ -5,6 +5,7 @@
 
 mod cells;
 mod environment;
+mod figures;
 mod paired;
 mod stored;
 
@@ -16,7 +17,8 @@ use crate::outcome::Headline;
 use crate::stats::ConfidenceInterval;
 
 pub use environment::{distinguishing, host_differences};
-pub use paired::{log_ratios, of_paired, paired_difference};
+pub use figures::{SideDifference, SideFigure, SideFigureKind, paired_figures};
+pub use paired::{ROUND, log_ratios, of_paired, paired_difference};
 pub use stored::{CompareError, stored_runs};
 
 /// Unit of an estimate that is one value over another.

@@ -10,20 +10,28 @@ use crate::findings::{of_single, wording};
 use crate::outcome::Headline;
 use crate::stats::{Paired, mean};
 
-/// Trials per round: ABBA or BAAB.
-const ROUND: u32 = 4;
+/// Trials per round: ABBA or BAAB. Pass `p` of a run belongs to round `p / ROUND`.
+pub const ROUND: u32 = 4;
 
 /// The natural logarithms of B over A in each complete round, in the order in which they were taken: the mean of the logarithms of
 /// B's two values minus that of A's. Pass `p` of a run belongs to round `p / 4`. A round without all values (interrupted, nothing
 /// arrived) is skipped, because half a round does not cancel drift.
 #[must_use]
 pub fn log_ratios(a: &[Trial], b: &[Trial]) -> Vec<f64> {
+    let log = |trial: &Trial| trial.value.filter(|value| *value > 0.0 && value.is_finite()).map(f64::ln);
+    per_round(a.iter().map(|trial| (trial, log(trial))), b.iter().map(|trial| (trial, log(trial))))
+}
+
+/// By how much B's figure differs from A's in each complete round, in the order in which they were taken: the mean of B's two trials
+/// minus that of A's. A round with a trial that was cut short or has no figure is skipped.
+pub(super) fn per_round<'a>(
+    a: impl IntoIterator<Item = (&'a Trial, Option<f64>)>,
+    b: impl IntoIterator<Item = (&'a Trial, Option<f64>)>,
+) -> Vec<f64> {
     let mut rounds: BTreeMap<u32, [Vec<f64>; 2]> = BTreeMap::new();
-    for (side, trials) in [a, b].into_iter().enumerate() {
-        for trial in trials.iter().filter(|trial| !trial.verdicts.contains(&Verdict::CutShort)) {
-            let value = trial.value.filter(|value| *value > 0.0 && value.is_finite());
-            rounds.entry(trial.pass / ROUND).or_default()[side].extend(value.map(f64::ln));
-        }
+    let sides = a.into_iter().map(|trial| (0, trial)).chain(b.into_iter().map(|trial| (1, trial)));
+    for (side, (trial, figure)) in sides.filter(|(_, (trial, _))| !trial.verdicts.contains(&Verdict::CutShort)) {
+        rounds.entry(trial.pass / ROUND).or_default()[side].extend(figure);
     }
     let complete = rounds.into_values().filter(|sides| sides.iter().all(|values| values.len() == 2));
     complete.filter_map(|[a, b]| Some(mean(&b)? - mean(&a)?)).collect()

@@ -29,6 +29,7 @@ use model::{Anatomy, Cell, EndTally, Histogram, Outcome, PeakCheck, RttTally, St
 use crate::stats::sequential::MIN_TRIALS;
 use crate::stats::{LegValue, SizeParts, is_drifting, separate};
 
+pub(crate) use cost::cost;
 pub(crate) use directions::outcomes as direction_outcomes;
 pub use directions::trial_summary;
 pub use emulated::emulator_late;
@@ -91,7 +92,7 @@ pub fn outcome(cell: &Cell, trials: Vec<Trial>, rule: &Stopping, context: Contex
     };
     let histogram = histogram.or_else(|| summary::merged_histogram(&counted));
     let mut summary = summary::summary(cell, &counted, estimate.as_ref(), histogram.as_ref(), curve);
-    summary.cost = cost::cost(&cell.spec, &counted).map(Box::new);
+    summary.cost = cost(&cell.spec, &counted).map(Box::new);
     summary.anatomy = anatomy.or_else(|| crate::anatomy::of_cell(&counted, summary.rtt_p50_ns)).map(Box::new);
     summary.probe = probe::responsiveness(&cell.spec, &counted, idle.as_ref()).map(Box::new);
     summary.within_pass = within.map(Box::new);

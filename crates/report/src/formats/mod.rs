@@ -19,6 +19,7 @@ mod np;
 mod np_screen;
 mod outcome_columns;
 mod page;
+mod pair_screen;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod peers;

@@ -5,7 +5,7 @@ use text::Text;
 
 use super::table::OutcomeTable;
 use super::{
-    advice_screen, answer, braille, check_screen, curve_screen, groups, mesh_screen, traffic_screen,
+    advice_screen, answer, braille, check_screen, curve_screen, groups, mesh_screen, pair_screen, traffic_screen,
 };
 use crate::grid::Grid;
 use crate::headline::headline;
@@ -37,6 +37,9 @@ fn report(run: &Run, view: &View<'_>) -> String {
     }
     if let Some(whole) = view.whole.filter(|_| advice_screen::is_of(run)) {
         return text + "\n" + &advice_screen::screen(run, view.layout, whole);
+    }
+    if let Some(whole) = view.whole.filter(|_| pair_screen::is_of(run)) {
+        return text + "\n" + &pair_screen::screen(run, view.layout, whole);
     }
     if let Some(whole) = view.whole.filter(|_| is_curve(run)) {
         return text + "\n" + &curve_screen::screen(run, view.layout, whole);

@@ -3,6 +3,7 @@
 mod columns;
 mod counts;
 mod groups;
+mod pairs;
 mod points;
 mod readings;
 
@@ -12,6 +13,7 @@ use text::Spelling;
 use self::columns::{Label, columns, head, line};
 use self::counts::{Change, Counts};
 use self::groups::GroupLines;
+use self::pairs::PairLines;
 pub use self::points::{LivePoint, LivePoints};
 use self::readings::Readings;
 use crate::labels;
@@ -29,6 +31,8 @@ pub struct LiveLines {
     spec: Option<Shared<Spec>>,
     /// Of a run with groups of flows.
     groups: Option<GroupLines>,
+    /// Of a comparison.
+    pairs: Option<PairLines>,
     /// The heads were printed.
     headed: bool,
     /// Time of the trials that ended, ns.
@@ -51,10 +55,14 @@ impl LiveLines {
         if let Some(groups) = &mut self.groups {
             return groups.event(event);
         }
+        if let Some(pairs) = &mut self.pairs {
+            return pairs.event(event);
+        }
         match event {
             Event::Run(header) => {
                 self.spec = measured(header);
                 self.groups = GroupLines::of(header, self.spelling);
+                self.pairs = PairLines::of(header, self.spelling);
                 Vec::new()
             }
             Event::Reading { pass, end, reading } => self.reading(*pass, end, reading),

@@ -327,3 +327,23 @@ fn groups_have_one_line_for_all_together_in_the_time_since_the_common_start() {
     let second = both_ends(&mut lines, 0, 3, 300_000_000);
     assert!(second.len() == 1 && second[0].contains("2.0 s    1.40 Gbit/s            1"), "{second:?}");
 }
+
+#[test]
+fn a_round_of_a_comparison_has_a_line_with_the_difference_so_far() {
+    let mut header = crate::sample::pair().header;
+    header.cells = vec![Cell::new(0, spec(1)), Cell::new(1, spec(1))];
+    let mut lines = LiveLines::new(false, Spelling::default());
+    assert_eq!(lines.event(&Event::Run(header)), [""; 0]);
+    let mut all = Vec::new();
+    for pass in 0..24 {
+        // A B B A, with a bit less of B.
+        let cell = u32::from(matches!(pass % 4, 1 | 2));
+        let value = Some(if cell == 0 { 1e9 } else { 0.97e9 } + f64::from(pass) * 1e5);
+        let Event::Trial(trial) = trial(pass, [Vec::new(), Vec::new()], SECOND, value) else { unreachable!() };
+        all.extend(lines.event(&Event::Trial(Trial { cell, ..trial })));
+    }
+    assert_eq!(all.len(), 7, "{all:?}");
+    assert_eq!(all[0], "  round               A               B   B to A so far");
+    assert_eq!(all[1], "      1     1.00 Gbit/s      970 Mbit/s   -3.0 %");
+    assert!(all[6].ends_with("   -3.0 % (-3.0 % to -3.0 %)"), "{all:?}");
+}

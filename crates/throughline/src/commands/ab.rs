@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use command::Failure;
+use command::failure::{self, Failure};
 use control::coordinator::{PairedPlan, Schedule, Unfixed};
 use model::{Nanos, Ratio, RunKind, Spec};
 use options::TestOptions;
@@ -16,7 +16,7 @@ use vec1::vec1;
 use crate::flags::{self, Given, HostFlags, OfBothSides, Output};
 use crate::measure::measure;
 use crate::registries::one_of;
-use crate::shape::Shape;
+use crate::shape::{Lines, Shape};
 use crate::spec_args::{self, SpecError, Worded};
 
 /// Flags of `thru ab`.
@@ -113,13 +113,28 @@ fn compare(args: &AbArgs) -> Result<u8, Failure> {
         login: None,
     };
     let request = args.output.request(RunKind::Ab, args.hosts.of_run(&args.shared.options), work);
-    measure(&request, &args.output, Shape::default())
+    let code = measure(&request, &args.output, Shape { lines: Lines::Sum, ..Shape::default() })?;
+    if args.output.is_text() {
+        outln!("Exit code {code}: {}", meaning(code));
+    }
+    Ok(code)
 }
 
 impl AbArgs {
     /// A spec with the addresses and the settings of both sides.
     fn common(&self) -> Result<Spec, Failure> {
         Ok(specs::one(&TestOptions { set: self.set.clone(), ..self.shared.options.clone() }, &ThisHost)?)
+    }
+}
+
+/// What the exit code of a comparison means.
+fn meaning(code: u8) -> &'static str {
+    match code {
+        0 => "B is not worse",
+        failure::WORSE => "B is worse",
+        failure::CANNOT_TELL => "cannot tell",
+        failure::INTERRUPTED => "interrupted",
+        _ => "a side is not to be used",
     }
 }
 
