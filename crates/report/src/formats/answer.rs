@@ -13,7 +13,7 @@ use text::{Count, Rate, Said, Text, Time, say};
 use crate::lines::{cut, hanging};
 use crate::sections::next_step;
 use crate::sections::responsiveness::{of_trials, working};
-use crate::sections::{one_way, sides};
+use crate::sections::{captures, one_way, sides};
 use crate::{Layout, headline, labels};
 
 /// Width of the titles.
@@ -82,7 +82,7 @@ fn rows(run: &Run, outcome: &Outcome, whole: &str) -> Vec<Row> {
         ("RTT", of_one(round_trips(outcome)).filter(|_| working(outcome).is_none()), 1),
         ("Transferred", transferred(outcome), 1),
         ("Ledger", ledger(outcome), WRAPPED),
-        ("Retransmits", of_one(retransmits(summary)), 1),
+        ("Retransmits", of_one(retransmits(summary, " segments")), 1),
         ("Lost", of_one(lost(summary)), 1),
         ("By size", by_size(outcome), WRAPPED),
         ("Flows", flows(outcome.spec.flows, summary), 1),
@@ -94,6 +94,7 @@ fn rows(run: &Run, outcome: &Outcome, whole: &str) -> Vec<Row> {
     rows.extend(limits);
     rows.extend(remedies);
     rows.extend([
+        ("Captured", captures::files(run), WRAPPED + 2),
         ("Path", path(run), WRAPPED),
         ("Caveats", caveats(run, outcome), WRAPPED + 1),
         ("Next", next, WRAPPED),
@@ -104,6 +105,7 @@ fn rows(run: &Run, outcome: &Outcome, whole: &str) -> Vec<Row> {
 
 fn title(outcome: &Outcome) -> &'static str {
     match (outcome.summary.goodput_bps, outcome.summary.transactions_per_s) {
+        (Some(_), _) if outcome.spec.no_loss => "Highest rate without loss:",
         (Some(_), _) if outcome.summary.directions().next().is_some() => "Together",
         (Some(_), _) => "Goodput",
         (None, Some(_)) => "Transactions",
@@ -193,7 +195,8 @@ fn ledger(outcome: &Outcome) -> Option<Text> {
     Some(if known().all(|ledger| ledger.balanced) { text } else { say!("{text}: the counts do not match") })
 }
 
-fn retransmits(summary: &Summary) -> Option<Text> {
+/// What was sent again, with the word for it.
+fn retransmits(summary: &Summary, segments: &str) -> Option<Text> {
     let count = summary.retransmits?;
     let share = summary.bytes_retransmitted.zip(summary.bytes_sent).filter(|(again, sent)| *again > 0 && *sent > 0);
     let share = share.map_or(Text::default(), |(again, sent)| {
@@ -201,7 +204,8 @@ fn retransmits(summary: &Summary) -> Option<Text> {
         let share = if share < 1e-5 { "less than 0.001 %".into() } else { Ratio(share).to_string() };
         say!(" ({share} of the bytes)")
     });
-    Some(say!("{} {}{share}", Count(count), if count == 1 { "segment" } else { "segments" }))
+    let segments = if count == 1 { segments.trim_end_matches('s') } else { segments };
+    Some(say!("{}{segments}{share}", Count(count)))
 }
 
 /// Loss, reordering and jitter of datagrams.
@@ -352,6 +356,18 @@ mod tests {
         );
         outcome_of(&mut run, (0.9 * sent) as u64);
         assert!(!shown(&run, 100).contains("Offered"));
+    }
+
+    #[test]
+    fn the_highest_rate_without_loss_is_called_that() {
+        let mut run = sample::stream();
+        run.outcomes[0].spec.no_loss = true;
+        assert!(shown(&run, 100).starts_with("Highest rate without loss: 9.4"), "{}", shown(&run, 100));
+        assert!(
+            crate::headline(&run).plain().starts_with("highest rate without loss 9.4"),
+            "{:?}",
+            crate::headline(&run)
+        );
     }
 
     #[test]

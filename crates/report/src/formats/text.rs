@@ -29,6 +29,7 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
 
 fn report(run: &Run, view: &View<'_>) -> String {
     let mut text = header(run, view.layout);
+    text.extend(view.whole.and_then(|whole| kept(run, whole)));
     if let Some(whole) = view.whole.filter(|_| check_screen::is_of(run)) {
         return text + "\n" + &check_screen::screen(run, view.layout, whole);
     }
@@ -148,6 +149,19 @@ fn header(run: &Run, layout: Layout) -> String {
     text
 }
 
+/// What was measured before a run failed, and how to see it again.
+fn kept(run: &Run, whole: &str) -> Option<String> {
+    run.ending.as_ref().filter(|ending| ending.how == "failed")?;
+    let trials: usize = run.outcomes.iter().map(|outcome| outcome.trials.len()).sum();
+    // A run that is not stored cannot be shown again.
+    let again = whole.contains(&run.header.id).then(|| format!("; `thru show {}` prints it again", run.header.id));
+    Some(match trials {
+        0 => "No trial had ended, so there is no result beyond the lines printed while it ran.\n".to_owned(),
+        1 => format!("One trial had ended{}.\n", again.unwrap_or_default()),
+        _ => format!("{trials} trials had ended{}.\n", again.unwrap_or_default()),
+    })
+}
+
 fn table(run: &Run, layout: Layout) -> String {
     let of = OutcomeTable::new(run);
     let text = Grid { head: &of.head, rows: &layout.rows(&of.rows), numeric: &of.numeric, names: of.names }
@@ -200,6 +214,22 @@ mod tests {
         assert!(text.chars().any(|c| ('\u{2801}'..='\u{28ff}').contains(&c)), "a plot");
         assert!(run.findings.iter().all(|finding| { text.replace("\n  ", " ").contains(&finding.statement.plain()) }));
         assert!(text.contains("target-missed: up to ±2.3 %, wanted ±2 %: --budget "), "{text}");
+    }
+
+    #[test]
+    fn a_failed_run_says_what_is_kept_of_it() {
+        let mut run = sample::stream();
+        let ending = run.ending.as_mut().unwrap();
+        (ending.how, ending.error) = ("failed".to_owned(), Some("lost the connection".into()));
+        let whole = format!("`thru show {} -v`", run.header.id);
+        let text = |run: &Run| {
+            let view = View { whole: Some(&whole), ..View::new(std::slice::from_ref(run)) };
+            String::from_utf8(render(&view).unwrap().remove(0).bytes).unwrap()
+        };
+        let kept = format!(" trials had ended; `thru show {}` prints it again.\n\nGoodput ", run.header.id);
+        assert!(text(&run).contains(&kept), "{}", text(&run));
+        run.outcomes.clear();
+        assert!(text(&run).contains("\nNo trial had ended, so there is no result beyond"), "{}", text(&run));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Sentences on the captures of a run.
 
 use model::{ByteSize, Capture, Run};
-use text::{Text, Time, say};
+use text::{Count, Text, Time, say};
 
 use crate::labels;
 
@@ -10,6 +10,30 @@ pub(crate) fn of_run(run: &Run) -> Vec<Text> {
     let near: Vec<&Capture> = run.passes.iter().filter_map(|pass| pass.near.capture.as_ref()).collect();
     let far: Vec<&Capture> = run.passes.iter().filter_map(|pass| pass.far.capture.as_ref()).collect();
     [("near", near), ("far", far)].into_iter().filter_map(|(end, all)| of_end(end, &all)).collect()
+}
+
+/// The files of each end and the number of packets in them, or why there is none, in short; `None` if no capture was requested.
+pub(crate) fn files(run: &Run) -> Option<Text> {
+    let of = |pick: fn(&model::Pass) -> Option<&Capture>| run.passes.iter().filter_map(pick).collect::<Vec<_>>();
+    let ends = [("near", of(|pass| pass.near.capture.as_ref())), ("far", of(|pass| pass.far.capture.as_ref()))];
+    if ends.iter().all(|(_, captures)| captures.is_empty()) {
+        return None;
+    }
+    let of_end = |(end, captures): &(&str, Vec<&Capture>)| {
+        let files: Vec<&str> = captures.iter().filter_map(|capture| capture.file.as_deref()).collect();
+        let missing = captures.iter().find_map(|capture| capture.missing.as_deref()).map(labels::plain);
+        let packets = Count(captures.iter().map(|capture| capture.packets).sum());
+        match (files.as_slice(), missing) {
+            ([], Some(why)) => say!("{end} end: nothing: {why}"),
+            ([], None) => say!("{end} end: nothing"),
+            ([file], _) => say!("{end} end: {packets} packets in {}", labels::plain(file)),
+            ([earlier @ .., last], _) => {
+                let files = if earlier.len() == 1 { "file" } else { "files" };
+                say!("{end} end: {packets} packets in {} and {} earlier {files}", labels::plain(last), earlier.len())
+            }
+        }
+    };
+    Some(Text::join(ends.iter().map(of_end), "; "))
 }
 
 fn of_end(end: &str, captures: &[&Capture]) -> Option<Text> {
@@ -45,6 +69,18 @@ fn of_end(end: &str, captures: &[&Capture]) -> Option<Text> {
 mod tests {
     use super::*;
     use crate::sample;
+
+    #[test]
+    fn a_screen_names_the_files_of_both_ends() {
+        let text = files(&sample::captured()).unwrap().plain();
+        assert!(
+            text.starts_with("near end: 36,000 packets in /tmp/")
+                && text.contains("-near.pcapng and 7 earlier files; "),
+            "{text}"
+        );
+        assert!(text.contains("; far end: nothing: this agent captures no packets"), "{text}");
+        assert_eq!(files(&sample::stream()), None);
+    }
 
     #[test]
     fn each_end_has_its_file_or_the_reason_for_none() {

@@ -77,7 +77,8 @@ pub(crate) fn value(outcome: &Outcome) -> Option<Text> {
         return Some(say!("goodput {each}"));
     }
     let value = if let Some(bps) = summary.goodput_bps {
-        say!("goodput {}", Rate(bps))
+        let name = if outcome.spec.no_loss { "highest rate without loss" } else { "goodput" };
+        say!("{name} {}", Rate(bps))
     } else if let Some(rate) = summary.transactions_per_s.filter(|_| outcome.spec.pattern != Pattern::Pingpong) {
         say!("{} transactions/s", units::count(rate))
     } else {

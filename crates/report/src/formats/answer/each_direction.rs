@@ -64,9 +64,9 @@ fn each(outcome: &Outcome) -> Vec<Each> {
     let of = |figure: &dyn Fn(&Summary) -> Option<Text>| [figure(out), figure(back)];
     let rows = [
         ("Goodput", goodputs),
-        ("RTT", of(&|one| one.tcp_rtt_ns.map(|ns| Time(ns).say()))),
+        ("RTT loaded", of(&|one| one.tcp_rtt_ns.map(|ns| Time(ns).say()))),
         ("cwnd", of(&|one| one.cwnd_bytes.map(|bytes| units::amount(bytes).into()))),
-        ("Retransmits", of(&retransmits)),
+        ("Retransmits", of(&|one| retransmits(one, ""))),
         ("Lost", of(&lost)),
         ("Flows", of(&|one| flows(outcome.spec.flows, one))),
         ("Trust", of(&|one| one.trust.map(|trust| labels::trust(trust).into()))),
@@ -116,8 +116,8 @@ mod tests {
         let text = shown(&both(), 80);
         let first = "             outbound            return\n\
                      Goodput      28.1 Mbit/s ±1.0 %  4.70 Mbit/s ±1.0 %\n\
-                     RTT          20.0 ms             20.0 ms\n\
-                     Retransmits  1 segment           3,700 segments\n\
+                     RTT loaded   20.0 ms             20.0 ms\n\
+                     Retransmits  1                   3,700\n\
                      Trust        fair                fair\n\
                      Together     ";
         assert!(text.starts_with(first), "{text}");
