@@ -1,6 +1,6 @@
 //! The table of runs in a store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Estimate, Run, RunSummary, Trust};
 use text::{Text, say};
@@ -58,9 +58,9 @@ const GAP: usize = 2;
 /// runs are not in it, and `all` is how to list them. Each line ends in a line end.
 #[must_use]
 pub fn run_list(rows: &[ListedRun], more: usize, all: &str, layout: Layout) -> String {
-    let latest = latest_of_names(rows);
+    let unique = unique_names(rows);
     let year = rows.iter().map(|row| year(row.started_unix_ns)).max().unwrap_or_default();
-    let parts: Vec<[String; 2]> = rows.iter().map(|row| [handle(row, &latest), what(row)]).collect();
+    let parts: Vec<[String; 2]> = rows.iter().map(|row| [handle(row, &unique), what(row, &unique)]).collect();
     let widest =
         |at: usize, most: usize| parts.iter().map(|part| part[at].chars().count()).max().unwrap_or(0).clamp(4, most);
     // A wide terminal has room for the names of hosts, a narrow one has less for them.
@@ -89,28 +89,23 @@ pub fn run_list(rows: &[ListedRun], more: usize, all: &str, layout: Layout) -> S
     text
 }
 
-/// When the latest run of each name began: the name means that one.
-fn latest_of_names(rows: &[ListedRun]) -> BTreeMap<&str, u64> {
-    let mut latest = BTreeMap::new();
-    for row in rows {
-        if let Some(name) = &row.name {
-            let began: &mut u64 = latest.entry(name.as_str()).or_default();
-            *began = row.started_unix_ns.max(*began);
-        }
-    }
-    latest
+/// The names that only one run has: another name means no run.
+fn unique_names(rows: &[ListedRun]) -> BTreeSet<&str> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    rows.iter().filter_map(|row| row.name.as_deref()).for_each(|name| *counts.entry(name).or_default() += 1);
+    counts.into_iter().filter(|(_, count)| *count == 1).map(|(name, _)| name).collect()
 }
 
 /// What other commands call the run.
-fn handle(row: &ListedRun, latest: &BTreeMap<&str, u64>) -> String {
-    let is_latest = |name: &&String| latest.get(name.as_str()).is_none_or(|began| *began <= row.started_unix_ns);
-    labels::plain(row.name.as_ref().filter(is_latest).unwrap_or(&row.id))
+fn handle(row: &ListedRun, unique: &BTreeSet<&str>) -> String {
+    labels::plain(row.name.as_deref().filter(|name| unique.contains(name)).unwrap_or(&row.id))
 }
 
-/// The command, the transport unless it is TCP, and the far end.
-fn what(row: &ListedRun) -> String {
+/// The command, the transport unless it is TCP, and the far end, after a name that several runs have.
+fn what(row: &ListedRun, unique: &BTreeSet<&str>) -> String {
+    let shared = row.name.as_deref().filter(|name| !unique.contains(name)).map(|name| format!("{name}:"));
     let transport = Some(row.transport.as_str()).filter(|transport| !["", "tcp"].contains(transport));
-    let words = [Some(row.kind.as_str()), transport, row.target.as_deref()];
+    let words = [shared.as_deref(), Some(row.kind.as_str()), transport, row.target.as_deref()];
     labels::plain(&words.into_iter().flatten().collect::<Vec<_>>().join(" "))
 }
 
@@ -204,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_stands_for_the_latest_run_that_has_it() {
+    fn a_name_that_several_runs_have_is_no_handle() {
         let row = |name: &str, id: &str, days: u64| ListedRun {
             id: id.into(),
             name: Some(name.into()),
@@ -214,12 +209,12 @@ mod tests {
             target: Some("beta".into()),
             ..ListedRun::default()
         };
-        let rows = [row("nightly", "new", 20_700), row("nightly", "old", 20_000)];
-        let list = run_list(&rows, 0, "", Layout { columns: 80, ..Layout::default() });
+        let rows = [row("nightly", "new", 20_700), row("nightly", "old", 20_000), row("once", "id", 20_700)];
+        let list = run_list(&rows, 0, "", Layout { columns: 100, ..Layout::default() });
         let lines: Vec<&str> = list.lines().skip(2).collect();
-        assert_eq!(lines[0].split_whitespace().next(), Some("nightly"), "{list}");
-        assert!(lines[0].contains("  stream udp beta  not finished ") && lines[0].ends_with("  -"), "{list}");
-        assert!(lines[1].starts_with("old      2024-10-04   stream"), "{list}");
+        assert!(lines[0].starts_with("new   ") && lines[0].contains("  nightly: stream udp…  not finished "), "{list}");
+        assert!(lines[0].ends_with("  -") && lines[1].starts_with("old   2024-10-04   nightly: "), "{list}");
+        assert!(lines[2].starts_with("once  ") && lines[2].contains("  stream udp beta "), "{list}");
     }
 
     #[test]
