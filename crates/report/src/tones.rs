@@ -34,7 +34,8 @@ pub fn toned(screen: &str) -> Vec<(Tone, &str)> {
     for line in screen.split_inclusive('\n') {
         let is_empty = line.trim().is_empty();
         answer = match answer {
-            Place::Ahead if !above && !is_empty && !is_head(line) => Place::Here,
+            // What was offered stands before the answer.
+            Place::Ahead if !above && !is_empty && !is_head(line) && !line.starts_with(OFFERED) => Place::Here,
             // A sentence may have several lines, a row is indented.
             Place::Here if is_empty || is_other(line) => Place::Passed,
             place => place,
@@ -49,6 +50,9 @@ pub fn toned(screen: &str) -> Vec<(Tone, &str)> {
     parts.retain(|(_, part)| !part.is_empty());
     parts
 }
+
+/// The title of the rate that a sender did not reach.
+const OFFERED: &str = "Offered";
 
 /// Where the answer is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -83,6 +87,7 @@ fn of_line<'a>(line: &'a str, is_answer: bool, parts: &mut Vec<(Tone, &'a str)>)
     let row = |title_tone, tone| [(title_tone, title), (tone, value)];
     match title.trim_end() {
         "More" => return parts.extend(row(Tone::Faint, Tone::Faint)),
+        OFFERED => return parts.extend(row(Tone::Doubtful, Tone::Doubtful)),
         "Caveats" => return parts.extend(row(Tone::Doubtful, Tone::Plain)),
         "Verdict" => return parts.extend(row(Tone::Plain, of_verdict(value.trim_end()))),
         _ if line.starts_with('─') || line.starts_with("More:") => return parts.push((Tone::Faint, line)),
@@ -197,6 +202,8 @@ mod tests {
                         RTT          3.6 ms under this load\n<Doubtful Caveats      >target-missed: more\n\
                         <Faint More         ><Faint `thru show 1 -v`: hosts\n>";
         assert_eq!(marked(screen), expected);
+        let offered = marked("x (run 1)\n\nOffered      5 of 9 Mbit/s: CPU\nGoodput      5 Mbit/s (trust low)\n");
+        assert!(offered.contains("<Doubtful 5 of 9") && offered.contains("<Strong 5 Mbit/s>"), "{offered}");
         let unsettled = "x (run 1)\n\nGoodput      5 Mbit/s, not settled: still growing (1 trial, trust low)\n";
         assert!(marked(unsettled).contains("<Doubtful , not settled: still growing>"), "{}", marked(unsettled));
         assert!(marked("x (run 1)\n\nGoodput      no result: it stalled\n").contains("<Bad no result: it stalled\n>"));

@@ -75,7 +75,7 @@ fn rows(run: &Run, outcome: &Outcome, whole: &str) -> Vec<Row> {
         ("RPM", responsiveness(outcome), WRAPPED),
         ("Latency", working_latency(outcome), WRAPPED),
         ("Carried", working_goodput(outcome), WRAPPED),
-        ("Offered", offered(outcome), 1),
+        ("Offered", offered(outcome), WRAPPED),
         (title(outcome), Some(figure(outcome)), WRAPPED),
         ("Measured", measured(outcome), 1),
         ("Seconds", seconds(outcome), 1),
