@@ -3,9 +3,9 @@
 use clap::{Arg, Command as Clap, CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    ab, advise, agent, check, compare, config, curve, demo, explain, export, fleet, generate, helper, host, import, lab,
-    launched, mesh, report, rr, run, runs, selftest, serve, show, stacks, stream, token, top, transfer, tune, watch,
-    web, why, worker,
+    ab, advise, agent, check, compare, config, curve, demo, explain, export, fleet, generate, helper, host, import,
+    lab, launched, mesh, report, rr, run, runs, selftest, serve, show, stacks, stream, token, top, transfer, tune,
+    watch, web, why, worker,
 };
 
 /// Measures what a network path carries, from 1-byte round trips to line rate.

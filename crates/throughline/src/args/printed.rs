@@ -6,6 +6,7 @@ use clap::Command;
 use clap::error::ErrorKind;
 
 use super::command;
+use crate::{front_door, habits};
 
 /// Words that stand for a value, and one that is valid in every place where they are printed.
 const PLACEHOLDERS: [(&str, &str); 8] = [
@@ -95,7 +96,8 @@ fn words(line: &str) -> Option<Vec<String>> {
 /// Why a command is refused; the program within `thru lab run` is a command, too.
 fn refused(words: &[String], all: &Command) -> Option<String> {
     let typed = words.iter().map(Into::into).collect();
-    let typed = match crate::front_door::with_command(typed, all) {
+    let ours = front_door::with_command(typed, all, &[]).and_then(|typed| habits::translated(typed, all));
+    let typed = match ours {
         Ok(typed) => typed,
         Err(failure) => return Some(failure.text().plain()),
     };
