@@ -1,7 +1,7 @@
 //! The options of iperf3, as of version 3.18 (its manual page).
 
 use super::spelling::Of::{Iperf3, Iperf3Server};
-use super::spelling::{Habit, Here, dscp, is_zero, local, milliseconds, one};
+use super::spelling::{Habit, Here, dscp, is_absent, is_zero, local, milliseconds, one};
 
 const fn same(names: &'static [&'static str], ours: &'static str) -> Habit {
     Habit::option(Iperf3, names, ours)
@@ -51,12 +51,13 @@ pub static IPERF3: &[Habit] = &[
     answer(&["-d", "--debug"], "has no counterpart: `-v` prints the whole report, and `thru why` the evidence"),
     same(&["-v"], "--verbose").note("iperf3's `-v` is `thru --version`"),
     same(&["-h", "--help"], "--help").note("`-h` lists the usual options, `--help` all of them"),
-    Habit::answer(Iperf3Server, &["-s", "--server"], "is the command `thru serve` here"),
+    Habit::answer(Iperf3Server, &["-s", "--server"], "is the command `thru serve` here").only(is_absent),
     Habit::answer(
         Iperf3Server,
         &["-D", "--daemon"],
         "has no counterpart: run `thru serve` as a unit of systemd, or in the background (`&`)",
-    ),
+    )
+    .only(is_absent),
     Habit::words(Iperf3Server, &["-1", "--one-off"], |_| Ok(vec!["--once".into()]), "--once"),
     Habit::answer(
         Iperf3Server,

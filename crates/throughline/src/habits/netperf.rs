@@ -1,7 +1,7 @@
 //! The options of netperf, as of version 2.7 (its help): its own, and after `--` those of its tests.
 
 use super::spelling::Of::{Netperf, NetperfTest};
-use super::spelling::{Habit, Here, dscp, local, one};
+use super::spelling::{Habit, Here, dscp, is_absent, local, one};
 
 const fn answer(names: &'static [&'static str], text: &'static str) -> Habit {
     Habit::answer(Netperf, names, text)
@@ -19,10 +19,6 @@ const fn test(name: &'static str, is: fn(Option<&str>) -> bool, text: &'static s
 const NOT_NEEDED_CPU: &str = "is not needed: the CPU use of both ends is always recorded";
 const NO_ALIGNMENT: &str = "has no counterpart: buffers begin at a page";
 const UNITS: &str = "is not needed: rates choose their unit. `--units bytes` shows bytes per second";
-
-fn is_absent(value: Option<&str>) -> bool {
-    value.is_none_or(|value| value.starts_with('-'))
-}
 
 fn has_comma(value: Option<&str>) -> bool {
     value.is_some_and(|value| value.contains(','))

@@ -129,6 +129,11 @@ pub fn dscp(value: &str) -> Result<Vec<String>, String> {
     }
 }
 
+/// Whether no value follows.
+pub fn is_absent(value: Option<&str>) -> bool {
+    value.is_none_or(|value| value.starts_with('-'))
+}
+
 /// Whether a value is zero.
 pub fn is_zero(value: Option<&str>) -> bool {
     value == Some("0")

@@ -163,6 +163,7 @@ fn others_are_answered() {
         ("stream h -Z --skip-rx-copy", "-Z and --skip-rx-copy are both --engine here: write that once"),
         ("rr h -l 10", "-l is --block for iperf3 and --time for netperf: write the one that you mean"),
         ("stream h -L 5", "iperf3's -L has no counterpart: the kernel chooses the IPv6 flow label"),
+        ("stream -s", "iperf3's -s is the command `thru serve` here"),
         ("stream h -M", "-M needs a value: -M BYTES"),
         ("stream h -1", "iperf3's -1 is --once here, an option of `thru serve`"),
         (
