@@ -102,6 +102,26 @@ fn a_stream_is_followed_paused_resized_and_ended() {
 }
 
 #[test]
+fn a_result_has_colours_on_a_terminal_unless_the_user_wants_none() {
+    let Some(terminal) = Terminal::open("a_result_has_colours_on_a_terminal_unless_the_user_wants_none") else {
+        return;
+    };
+    let rr = ["rr", "--transport", "unix", "--time", "20ms", "--trials", "3", "--quiet", "--name", "c"];
+    terminal.sandbox.run(&rr).ok();
+    let bold = |line: &str| {
+        terminal.command(line);
+        terminal.wait("the answer", |screen| screen.contains("More  "));
+        let coloured = terminal.tmux(&["capture-pane", "-p", "-e"]);
+        let row = coloured.lines().find(|line| line.contains("Transactions ")).expect("the answer").to_owned();
+        row.contains("\u{1b}[1m")
+    };
+    assert!(bold("clear; thru show c"));
+    assert!(!bold("clear; NO_COLOR=1 thru show c"));
+    let text = terminal.sandbox.run(&["show", "c"]).ok().stdout;
+    assert!(!text.contains('\u{1b}'), "a pipe has no escapes: {text}");
+}
+
+#[test]
 fn a_terminal_that_is_closed_ends_the_measurement() {
     let test = "a_terminal_that_is_closed_ends_the_measurement";
     let Some(terminal) = Terminal::open(test) else { return };

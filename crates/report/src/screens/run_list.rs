@@ -212,7 +212,10 @@ mod tests {
         let rows = [row("nightly", "new", 20_700), row("nightly", "old", 20_000), row("once", "id", 20_700)];
         let list = run_list(&rows, 0, "", Layout { columns: 100, ..Layout::default() });
         let lines: Vec<&str> = list.lines().skip(2).collect();
-        assert!(lines[0].starts_with("new   ") && lines[0].contains("  nightly: stream udp…  not finished "), "{list}");
+        assert!(
+            lines[0].starts_with("new   ") && lines[0].contains("  nightly: stream udp …  not finished "),
+            "{list}"
+        );
         assert!(lines[0].ends_with("  -") && lines[1].starts_with("old   2024-10-04   nightly: "), "{list}");
         assert!(lines[2].starts_with("once  ") && lines[2].contains("  stream udp beta "), "{list}");
     }

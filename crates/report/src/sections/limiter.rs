@@ -458,7 +458,7 @@ mod tests {
         let screen = why_report(&document, Layout { columns: 80, ..Layout::default() }, Some("`thru why last -v`"));
         assert!(screen.lines().count() <= 24 && !screen.contains("Evidence"), "{screen}");
         assert!(
-            screen.contains("\nn1 → n4: tcp stream 128 KiB: goodput 25.0 Mbit/s\nlimited by: receive window"),
+            screen.contains("\nn1 → n4: tcp stream 128 KiB: goodput 25.0 Mbit/s\n  limited by: receive window"),
             "{screen}"
         );
     }
