@@ -30,7 +30,11 @@ impl Early<'_> {
         let gone = || !below.iter().any(|pid| runs(*pid));
         tally.check(comes_true(LIMIT, gone), || format!("{what}: its processes run: {below:?}"));
         let at_once = bed.is_back(End::Far);
-        drop(bed.agent());
+        // The next one of the same user and folder for temporary files, which removes what the killed one left there.
+        let mut next = Running::of(bed.command(End::Far, &[&["serve"], &flags[..]].concat()));
+        program::eventually("the next agent listens", || next.stderr().contains("listening on") || !next.runs());
+        next.signal(Signal::TERM);
+        let _ = next.wait().ok();
         bed.recover(0, true);
         tally.settings(&what, at_once, bed.is_back(End::Far));
         tally.check(bed.records() == 0, || format!("{what}: the journal has {} files", bed.records()));
