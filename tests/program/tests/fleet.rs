@@ -113,8 +113,10 @@ fn checked(way: Way) {
     assert_eq!(fleet.check(&["--hosts", "rack=r0"], 0).len(), 2);
     let text = fleet.sandbox.run(&["fleet", "check", &fleet.file]).ended_with(3).stdout;
     assert!(text.starts_with("2 of 3 hosts can measure, not n2"), "{text}");
-    let remedy = if way == Way::Direct { "with --listen" } else { "with --bus nats://127.0.0.1" };
-    assert!(text.contains(&format!("start `thru serve` there {remedy}")), "{text}");
+    let direct = way == Way::Direct;
+    let remedy =
+        if direct { "run `thru serve --invite` there" } else { "start `thru serve` there with --bus nats://127.0.0.1" };
+    assert!(text.contains(remedy), "{text}");
 }
 
 #[test]
