@@ -3,6 +3,7 @@
 use analysis::compare::{SideDifference, SideFigure, SideFigureKind, paired_figures};
 use analysis::stats::ConfidenceInterval;
 use model::{Answer, FindingKind, Run, RunKind};
+use text::units::three_digits;
 use text::{Count, Rate, Said, Text, Time, User, say};
 
 use crate::headline::{headline, is_usable};
@@ -114,8 +115,7 @@ fn value(of: SideFigureKind, value: f64) -> Text {
     match of {
         SideFigureKind::Goodput => Rate(value).say(),
         SideFigureKind::Transactions => labels::quantity(value, "1/s"),
-        SideFigureKind::CpuPerGigabyte if value < 10.0 => say!("{value:.3} s/GB"),
-        SideFigureKind::CpuPerGigabyte => say!("{value:.1} s/GB"),
+        SideFigureKind::CpuPerGigabyte => say!("{} s/GB", three_digits(value)),
         of if of.is_count() => count(value).into(),
         _ => Time(value).say(),
     }
