@@ -43,7 +43,7 @@ pub static IPERF3: &[Habit] = &[
     answer(&["--forceflush"], "is not needed: every line is written at once"),
     answer(
         &["--timestamps"],
-        "has no counterpart: lines have the time since the start, and `--live` has each event's time",
+        "has no counterpart: lines have the time since the start, and `--live` has the start and end of each interval",
     ),
     Habit::words(Iperf3, &["--rcv-timeout"], |time| milliseconds("--stall", time), "--stall TIME").value("MS", "3000"),
     Habit::words(Iperf3, &["--snd-timeout"], |time| milliseconds("--user-timeout", time), "--user-timeout TIME")
