@@ -14,6 +14,8 @@ use crate::outcome::{is_unusable, why_unusable};
 
 /// A share of lost datagrams above this is wrong.
 const LOSS: f64 = 0.001;
+/// A goodput whose interval is wider than this, relative to it, says little about the path.
+const WIDE: f64 = 0.25;
 /// Standard errors from a share to the end of its 95 % interval.
 const Z95: f64 = 1.96;
 
@@ -215,6 +217,11 @@ impl<'a> Checkup<'a> {
                 add(say!("{way}: the goodput is not to be used: {why}"));
             } else if stream.summary.verdicts.contains(&Verdict::NotSettled) {
                 add(say!("{way}: the goodput had not settled when the trial ended"));
+            } else if let Some(half) = self.goodput(direction).and_then(too_wide) {
+                add(say!(
+                    "{way}: the goodput varied by ±{}: repeat the check when hosts and path are quiet",
+                    Ratio(half)
+                ));
             }
             if let Some((added, grade)) =
                 self.under_load(direction).and_then(|load| load.added_ns).zip(self.grade(direction))
@@ -278,6 +285,11 @@ fn share((lost, sent): (u64, u64)) -> f64 {
     lost as f64 / sent as f64
 }
 
+/// The half width of an interval that is too wide, relative to the value.
+fn too_wide(estimate: &Estimate) -> Option<f64> {
+    estimate.relative_half_width().filter(|half| *half > WIDE)
+}
+
 /// Lower end of the 95 % interval of a share (Wilson, 1927).
 fn least_share(count: u64, all: u64) -> f64 {
     let (n, p) = (all as f64, count as f64 / all as f64);
@@ -297,6 +309,23 @@ mod tests {
             .map(|ms| BloatGrade::of(ms * 1e6).name())
             .into();
         assert_eq!(grades, ["A+", "A+", "A", "A", "B", "C", "C", "D", "D", "F"]);
+    }
+
+    #[test]
+    fn a_goodput_between_wide_limits_is_a_finding() {
+        let between = |low, high| Estimate {
+            statistic: "goodput".into(),
+            unit: "bit/s".into(),
+            value: 100.0,
+            low,
+            high,
+            confidence: 0.95,
+            method: "t".into(),
+            n: 10,
+        };
+        assert_eq!(too_wide(&between(Some(80.0), Some(120.0))), None);
+        assert_eq!(too_wide(&between(Some(7.0), Some(193.0))), Some(0.93));
+        assert_eq!(too_wide(&between(None, None)), None);
     }
 
     #[test]
