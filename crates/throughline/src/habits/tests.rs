@@ -141,6 +141,7 @@ fn options_of_iperf3_become_ours() {
         ("curve h -l 8", "curve h -l 8"),
         ("serve -p 7000 -1", "serve --once --listen=127.0.0.1:7000 --listen=[::1]:7000"),
         ("serve -B :: -p 7000", "serve --listen=[::]:7000"),
+        ("serve --invite -p 7000", "serve --invite --listen=[::]:7000"),
         ("ab h --a -N --b x", "ab h --a -N --b x"),
         ("lab run dsl -- iperf3 -Z", "lab run dsl -- iperf3 -Z"),
     ] {

@@ -391,7 +391,7 @@ fn at_port(host: &str, port: &str) -> Result<String, String> {
     }
 }
 
-/// The words of a server with the port at each address that it listens on, or at those of loopback.
+/// The words of a server with the port at each address that it listens on, or at those where it listens without any.
 fn listening(mut words: Vec<OsString>, port: &str) -> Result<Vec<OsString>, String> {
     let mut found = false;
     let mut is_address = false;
@@ -406,7 +406,9 @@ fn listening(mut words: Vec<OsString>, port: &str) -> Result<Vec<OsString>, Stri
         is_address = text == "--listen";
     }
     if !found {
-        words.extend(["127.0.0.1", "[::1]"].map(|address| format!("--listen={address}:{port}").into()));
+        let invites = words.iter().any(|word| word == "--invite" || word == "--invited");
+        let addresses: &[&str] = if invites { &["[::]"] } else { &["127.0.0.1", "[::1]"] };
+        words.extend(addresses.iter().map(|address| OsString::from(format!("--listen={address}:{port}"))));
     }
     Ok(words)
 }
