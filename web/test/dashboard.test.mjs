@@ -76,7 +76,7 @@ test('a refused test says why, and the form stays', needed, async () => {
   await page.getByRole('button', { name: 'Start' }).click();
   const message = page.getByRole('alert');
   await message.waitFor();
-  assert.match(await message.innerText(), /127\.0\.0\.1:9: Connection refused.*--token-file/s);
+  assert.match(await message.innerText(), /127\.0\.0\.1:9: Connection refused.*--invite/s);
   await page.getByLabel('HOST').fill(host);
   await page.getByLabel('--time', { exact: true }).fill('soon');
   await page.getByRole('button', { name: 'Start' }).click();

@@ -152,7 +152,7 @@ pub(crate) async fn compare(State(app): State<Arc<App>>, Query(sides): Query<Sid
         let found = analysis::stored_runs(&[&a], &[&b], TOLERANCE, CONFIDENCE)
             .map_err(|error| Refusal::bad(error.to_string()))?;
         let layout = Layout { spelling: app.options.spelling, ..Layout::default() };
-        Ok(Json(Compared { text: report::comparison(&found, layout, false) }))
+        Ok(Json(Compared { text: report::comparison(&found, layout, true) }))
     })
     .await
 }
