@@ -108,15 +108,16 @@ fn a_result_has_colours_on_a_terminal_unless_the_user_wants_none() {
     };
     let rr = ["rr", "--transport", "unix", "--time", "20ms", "--trials", "3", "--quiet", "--name", "c"];
     terminal.sandbox.run(&rr).ok();
-    let bold = |line: &str| {
-        terminal.command(line);
-        terminal.wait("the answer", |screen| screen.contains("More  "));
+    let bold = |line: &str, end: u32| {
+        // What is typed differs from what it prints, so that neither the line nor an older screen is taken for its end.
+        terminal.command(&format!("clear; {line}; echo end $(({end} + 0))"));
+        terminal.wait("the end", |screen| screen.contains(&format!("end {end}")));
         let coloured = terminal.tmux(&["capture-pane", "-p", "-e"]);
         let row = coloured.lines().find(|line| line.contains("Transactions ")).expect("the answer").to_owned();
         row.contains("\u{1b}[1m")
     };
-    assert!(bold("clear; thru show c"));
-    assert!(!bold("clear; NO_COLOR=1 thru show c"));
+    assert!(bold("thru show c", 1));
+    assert!(!bold("NO_COLOR=1 thru show c", 2));
     let text = terminal.sandbox.run(&["show", "c"]).ok().stdout;
     assert!(!text.contains('\u{1b}'), "a pipe has no escapes: {text}");
 }
