@@ -58,9 +58,9 @@ fn curves_with_nptcp_are_cells_of_a_plan() {
         "pattern = \"curve\"\nto = 64\nperturbation = 0\ntime = \"1ms\"",
     );
     std::fs::write(sandbox.path("plan.toml"), plan).unwrap();
-    // NPtcp serves one curve.
+    // NPtcp serves one curve, and ends with the shell that starts it again.
     let mut command = Command::new("sh");
-    command.args(["-c", &format!("while NPtcp -p 0 -u 64 -P {port}; do :; done")]);
+    command.args(["-c", &format!("while setpriv --pdeathsig KILL NPtcp -p 0 -u 64 -P {port}; do :; done")]);
     let server = Process::spawn(command);
     let doc = sandbox.measure(&["run", "plan.toml", "--quiet"]);
     let sizes = doc.run.header.cells.iter().filter(|cell| cell.levels["system"] == "theirs").count();
