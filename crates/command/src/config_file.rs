@@ -105,7 +105,7 @@ pub fn read(commands: &[CommandOptions]) -> Result<Option<ConfigFile>, Failure> 
     parsed.map(Some).map_err(|error| Failure::usage(say!("{path}: {error}")))
 }
 
-/// Where the file is looked for: the path that the variable names, or the usual one. An empty path is no file.
+/// The path of the file: that of the variable, or the usual one. An empty path means no file.
 #[must_use]
 pub fn place() -> Option<PathBuf> {
     std::env::var_os(VARIABLE).map(PathBuf::from).or_else(usual)

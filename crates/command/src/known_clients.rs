@@ -15,7 +15,7 @@ use crate::failure::Failure;
 /// The variable with the file.
 const VARIABLE: &str = "THRU_KNOWN_CLIENTS";
 
-/// The file, open: an agent that root starts cannot open it any more when it serves.
+/// The open file. An agent that root starts could no longer open it once it serves as another user.
 #[derive(Debug)]
 pub struct InvitedClients(File);
 

@@ -104,7 +104,7 @@ fn figure(of: SideFigureKind, sides: &[Vec<TrialFigures<'_>>; 2], paired: &Paire
         scaled.collect::<Vec<_>>()
     });
     let rounds = per_round(of_a, of_b);
-    // Of a count in a trial to that in all of a side's trials.
+    // From the count of one trial to that of all trials of a side.
     let trials = known[1].len() as f64;
     let shown = |difference: f64| if of.is_count() { difference * trials } else { difference.exp_m1() };
     let difference = mean(&rounds).map(|value| SideDifference {

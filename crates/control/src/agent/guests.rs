@@ -26,7 +26,7 @@ pub trait KnownClients: Send + Sync {
     fn keep(&self, key: &Fingerprint, from: Option<IpAddr>) -> std::io::Result<()>;
 }
 
-/// Who may measure with an agent because it was invited.
+/// The clients that may measure because they were invited.
 pub struct Guests {
     known: Box<dyn KnownClients>,
     invitation: Mutex<Option<Invitation>>,
@@ -43,9 +43,9 @@ struct Invitation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Said)]
 pub(super) enum NotInvited {
     /// The code is wrong, or somebody between the hosts passes messages on.
-    #[error("the code is wrong; wrong codes left before the invitation ends: {left}")]
+    #[error("the code is wrong{}", after_a_wrong_code(*left))]
     Wrong { left: u32 },
-    /// There is no invitation, or no longer.
+    /// No invitation is open.
     #[error(
         "no invitation is open here: a code works once, for {} minutes, and ends after {GUESSES} wrong guesses; start \
          `thru serve --invite` again for a new one",
@@ -58,6 +58,15 @@ pub(super) enum NotInvited {
     /// The client has no code, and this agent does not know its key.
     #[error("this agent serves invited hosts only: run `thru serve --invite` there, and the line that it prints here")]
     Stranger,
+}
+
+/// What a wrong code leaves of an invitation.
+fn after_a_wrong_code(left: u32) -> String {
+    match left {
+        0 => ", and the invitation has ended".to_owned(),
+        1 => "; the next wrong one ends the invitation".to_owned(),
+        _ => format!("; {left} more wrong ones end the invitation"),
+    }
 }
 
 impl Guests {
@@ -80,8 +89,8 @@ impl Guests {
         open.map(|open| open.code.clone()).ok_or(NotInvited::Over)
     }
 
-    /// Accepts the invitation with a proof that is right or not. However many clients try at once, all but [`GUESSES`] of them learn
-    /// nothing about theirs.
+    /// Accepts the invitation if the proof is right. However many clients try at once, only [`GUESSES`] of them learn that their code is
+    /// wrong.
     pub(super) fn accept(&self, is_right: bool, now: Instant) -> Result<(), NotInvited> {
         let mut invitation = self.lock();
         let open = invitation.as_mut().filter(|open| now < open.until).ok_or(NotInvited::Over)?;

@@ -66,7 +66,7 @@ impl Drop for Using<'_> {
 }
 
 impl Session {
-    /// Who measures here. Their addresses are for those who have proved that they may measure.
+    /// The clients that measure here. Only a client that has proved its right to measure sees their addresses.
     pub(super) fn users(&self) -> FromAgent {
         let mut users = self.shared.users.list(self.proved);
         // Clients of other programs' servers share the queue.

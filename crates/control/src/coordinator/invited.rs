@@ -31,7 +31,7 @@ pub(super) async fn prove_code(
         return Err(ControlError::NoAgent { address: name.to_owned() });
     };
     let secret = exchange.finish(&half).ok_or_else(|| ControlError::NoAgent { address: name.to_owned() })?;
-    // The coordinator goes first: an agent that lies has one guess, and one that is asked by a liar counts the guesses.
+    // The coordinator goes first: a false agent has one guess, and the real one counts wrong proofs.
     let mac = secret.prove("coordinator", nonces, binding);
     match answer(wire, name, &ToAgent::Proof { mac }).await? {
         FromAgent::Proof { mac } if secret.check(&mac, "agent", nonces, binding) => Ok(()),

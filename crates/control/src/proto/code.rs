@@ -1,8 +1,8 @@
 //! The code of an invitation: three words that one person reads on one host and types on another, once.
 //!
-//! Both sides use it in SPAKE2 (draft-irtf-cfrg-spake2, as magic-wormhole does): who does not know the code can try one guess in an
-//! exchange, and nothing that was recorded helps to guess. The identities of the exchange are those of the TLS connection, so that
-//! a relay, which has two connections, fails as a wrong code does.
+//! Both sides use it in SPAKE2 (draft-irtf-cfrg-spake2, as magic-wormhole does): anyone who does not know the code has one guess per
+//! exchange, and a recording does not help. The identities of the exchange are those of the TLS connection, so that a relay, which
+//! has two connections, fails like a wrong code.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,7 +20,7 @@ const LENGTH: usize = 3;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Code(String);
 
-/// The text is no code.
+/// The text is not a code.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoCode {
     /// It has too few words, or too many.

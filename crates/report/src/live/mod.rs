@@ -31,7 +31,7 @@ pub struct LiveLines {
     spec: Option<Shared<Spec>>,
     /// Of a run with groups of flows.
     groups: Option<GroupLines>,
-    /// Of a comparison.
+    /// The rounds of a comparison.
     pairs: Option<PairLines>,
     /// The heads were printed.
     headed: bool,

@@ -73,7 +73,7 @@ pub fn run(args: &ConfigArgs, commands: &[CommandOptions]) -> Result<u8, Failure
     table("Other variables", &others.into_iter().map(|(name, value)| vec![name, value]).collect::<Vec<_>>());
     if values.is_empty() && hosts.is_empty() {
         outln!("");
-        outln!("Nothing is set: each option has the default that the help of its command names.");
+        outln!("Nothing is set: each option has the default in the help of its command.");
     }
     Ok(0)
 }

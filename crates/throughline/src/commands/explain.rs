@@ -31,7 +31,7 @@ const TERMS: &str = "docs/GLOSSARY.md";
 struct Entry {
     /// What people may type, the usual name first.
     names: Vec<String>,
-    /// What it is, such as `verdict`.
+    /// Its kind, such as `verdict`.
     kind: &'static str,
     meaning: Vec<Text>,
     see: &'static str,

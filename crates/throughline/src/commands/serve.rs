@@ -44,13 +44,13 @@ pub struct ServeArgs {
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 
-    /// Invite one client: listen on all addresses unless --listen limits them, and print the line to run on the other host. Its
+    /// Invite one client: listen on all addresses unless --listen is given, and print the line to run on the other host. Its
     /// code works once, for ten minutes. Later that client needs no code; clients invited before are served as well.
     #[arg(long, conflicts_with = "open")]
     invite: bool,
 
-    /// Serve the clients that were invited before, by their keys (`thru agent clients`), on all addresses unless --listen limits
-    /// them.
+    /// Serve the clients that were invited before, by their keys (`thru agent clients`), on all addresses unless --listen is
+    /// given.
     #[arg(long, conflicts_with = "open")]
     invited: bool,
 
