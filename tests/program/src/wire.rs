@@ -103,6 +103,20 @@ impl Wire {
         Some(Self(Arc::new(Tls::accept(stream, key)?)))
     }
 
+    /// Passes all messages on between a client, on this connection, and an agent, until one of them has closed.
+    pub fn relay(self, agent: Self) {
+        for (from, to) in [(self.clone(), agent.clone()), (agent, self)] {
+            std::thread::spawn(move || {
+                while let Some(message) = from.next_message() {
+                    if to.try_send(&message.value()).is_err() {
+                        break;
+                    }
+                }
+                to.close();
+            });
+        }
+    }
+
     /// Ends the connection in both directions.
     pub fn close(&self) {
         let _ = self.0.socket().shutdown(Shutdown::Both);

@@ -184,17 +184,7 @@ fn a_relay_that_speaks_tls_to_both_sides_gets_neither() {
     let (address, key) = (agent.host().to_owned(), fresh_key());
     let relay = wire::server(move |stream| {
         let Some(client) = Wire::accept_as(stream, &key) else { return };
-        let agent = Wire::dial_as(&address, Some(&key));
-        for (from, to) in [(client.clone(), agent.clone()), (agent, client)] {
-            thread::spawn(move || {
-                while let Some(message) = from.next_message() {
-                    if to.try_send(&message.value()).is_err() {
-                        break;
-                    }
-                }
-                to.close();
-            });
-        }
+        client.relay(Wire::dial_as(&address, Some(&key)));
     });
     let refused = measure(&client, &relay, Some(&agent.code())).ended_with(4).message();
     assert!(refused.contains("the code is wrong"), "{refused}");

@@ -55,17 +55,7 @@ fn man_in_the_middle(agent: &str, key: &Arc<Mutex<String>>) -> String {
     wire::server(move |stream| {
         let shown = key.lock().unwrap().clone();
         let Some(client) = Wire::accept_as(stream, &shown) else { return };
-        let agent = Wire::dial(&agent);
-        for (from, to) in [(client.clone(), agent.clone()), (agent, client)] {
-            thread::spawn(move || {
-                while let Some(message) = from.next_message() {
-                    if to.try_send(&message.value()).is_err() {
-                        break;
-                    }
-                }
-                to.close();
-            });
-        }
+        client.relay(Wire::dial(&agent));
     })
 }
 
