@@ -70,7 +70,7 @@ fn write_report(store: &Path, folder: &Path, count: usize) -> Result<(), Failure
             outln!("  {}", path.display());
         }
     }
-    out!("\nNext, on two real hosts: run `thru serve --listen :: --token-file FILE` on one\n");
-    outln!("and `thru curve HOST --token-file FILE` on the other ({}).", own_program()?.display());
+    out!("\nNext, on two real hosts: run `thru serve --invite` on one and the line that it prints on the\n");
+    outln!("other, then `thru curve HOST` ({}).", own_program()?.display());
     Ok(())
 }
