@@ -339,7 +339,7 @@ fn a_helper_does_no_more_than_the_flags_of_its_agent_allow() {
     let mut command = sandbox.command(&["helper", "--user", OTHER_USER, "--allow-tuning", "--allow-capture"]);
     command.env("THRU_JOURNAL", sandbox.path("journal")).arg("--listen").arg(&socket);
     let _helper = Running::of(command);
-    eventually("it listens", || socket.exists());
+    eventually("it listens", || UnixStream::connect(&socket).is_ok());
     let mut session = Session::open(&socket, b'S');
     let mut refused = |request: Value, word: &str| {
         let answer = session.ask(&request);
