@@ -15,7 +15,7 @@ LONGEST=4096 SLOWEST=10 MEMORY=2048
 sources() {
     case $1 in
         fleet) echo crates/fleet/src/sources crates/plan/src/fleet ;;
-        frames | limits) echo crates/control/src/proto crates/model/src crates/options/src ;;
+        frames | limits) echo crates/protocol/src crates/model/src crates/options/src ;;
         import) echo crates/import/src/formats ;;
         inventory) echo crates/host/src/inventory ;;
         plan | spec) echo crates/options/src crates/plan/src/plans ;;

@@ -3,4 +3,4 @@
 
 use throughline_fuzz::memory::bounded;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| bounded(bytes, 64 << 10, 256, || control::fuzzing::queue(bytes)));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| bounded(bytes, 64 << 10, 256, || protocol::fuzzing::queue(bytes)));

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use control::proto::fingerprint::Fingerprint;
+use control::proof::fingerprint::Fingerprint;
 use control::{AgentKey, KeyError, KnownKeys, Recognized};
 use store::Store;
 use text::{Text, say};

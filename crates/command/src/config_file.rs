@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use control::proto::fingerprint::Fingerprint;
+use control::proof::fingerprint::Fingerprint;
 use options::closest;
 use text::{Said, say};
 use thiserror::Error;

@@ -5,12 +5,12 @@ use std::fmt;
 
 use bus::BusError;
 use control::ControlError;
-use control::proto::message::Obstacle;
 use host::tune::TuneFault;
 use lab::LabError;
 use model::{Answer, Cell, FindingKind, Run, RunKind};
 use peers::ProgramError;
 use plan::Mistake;
+use protocol::message::Obstacle;
 use text::{OptionsAs, RateUnit, Said, Spelling, Text, say};
 
 use options::OptionError;

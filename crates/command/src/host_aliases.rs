@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use control::proto::fingerprint::Fingerprint;
+use control::proof::fingerprint::Fingerprint;
 use control::{KeyError, KnownKeys, Recognized};
 
 use crate::agent_keys::KnownAgents;

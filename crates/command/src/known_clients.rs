@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
 use control::agent::KnownClients;
-use control::proto::fingerprint::Fingerprint;
+use control::proof::fingerprint::Fingerprint;
 
 use crate::agent_keys::{folder_of, place};
 use crate::failure::Failure;

@@ -8,9 +8,9 @@ use bus::Buses;
 
 use crate::AgentKey;
 use crate::key_error::KeyError;
-use crate::proto::auth::Token;
-use crate::proto::code::Code;
-use crate::proto::fingerprint::Fingerprint;
+use crate::proof::auth::Token;
+use crate::proof::code::Code;
+use crate::proof::fingerprint::Fingerprint;
 
 /// What a coordinator knows of the agents that it connects to.
 pub struct Access {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use text::Said;
 
-use crate::proto::frame::FrameError;
+use protocol::frame::FrameError;
 
 /// Why a control connection, or one between processes of this host, ended.
 #[derive(Debug, thiserror::Error, Said)]
@@ -20,6 +20,12 @@ pub enum ConnectionEnd {
     /// The peer sent nothing.
     #[error("it sent nothing for {}", seconds(*waited))]
     Silent {
+        /// For how long.
+        waited: Duration,
+    },
+    /// The peer reads nothing.
+    #[error("it read nothing for {}", seconds(*waited))]
+    Unread {
         /// For how long.
         waited: Duration,
     },

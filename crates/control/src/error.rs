@@ -146,7 +146,7 @@ pub enum ControlError {
         /// Why, and what to do.
         reason: Text,
         /// The kind of obstacle.
-        obstacle: crate::proto::message::Obstacle,
+        obstacle: protocol::message::Obstacle,
     },
     /// A plan's requirement was not met in time.
     #[error(

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use text::Said;
 
-use crate::proto::fingerprint::Fingerprint;
+use crate::proof::fingerprint::Fingerprint;
 
 /// An agent shows another key than the known one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Said)]

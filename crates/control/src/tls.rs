@@ -21,9 +21,9 @@ use rustls::{ClientConfig, DigitallySignedStruct, DistinguishedName, ServerConfi
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 
-use crate::proto::EXPORTER_LABEL;
-use crate::proto::auth::Binding;
-use crate::proto::fingerprint::Fingerprint;
+use crate::proof::EXPORTER_LABEL;
+use crate::proof::auth::Binding;
+use crate::proof::fingerprint::Fingerprint;
 
 /// A user's private key: their agents accept connections with it, and agents that invited them recognize them by it.
 #[derive(Clone)]

@@ -10,8 +10,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::connection_end::ConnectionEnd;
 use crate::patience::{ControlPath, PING_EVERY};
-use crate::proto::frame::{Decoder, MAX_GREETING, MAX_WELCOME, encode};
-use crate::proto::message::Message;
+use protocol::frame::{Decoder, MAX_GREETING, MAX_WELCOME, encode};
+use protocol::message::Message;
 
 /// Bytes of messages that wait in each direction; a longer one waits alone. A peer that does not read, or sends more than is used, takes
 /// no more memory than this and one message.
@@ -332,7 +332,7 @@ async fn write_frame<W: AsyncWrite + Unpin>(writer: &mut W, frame: &[u8]) -> std
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proto::message::{FromAgent, RefusalCause, ToAgent};
+    use protocol::message::{FromAgent, RefusalCause, ToAgent};
 
     #[test]
     fn pings_and_long_messages_wait_for_trust() {

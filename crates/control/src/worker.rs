@@ -10,13 +10,14 @@ use std::time::Duration;
 use engine::transport::{
     Cookie, FlowHello, HELLO_BYTES, Link, ListenOptions, Rendezvous, Transport, assist_with, local, transport, udp,
 };
-use engine::{EngineError, Leg, PathTimes, Signals, TrialPlan, now_ns};
+use engine::{EngineError, Signals, TrialPlan, now_ns};
 use model::{Live, Role};
 use text::Said;
 
 use crate::helper::set_option;
-use crate::proto::frame::{Decoder, encode};
-use crate::proto::message::{Assignment, FromWorker, Message, ToWorker, WireRendezvous, WorkerDone};
+use protocol::frame::{Decoder, encode};
+use protocol::message::{Message, WireRendezvous};
+use protocol::worker_message::{Assignment, FromWorker, ToWorker, WorkerDone};
 
 /// Time limit for a trial's flows to connect, on a short path.
 const SETUP_LIMIT_NS: u64 = 15_000_000_000;
@@ -155,16 +156,13 @@ fn wait_for_start(started: &mpsc::Receiver<()>, links: &mut [Link]) -> bool {
 
 fn plan(assignment: &Assignment) -> TrialPlan {
     let prepare = &assignment.prepare;
-    let legs = prepare.legs.iter();
     TrialPlan {
         spec: prepare.spec.clone(),
         role: prepare.role,
         trial: prepare.trial,
         flows: assignment.first_flow..assignment.end_flow,
-        legs: legs
-            .map(|leg| Leg { block: leg.block, reply: leg.reply, stop: leg.stop, expected_ns: leg.expected_ns })
-            .collect(),
-        path: PathTimes { round_trip_ns: prepare.path.round_trip_ns, patience_ns: prepare.path.patience_ns },
+        legs: prepare.legs.clone(),
+        path: prepare.path,
     }
 }
 

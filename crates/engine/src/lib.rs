@@ -38,6 +38,6 @@ pub mod fuzzing {
 }
 
 pub use self::core::{
-    EngineError, Leg, LegStop, LinkPlan, PathTimes, Signals, TrialPlan, WallError, now_ns, random, unix_ns, wall_error,
+    EngineError, LegStop, LinkPlan, Signals, TrialPlan, WallError, now_ns, random, unix_ns, wall_error,
 };
 pub use runner::{LegTally, run};

@@ -6,7 +6,7 @@ use std::path::Path;
 use bus::Buses;
 use command::host_aliases::UserKeys;
 use command::{Failure, setup, values};
-use control::proto::fingerprint::Fingerprint;
+use control::proof::fingerprint::Fingerprint;
 use control::{Access, Answers, KeyError, KnownKeys, Recognized};
 use plan::FleetHost;
 

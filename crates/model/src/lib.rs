@@ -24,6 +24,7 @@ pub mod histogram;
 pub mod history;
 pub mod host;
 pub mod lab;
+mod leg;
 mod median;
 pub mod observed;
 pub mod origin;
@@ -71,6 +72,7 @@ pub use histogram::Histogram;
 pub use history::{AlertEvent, AlertState, ChangePoint, HistoryPass, HistorySeries, MeshHistory};
 pub use host::{CoreUse, CpuAccounting, CpuUse, Interface, Inventory, KernelSetup, Processor, ResourceLimits};
 pub use lab::{EmulatedDirection, LabReport, ShapedDirection};
+pub use leg::{BothEnds, EndResult, Leg, PathTimes};
 pub use median::median;
 pub use observed::{HostSeries, Observed, SeriesLine, Watched, WatchedInterface};
 pub use options::{

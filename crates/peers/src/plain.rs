@@ -7,8 +7,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use engine::transport::{Link, programs, scoped};
-use engine::{EngineError, Leg, LegTally, Signals, TrialPlan};
-use model::{Direction, EndOptions, EndTally, Live, Role, Spec, Stop};
+use engine::{EngineError, LegTally, Signals, TrialPlan};
+use model::{Direction, EndOptions, EndTally, Leg, Live, Role, Spec, Stop};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::{SendFlags, Shutdown};
 use socket2::{Domain, Socket, Type};
@@ -65,7 +65,7 @@ impl Work {
                 trial: 0,
                 flows: 0..spec.flows,
                 legs: vec![leg],
-                path: engine::PathTimes::default(),
+                path: model::PathTimes::default(),
                 spec,
             },
         }

@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use text::Said;
 
-use super::message::Message;
+use crate::message::Message;
 
 /// The largest frame before the peer is authenticated.
 pub const MAX_GREETING: usize = 16 << 10;
@@ -98,7 +98,7 @@ impl Decoder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proto::message::{FromAgent, RefusalCause, ToAgent};
+    use crate::message::{FromAgent, RefusalCause, ToAgent};
     use proptest::prelude::*;
 
     proptest! {

@@ -5,14 +5,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use model::{
-    Change, EndPass, EndTally, HostReading, Interval, Inventory, JournalEntry, MachineUser, Path, Reading, Reverted,
-    Role, Setting, SettingNow, Spec, Stop, Traffic, Watched,
+    Change, EndResult, HostReading, Interval, Inventory, JournalEntry, Leg, MachineUser, Path, PathTimes, Reading,
+    Reverted, Role, Setting, SettingNow, Spec, Traffic, Watched,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use text::Text;
 
-use super::hello::Hello;
+use crate::hello::Hello;
 
 /// A message that is sent as a frame.
 pub trait Message: Serialize + DeserializeOwned + Send + 'static {
@@ -27,14 +27,6 @@ impl Message for ToAgent {
 
 impl Message for FromAgent {
     /// Several times a tally of 16,384 flows with its series.
-    const MAX_FRAME: usize = 64 << 20;
-}
-
-impl Message for ToWorker {
-    const MAX_FRAME: usize = 64 << 20;
-}
-
-impl Message for FromWorker {
     const MAX_FRAME: usize = 64 << 20;
 }
 
@@ -221,7 +213,7 @@ pub enum FromAgent {
     /// The counts of the running trial so far, of one process.
     Reading(Reading),
     /// The trial has ended at this end.
-    Done(Box<Done>),
+    Done(Box<EndResult>),
     /// Activity of the host since the last report.
     Watched(Box<Watched>),
     /// The trial failed; the coordinator keeps the machine.
@@ -338,7 +330,7 @@ pub struct FilePiece {
     pub from: u64,
     /// Size of the whole file, bytes.
     pub size: u64,
-    /// The bytes, in Base64 (RFC 4648); fewer than [`PIECE`](super::PIECE) at the end of the file.
+    /// The bytes, in Base64 (RFC 4648); fewer than [`PIECE`](crate::PIECE) at the end of the file.
     pub data: String,
     /// Why there are no bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -399,7 +391,7 @@ pub struct Prepare {
     /// The measurement.
     pub spec: Spec,
     /// The legs, in their order.
-    pub legs: Vec<WireLeg>,
+    pub legs: Vec<Leg>,
     /// Active end: where to connect, one for each worker process.
     #[serde(default)]
     pub rendezvous: Vec<WireRendezvous>,
@@ -413,16 +405,6 @@ pub struct Prepare {
     /// What the control connections show of the path.
     #[serde(default)]
     pub path: PathTimes,
-}
-
-/// The times of a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct PathTimes {
-    /// A round trip, ns; 0 if it is not known.
-    pub round_trip_ns: u64,
-    /// How much longer than on a short path without loss an answer may take, ns.
-    pub patience_ns: u64,
 }
 
 /// What a result that agents keep belongs to.
@@ -448,29 +430,7 @@ pub struct KeptResult {
     /// The agent's end.
     pub role: Role,
     /// The result.
-    pub done: Done,
-}
-
-/// A leg on the wire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WireLeg {
-    /// Bytes of a block or request.
-    pub block: u64,
-    /// Bytes of a response.
-    pub reply: u64,
-    /// When it ends.
-    pub stop: Stop,
-    /// Expected time of one exchange, ns; 0 where unknown.
-    #[serde(default)]
-    pub expected_ns: u64,
-}
-
-impl WireLeg {
-    /// The measurement with this leg's blocks in place of its own.
-    pub(crate) fn of(&self, spec: &Spec) -> Spec {
-        let reply = (spec.reply.is_some() || self.reply != self.block).then_some(self.reply);
-        Spec { block: self.block, reply, ..spec.clone() }
-    }
+    pub done: EndResult,
 }
 
 /// Where the active end connects to the passive end.
@@ -495,97 +455,6 @@ pub struct WireRendezvous {
     /// Further data of the transport's passive side, in hex.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub blob: String,
-}
-
-/// One end's result of a trial.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Done {
-    /// One for each leg that was started.
-    pub tallies: Vec<EndTally>,
-    /// Why it ended early, if it did.
-    pub failure: Option<Text>,
-    /// From the start to the end at this end, ns.
-    pub elapsed_ns: u64,
-    /// Activity of the host.
-    pub host: EndPass,
-    /// Other measurements on this agent at the same time.
-    #[serde(default)]
-    pub overlapped_by: u32,
-}
-
-/// A message from an agent to its worker process.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ToWorker {
-    /// Prepares a trial.
-    Prepare(Box<Assignment>),
-    /// Starts it.
-    Start,
-    /// Ends it.
-    Abort,
-}
-
-/// One worker's part of a trial.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Assignment {
-    /// The trial.
-    pub prepare: Prepare,
-    /// First flow of this worker.
-    pub first_flow: u32,
-    /// One past its last flow.
-    pub end_flow: u32,
-    /// Passive end: whether connections come from the agent's port; otherwise the worker has its own listener.
-    pub through_shared_port: bool,
-    /// Passive end: address of the worker's listener.
-    pub listen_on: Option<std::net::IpAddr>,
-    /// Passive end: the number of the interface of a link-local address there, else 0.
-    #[serde(default)]
-    pub scope: u32,
-    /// Passive end: folder for sockets of one machine.
-    pub directory: PathBuf,
-    /// Passive end: the cookie that authenticates data connections, in hex.
-    pub cookie: String,
-    /// The socket of the helper that sets options beyond the rights of the worker's user.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub helper: Option<PathBuf>,
-}
-
-/// A message from a worker to its agent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FromWorker {
-    /// Its own listener is ready.
-    Listening(WireRendezvous),
-    /// All its connections are up.
-    Armed {
-        /// The addresses of each connection, this end's first; only if packets are captured.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        sockets: Vec<[SocketAddr; 2]>,
-    },
-    /// An entry of the series.
-    Live(Interval),
-    /// The counts so far.
-    Reading(Reading),
-    /// The trial has ended.
-    Done(Box<WorkerDone>),
-    /// The trial failed.
-    Failed {
-        /// The reason.
-        reason: Text,
-    },
-}
-
-/// A worker's tallies, with the times that are needed to merge several workers of one host.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct WorkerDone {
-    /// One for each leg that was started.
-    pub tallies: Vec<EndTally>,
-    /// (first, last) send and (first, last) arrival of each leg, ns of the host's monotonic clock, 0 for never.
-    pub spans: Vec<[u64; 4]>,
-    /// Why it ended early, if it did.
-    pub failure: Option<Text>,
-    /// From the start to the end, ns.
-    pub elapsed_ns: u64,
 }
 
 #[cfg(test)]

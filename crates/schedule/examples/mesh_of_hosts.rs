@@ -10,8 +10,10 @@ use std::collections::BTreeMap;
 
 use analysis::plan::Slot;
 use clock::Clock;
-use model::{Cell, EndTally, Factor, FlowTally, Pattern, Plan, RunHeader, RunKind, Shared, Spec, SplitMix64, Stopping};
-use schedule::{Completed, EndResult, PassResult, PlanSchedule, RunEnd, ScheduledRun, Step, TestRequest, TestResult};
+use model::{
+    Cell, EndResult, EndTally, Factor, FlowTally, Pattern, Plan, RunHeader, RunKind, Shared, Spec, SplitMix64, Stopping,
+};
+use schedule::{Completed, PassResult, PlanSchedule, RunEnd, ScheduledRun, Step, TestRequest, TestResult};
 
 /// Length of a trial, and until the next can begin, ns.
 const TRIAL_NS: [u64; 2] = [5_000_000_000, 6_000_000_000];

@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use model::{Cell, Direction, Event, Order, Pattern, Phase, RunHeader, Shared, Spec, SplitMix64, Stop};
+use model::{Cell, Direction, Event, Leg, Order, Pattern, Phase, RunHeader, Shared, Spec, SplitMix64, Stop};
 
 use crate::cells::CellState;
 use crate::curve_check::{CHECK_SHARE, Check};
 use crate::curve_leg::{Planned, TRIAL_NS, leg, leg_cost_ns, spec_of, warm_up};
 use crate::state::RunState;
-use crate::{Completed, FailureKind, Leg, Machine, RunEnd, Step};
+use crate::{Completed, FailureKind, Machine, RunEnd, Step};
 
 /// How a curve is measured.
 #[derive(Debug, Clone, PartialEq, Eq)]

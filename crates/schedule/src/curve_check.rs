@@ -4,11 +4,11 @@
 use std::collections::VecDeque;
 
 use analysis::CheckStream;
-use model::{Direction, Pattern, PeakCheck, RunHeader, Shared, Spec, Stop, Stopping, Strategy};
+use model::{Direction, Leg, Pattern, PeakCheck, RunHeader, Shared, Spec, Stop, Stopping, Strategy};
 
 use crate::curve_leg::{Planned, TRIAL_NS, leg_cost_ns, spec_of, warm_up};
 use crate::state::RunState;
-use crate::{Leg, PassResult, Step};
+use crate::{PassResult, Step};
 
 /// The part of the budget that the check takes at most.
 pub(crate) const CHECK_SHARE: u64 = 8;

@@ -1,8 +1,6 @@
 //! The legs of a curve's passes.
 
-use model::{Pattern, Spec, Stop};
-
-use crate::Leg;
+use model::{Leg, Pattern, Spec, Stop};
 
 /// Time that a trial takes beside its round trips, ns.
 pub(crate) const TRIAL_NS: u64 = 30_000_000;

@@ -1,8 +1,6 @@
 //! The round trips of a path without load, before a measurement with a probe.
 
-use model::{Responsiveness, RttTally, Spec, Stop};
-
-use crate::{EndResult, Leg};
+use model::{EndResult, Leg, Responsiveness, RttTally, Spec, Stop};
 
 /// Longest probing of the path without load, ns; a shorter trial's length is used.
 const IDLE_NS: u64 = 1_000_000_000;

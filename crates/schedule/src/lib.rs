@@ -28,8 +28,7 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use model::{
-    Change, Conditions, EndPass, EndTally, Event, HostSettings, LabReport, RttTally, RunHeader, Shared, Spec, Stop,
-    Verdict,
+    Change, Conditions, EndResult, Event, HostSettings, LabReport, Leg, RttTally, RunHeader, Shared, Spec, Verdict,
 };
 use text::Text;
 
@@ -40,31 +39,10 @@ pub use curve_check::check_stream_of;
 pub use curve_leg::{Planned, leg, spec_of, warm_up};
 pub use fit::{Unfixed, fit_to_path};
 pub use idle::IdleProbe;
-pub use noloss::{LossSearch, RatePass};
+pub use noloss::LossSearch;
 pub use paired::PairedPlan;
 pub use plan_schedule::PlanSchedule;
 pub use state::{RetestPlace, RunState};
-
-/// A part of a pass over one set of connections.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Leg {
-    /// Bytes of a block or request.
-    pub block: u64,
-    /// Bytes of a response.
-    pub reply: u64,
-    /// When it ends.
-    pub stop: Stop,
-    /// Expected time of one exchange, ns; 0 where unknown.
-    pub expected_ns: u64,
-}
-
-impl Leg {
-    /// The only leg of a trial of `spec`.
-    #[must_use]
-    pub fn of(spec: &Spec) -> Self {
-        Self { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 }
-    }
-}
 
 /// What the caller is to do next.
 #[derive(Debug, Clone, PartialEq)]
@@ -229,17 +207,6 @@ pub enum FailureKind {
     Run,
     /// Nothing: the user wants to stop.
     Interrupted,
-}
-
-/// One end's results of a pass.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct EndResult {
-    /// One for each leg that was started.
-    pub tallies: Vec<EndTally>,
-    /// Activity of the host.
-    pub host: EndPass,
-    /// Other measurements on its agent at the same time.
-    pub overlapped_by: u32,
 }
 
 /// A pass that has ended.

@@ -1,25 +1,12 @@
 //! The highest rate at which no datagram is lost: the search of RFC 2544, section 26.1, on plain sockets.
 
-use model::{Ledger, Spec};
+use model::{BothEnds, Ledger, Leg, Spec};
 use text::{Rate, Said, Text, say};
-
-use crate::{EndResult, Leg};
 
 /// Halvings of the range between a rate with loss and one without: to 1 % of the sender's full rate.
 const STEPS: u32 = 7;
 /// Most passes of one search; each has its own number.
 const PASSES: u32 = 1 << 8;
-
-/// One pass of a search: both ends' results, and why it ended early, if it did.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct RatePass {
-    /// The near end's results.
-    pub near: EndResult,
-    /// The far end's results; `None` if the near end measured alone.
-    pub far: Option<EndResult>,
-    /// Why it ended early, if it did.
-    pub failure: Option<Text>,
-}
 
 /// A search, pass after pass.
 #[derive(Debug)]
@@ -31,7 +18,7 @@ pub struct LossSearch {
     passes: u32,
     /// The highest rate without loss and the lowest with loss so far, bit/s; `None` before the first pass.
     range: Option<(f64, f64)>,
-    best: Option<RatePass>,
+    best: Option<BothEnds>,
     over: bool,
 }
 
@@ -64,7 +51,7 @@ impl LossSearch {
     }
 
     /// Takes the result of the last pass.
-    pub fn completed(&mut self, pass: RatePass) {
+    pub fn completed(&mut self, pass: BothEnds) {
         let loses = loses(&self.spec, &pass);
         match self.range {
             _ if pass.failure.is_some() => (self.best, self.over) = (Some(pass), true),
@@ -89,20 +76,20 @@ impl LossSearch {
     /// The pass at the highest rate without loss. If every rate had loss, the pass at the lowest rate, with its losses. A pass that
     /// ended early is the search's own end.
     #[must_use]
-    pub fn found(self) -> RatePass {
+    pub fn found(self) -> BothEnds {
         self.best.unwrap_or_default()
     }
 }
 
 /// The sender's rate, bit/s.
-fn sent_bps(pass: &RatePass) -> Option<f64> {
+fn sent_bps(pass: &BothEnds) -> Option<f64> {
     let (near, far) = pass.near.tallies.first().zip(pass.far.as_ref()?.tallies.first())?;
     let sent = if near.bytes_sent > 0 { near } else { far }.sends();
     (sent.ns > 0).then(|| sent.bytes as f64 * 8e9 / sent.ns as f64)
 }
 
 /// Whether a datagram was lost.
-fn loses(spec: &Spec, pass: &RatePass) -> bool {
+fn loses(spec: &Spec, pass: &BothEnds) -> bool {
     let ledger = |(near, far)| -> Ledger { analysis::ledger(spec, near, far) };
     let far = pass.far.iter().flat_map(|far| &far.tallies);
     pass.near.tallies.iter().zip(far).map(ledger).any(|ledger| ledger.lost > 0)
@@ -110,13 +97,13 @@ fn loses(spec: &Spec, pass: &RatePass) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use model::{DatagramTally, EndTally, Pattern};
+    use model::{DatagramTally, EndResult, EndTally, Pattern};
     use proptest::prelude::*;
 
     use super::*;
 
     /// One pass over a link that carries `capacity` bit/s, by a sender of at most `full` bit/s.
-    fn pass(rate_bps: Option<u64>, capacity: f64, full: f64) -> RatePass {
+    fn pass(rate_bps: Option<u64>, capacity: f64, full: f64) -> BothEnds {
         let sent = rate_bps.map_or(full, |bps| (bps as f64).min(full));
         let bytes = |bps: f64| (bps / 8.0) as u64;
         let datagrams = |bps: f64| (bps / 8e3) as u64;
@@ -133,7 +120,7 @@ mod tests {
             ..EndTally::default()
         };
         let end = |tally| EndResult { tallies: vec![tally], ..EndResult::default() };
-        RatePass { near: end(near), far: Some(end(far)), failure: None }
+        BothEnds { near: end(near), far: Some(end(far)), failure: None }
     }
 
     fn search(capacity: f64, full: f64) -> (f64, u32) {
@@ -156,7 +143,7 @@ mod tests {
     #[test]
     fn a_pass_that_ends_early_ends_the_search() {
         let mut search = LossSearch::new(&Spec::new("udp", Pattern::Stream), 0);
-        search.completed(RatePass { failure: Some("lost".into()), ..RatePass::default() });
+        search.completed(BothEnds { failure: Some("lost".into()), ..BothEnds::default() });
         assert!(search.next().is_none());
         assert_eq!(search.found().failure, Some("lost".into()));
     }

@@ -5,7 +5,7 @@ mod sets;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use analysis::plan::Slot;
-use model::{Cell, Conditions, EndPass, Every, Order, Otherwise, Pass, RunHeader, Stop, Trial, Verdict};
+use model::{Cell, Conditions, EndPass, Every, Leg, Order, Otherwise, Pass, RunHeader, Stop, Trial, Verdict};
 use text::Text;
 
 use crate::curve::WARM_UP;
@@ -18,7 +18,7 @@ use crate::plan_retest::Retests;
 use crate::plan_schedule::PlanSchedule;
 use crate::single::GAP_NS;
 use crate::state::{RetestPlace, RunState};
-use crate::{Between, Completed, FailureKind, Leg, Machine, RunEnd, Step, StepFailure, TestRequest, TestResult};
+use crate::{Between, Completed, FailureKind, Machine, RunEnd, Step, StepFailure, TestRequest, TestResult};
 
 /// Interval of the checks of a requirement that is not met, ns.
 const RETRY_NS: u64 = 1_000_000_000;

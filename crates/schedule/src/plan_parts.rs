@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::plan::Slot;
-use model::{Cell, Event, Factor, Finding, FindingKind, Phase, Plan, RunHeader, Spec, Stop, Trial, Verdict};
+use model::{Cell, Event, Factor, Finding, FindingKind, Leg, Phase, Plan, RunHeader, Spec, Stop, Trial, Verdict};
 use text::{Text, say};
 
-use crate::Leg;
 use crate::curve_leg::{Planned, spec_of};
 use crate::state::RunState;
 

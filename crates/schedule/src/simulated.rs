@@ -13,16 +13,15 @@ mod time_left;
 use std::collections::BTreeMap;
 
 use analysis::plan::Slot;
-use model::SplitMix64;
 use model::{
-    Cell, Conditions, Direction, EndTally, Event, FlowTally, Goal, Otherwise, Outcome, Pattern, Plan, Require,
-    RttTally, RunHeader, SendBy, SocketFacts, Spec, Stamps, Stop, Stopping, Trial,
+    Cell, Conditions, Direction, EndResult, EndTally, Event, FlowTally, Goal, Otherwise, Outcome, Pattern, Plan,
+    Require, RttTally, RunHeader, SendBy, SocketFacts, Spec, SplitMix64, Stamps, Stop, Stopping, Trial,
 };
 use proptest::prelude::*;
 
 use crate::{
-    AdvisePlan, Completed, CurvePlan, EndResult, FailureKind, Methods, PairedPlan, PassResult, PlanSchedule, RunEnd,
-    Schedule, ScheduledRun, Step, StepFailure, TestRequest, TestResult, Unfixed,
+    AdvisePlan, Completed, CurvePlan, FailureKind, Methods, PairedPlan, PassResult, PlanSchedule, RunEnd, Schedule,
+    ScheduledRun, Step, StepFailure, TestRequest, TestResult, Unfixed,
 };
 
 const SECOND: u64 = 1_000_000_000;

@@ -1,13 +1,13 @@
 //! What a run has recorded so far.
 
 use model::{
-    Advice, Capture, CaptureSpec, Cell, EndPass, EndTally, Event, Finding, FindingKind, Outcome, Pass, Phase, Retest,
-    RunHeader, Verdict,
+    Advice, Capture, CaptureSpec, Cell, EndPass, EndResult, EndTally, Event, Finding, FindingKind, Outcome, Pass,
+    Phase, Retest, RunHeader, Verdict,
 };
 use text::Text;
 
 use crate::cells::Cells;
-use crate::{Completed, EndResult, PassResult, RunEnd, ScheduleKind};
+use crate::{Completed, PassResult, RunEnd, ScheduleKind};
 
 /// The place of a test among those that test again what stands out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

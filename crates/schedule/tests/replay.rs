@@ -9,8 +9,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
-use model::{Cell, EndTally, Event, Outcome, Pattern, RttTally, RunHeader, Spec, Stop, Stopping};
-use schedule::{Completed, CurvePlan, EndResult, Leg, Methods, PassResult, Schedule, ScheduledRun, Step};
+use model::{Cell, EndResult, EndTally, Event, Leg, Outcome, Pattern, RttTally, RunHeader, Spec, Stop, Stopping};
+use schedule::{Completed, CurvePlan, Methods, PassResult, Schedule, ScheduledRun, Step};
 
 /// Names another folder of recordings, such as those that `make truth` makes.
 const FOLDER: &str = "THRU_LEGS";

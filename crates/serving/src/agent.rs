@@ -14,10 +14,10 @@ use control::agent::{
     Agent, AgentOptions, BusOptions, Captures, Guests, HAS_METRICS, Limits, Machine, OnListening, Tuning, loopback,
 };
 use control::helper::{PacketRights, Powers, recover};
-use control::proto::DEFAULT_PORT;
-use control::proto::code::Code;
+use control::proof::code::Code;
 use engine::transport::{at_port, lacks_scope, scoped};
 use host::tune::{Allowance, AllowanceError, Journal};
+use protocol::DEFAULT_PORT;
 use rustix::system::uname;
 use text::say;
 use tokio::sync::mpsc::channel;

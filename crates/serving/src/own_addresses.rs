@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-use control::proto::DEFAULT_PORT;
 use host::sys::{RealSys, Sys};
+use protocol::DEFAULT_PORT;
 
 /// The addresses at which other hosts may reach an agent that listens there, as they write them. Those of interfaces with a default
 /// route come first, and IPv4 before IPv6.

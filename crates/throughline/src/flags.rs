@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use ::options::{TestOptions, Topic};
 use clap::Args;
 use command::values;
-use control::proto::code::Code;
+use control::proof::code::Code;
 
 pub use self::axes::AxisFlags;
 pub use self::bulk::Bulk;

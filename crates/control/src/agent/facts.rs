@@ -11,8 +11,8 @@ use tokio::task::JoinError;
 use super::Shared;
 use super::session_end::SessionEnd;
 use crate::connection_end::ConnectionEnd;
-use crate::proto::frame::{FrameError, encode};
-use crate::proto::message::FromAgent;
+use protocol::frame::{FrameError, encode};
+use protocol::message::FromAgent;
 
 /// The frame of a welcome, or the error.
 pub(super) type Welcome = Result<Vec<u8>, FrameError>;

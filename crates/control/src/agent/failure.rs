@@ -1,22 +1,17 @@
-//! Why a trial is not made, or ends without a result.
+//! Why a trial is not set up.
 
 use engine::EngineError;
 use stacks::StackError;
 use text::{Said, Text};
 
-use super::limits::LimitError;
 use super::reach::ReachError;
-use super::session_end::HelperLost;
 use crate::ControlError;
-use crate::connection_end::ConnectionEnd;
-use crate::proto::message::{Cause, FromAgent};
+use protocol::agent::{HelperLost, NotSetUp};
+use protocol::message::Cause;
 
-/// Why a trial is not made, or ends without a result.
+/// Why a trial is not set up.
 #[derive(Debug, thiserror::Error, Said)]
 pub(super) enum TrialFailure {
-    /// It exceeds a limit of the agent.
-    #[error(transparent)]
-    Limit(#[from] LimitError),
     /// It is impossible.
     #[error(transparent)]
     Spec(#[from] EngineError),
@@ -32,15 +27,6 @@ pub(super) enum TrialFailure {
     /// The workers cannot be started or prepared.
     #[error(transparent)]
     SetUp(#[from] ControlError),
-    /// A worker process reports it, in its words.
-    #[error("{}", _0.plain())]
-    Reported(Text),
-    /// A worker process ended.
-    #[error("a worker process ended: {0}; finished trials are kept")]
-    WorkerEnded(ConnectionEnd),
-    /// The coordinator does not get a message.
-    #[error(transparent)]
-    Unsent(#[from] ConnectionEnd),
 }
 
 /// Why an end does not get its congestion control.
@@ -66,36 +52,16 @@ pub(super) enum NoStack {
     NotAllowed { requested: String },
 }
 
-impl TrialFailure {
-    /// The message about it. `running` is whether the trial had started.
-    pub(super) fn message(&self, running: bool) -> FromAgent {
-        FromAgent::Failed { reason: self.say(), cause: self.cause(running) }
-    }
-
-    fn cause(&self, running: bool) -> Cause {
-        match self {
-            Self::Limit(_)
-            | Self::Reach(ReachError::Rendezvous { .. } | ReachError::ActiveEnd { .. })
-            | Self::Stack(NoStack::NotAllowed { .. }) => Cause::Limits,
-            Self::Reach(ReachError::NoProof { .. } | ReachError::NoSocket { .. }) => Cause::Unproven,
-            Self::Spec(_) | Self::HelperLost(_) | Self::Stack(_) | Self::SetUp(_) => Cause::Setup,
-            Self::WorkerEnded(_) => Cause::Trial,
-            Self::Reported(_) | Self::Unsent(_) if running => Cause::Trial,
-            Self::Reported(_) | Self::Unsent(_) => Cause::Setup,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_cause_of_a_workers_failure_is_the_trial_once_it_runs() {
-        let failure = TrialFailure::Reported("no route".into());
-        let message = |cause| FromAgent::Failed { reason: "no route".into(), cause };
-        assert_eq!(failure.message(false), message(Cause::Setup));
-        assert_eq!(failure.message(true), message(Cause::Trial));
-        assert_eq!(TrialFailure::WorkerEnded(ConnectionEnd::Closed).cause(false), Cause::Trial);
+impl From<TrialFailure> for NotSetUp {
+    fn from(failure: TrialFailure) -> Self {
+        let cause = match failure {
+            TrialFailure::Reach(ReachError::Rendezvous { .. } | ReachError::ActiveEnd { .. })
+            | TrialFailure::Stack(NoStack::NotAllowed { .. }) => Cause::Limits,
+            TrialFailure::Reach(ReachError::NoProof { .. } | ReachError::NoSocket { .. }) => Cause::Unproven,
+            TrialFailure::Spec(_) | TrialFailure::HelperLost(_) | TrialFailure::Stack(_) | TrialFailure::SetUp(_) => {
+                Cause::Setup
+            }
+        };
+        Self { reason: failure.say(), cause }
     }
 }

@@ -1,18 +1,21 @@
 //! The start of a session: both sides' hellos, the proof of a token or code, and the inventory of this host.
 
+use std::net::IpAddr;
 use std::time::Instant;
 
+use protocol::agent::Client;
 use text::{Said, Text, say};
 
-use super::clients::Client;
+use super::budget;
 use super::guests::{Guests, NotInvited};
+use super::machine::OpenSession;
 use super::session::Session;
 use super::session_end::{AgentRefusal, SessionEnd};
-use crate::proto::auth::Token;
-use crate::proto::code::{Exchange, Side};
-use crate::proto::hello::Hello;
-use crate::proto::message::{FromAgent, ToAgent};
-use crate::proto::{PROTOCOL, program};
+use crate::proof::auth::Token;
+use crate::proof::code::{Exchange, Side};
+use protocol::hello::Hello;
+use protocol::message::{FromAgent, ToAgent};
+use protocol::{PROTOCOL, program};
 
 impl Session {
     /// The session after authentication; `None` if the coordinator was refused.
@@ -41,7 +44,7 @@ impl Session {
     }
 
     /// Sends the coordinator why its session ends.
-    pub(super) async fn refuse(&self, refusal: impl Into<AgentRefusal>) -> SessionEnd {
+    pub(super) async fn refuse(&mut self, refusal: impl Into<AgentRefusal>) -> SessionEnd {
         let refusal = refusal.into();
         let _ = self.wire.send(&FromAgent::Refused { reason: refusal.say(), cause: refusal.cause() }).await;
         refusal.into()
@@ -135,14 +138,26 @@ impl Session {
 
     /// Accepts the authenticated coordinator and sends it the inventory of this host. It counts as connected until the returned
     /// value is dropped.
-    pub(super) async fn welcome(&mut self) -> Result<Client, SessionEnd> {
-        match self.shared.clients.enter(self.source(), self.shared.options.limits.clients) {
-            Ok(client) => {
+    pub(super) async fn welcome(&mut self) -> Result<OpenSession, SessionEnd> {
+        let client = Client {
+            source: self.source(),
+            is_proved: self.proved,
+            is_remote: self.addresses.here.is_some(),
+            name: self.peer.clone(),
+            ticket: hex::encode(engine::random::<16>().map_err(SessionEnd::Random)?),
+        };
+        match self.shared.options.machine.open(client) {
+            Ok(session) => {
                 self.wire.send_frame(self.shared.welcome().await?).await?;
-                Ok(client)
+                Ok(session)
             }
             Err(error) => Err(self.refuse(error).await),
         }
+    }
+
+    /// The address, or network, that has a share of this agent; `None` for a client on no network.
+    pub(super) fn source(&self) -> Option<IpAddr> {
+        self.addresses.peer.map(budget::network)
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use text::Said;
 
-use crate::proto::code::Code;
-use crate::proto::fingerprint::Fingerprint;
+use crate::proof::code::Code;
+use crate::proof::fingerprint::Fingerprint;
 
 /// How long an invitation is open.
 pub const OPEN_FOR: Duration = Duration::from_secs(600);

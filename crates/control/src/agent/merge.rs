@@ -6,7 +6,7 @@ use model::tally::Window;
 use model::{DatagramTally, EndTally, Interval, RttTally, SizeCount, Spec};
 use text::Text;
 
-use crate::proto::message::WorkerDone;
+use protocol::worker_message::WorkerDone;
 
 /// One end's tallies over all its workers. All their times are by one clock, so the span of an end is from the first byte of
 /// any worker to the last byte of any worker.

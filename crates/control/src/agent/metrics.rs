@@ -21,8 +21,8 @@ use tokio::net::TcpListener;
 
 use super::Shared;
 use super::measured::Sums;
-use crate::proto::PROTOCOL;
 use crate::scrape;
+use protocol::PROTOCOL;
 
 /// How old an answer may be, on an idle host and during a measurement.
 const FRESH: Duration = Duration::from_millis(100);
@@ -67,7 +67,7 @@ impl Source {
     /// The text, made anew if the last one is not fresh.
     fn text(&self) -> String {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let [running, waiting] = self.shared.queue.lengths();
+        let [running, waiting] = self.shared.options.machine.lengths();
         let fresh = if running > 0 { FRESH_IN_USE } else { FRESH };
         if let Some((_, text)) = kept.text.as_ref().filter(|(at, _)| at.elapsed() < fresh) {
             return text.clone();
@@ -80,7 +80,7 @@ impl Source {
             uptime: self.started.elapsed(),
             running,
             waiting,
-            clients: self.shared.clients.count(),
+            clients: self.shared.options.machine.clients(),
             sums: self.shared.measured.now(),
             host: kept.host.clone(),
         };

@@ -4,7 +4,6 @@
 
 mod addresses;
 mod budget;
-mod clients;
 mod data_acceptor;
 mod facts;
 mod failure;
@@ -13,11 +12,11 @@ pub(crate) mod fuzzing;
 mod gate;
 mod greeting;
 mod guests;
-mod hold;
-mod limits;
 mod lines;
+mod machine;
 #[cfg(feature = "metrics")]
 mod measured;
+mod measurement;
 mod merge;
 #[cfg(feature = "metrics")]
 mod metrics;
@@ -25,16 +24,14 @@ mod over_bus;
 pub(crate) mod packets;
 mod path_probe;
 mod pool;
-mod queue;
 mod reach;
 mod results;
 mod session;
 mod session_captures;
 mod session_end;
 mod stack;
+mod trial;
 mod tuning;
-mod users;
-mod watch;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsFd;
@@ -44,6 +41,8 @@ use std::time::{Duration, Instant};
 
 use bus::{BusAccess, Place};
 use model::{Inventory, SelfTestCitation};
+pub use protocol::agent::Limits;
+use protocol::agent::Rules;
 use text::{Text, say};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -53,32 +52,27 @@ use crate::helper::Helper;
 use crate::limits::file_limit;
 use crate::line::Line;
 use crate::patience::{ControlPath, patience_on};
-use crate::proto::auth::{Binding, Token};
-use crate::proto::{CONTROL_MAGIC, PROTOCOL};
+use crate::proof::auth::{Binding, Token};
 use crate::{AgentKey, ControlError};
 use addresses::Addresses;
-use clients::Clients;
 use data_acceptor::DataAcceptor;
 use engine::transport::{DatagramListener, HELLO_BYTES, at_port};
 use facts::{SharedReading, Welcome};
 use gate::Gate;
 pub(crate) use greeting::hello;
 pub use guests::{Guests, KnownClients, OPEN_FOR};
-use hold::Holds;
-pub use limits::Limits;
 pub use lines::LogLines;
+pub use machine::Machine;
 #[cfg(feature = "metrics")]
 use measured::Measured;
 pub use packets::Captures;
 pub use pool::{WorkerLimits, Workers};
-pub use queue::Machine;
-use queue::Queue;
+use protocol::{CONTROL_MAGIC, PROTOCOL};
 use reach::Challenges;
 use results::Turns;
 pub use results::{KeepResults, KeptResultsError};
 use session::Session;
 pub use tuning::Tuning;
-use users::Users;
 
 /// The options of an agent.
 pub struct AgentOptions {
@@ -147,10 +141,6 @@ pub struct Agent(Arc<Shared>);
 /// The state that all sessions of an agent share.
 pub(crate) struct Shared {
     options: AgentOptions,
-    queue: Arc<Queue>,
-    users: Users,
-    /// The positions that were granted.
-    holds: Arc<Holds>,
     data_acceptor: Arc<DataAcceptor>,
     /// The shared port for data connections, if there is one.
     port: Option<u16>,
@@ -158,8 +148,6 @@ pub(crate) struct Shared {
     listening: Vec<SocketAddr>,
     gate: Arc<Gate>,
     challenges: Challenges,
-    /// Authenticated coordinators that are connected.
-    clients: Arc<Clients>,
     /// What strangers may write to the log.
     lines: LogLines,
     /// Requests for results that are kept.
@@ -255,17 +243,15 @@ pub fn loopback(port: u16) -> Vec<SocketAddr> {
 
 impl Shared {
     fn new(options: AgentOptions, listening: Vec<SocketAddr>) -> Self {
+        let Tuning { allowed, grace } = options.tuning;
+        options.machine.obey(Rules { limits: options.limits.clone(), allows_tuning: allowed, grace });
         Self {
-            queue: options.machine.0.clone(),
-            users: Users::default(),
-            holds: Arc::default(),
             data_acceptor: Arc::default(),
             port: listening.first().map(SocketAddr::port),
             listening,
             // A connection whose path is watched has two files.
             gate: Gate::new(file_limit() / 2),
             challenges: Challenges::default(),
-            clients: Arc::default(),
             lines: LogLines::default(),
             results_turns: Turns::default(),
             #[cfg(feature = "metrics")]
@@ -301,11 +287,6 @@ impl Shared {
 
 /// Most characters of a line of the log.
 const MAX_LINE: usize = 500;
-
-/// Text from the network for the journal: one line, without control characters.
-fn one_line(text: &str) -> String {
-    model::plain(&text.chars().take(MAX_LINE).collect::<String>()).into_owned()
-}
 
 fn listen(address: SocketAddr, only_v6: bool) -> Result<TcpListener, ControlError> {
     let failed = |source: std::io::Error| ControlError::Io {

@@ -7,7 +7,7 @@ use host::{RealSys, Sys, TrafficSample};
 use model::Path;
 use tokio::task::JoinHandle;
 
-use crate::proto::message::{FromAgent, PathFacts};
+use protocol::message::{FromAgent, PathFacts};
 
 /// The longest round trip that a probe waits for.
 const MOST_ROUND_TRIP: Duration = Duration::from_secs(30);

@@ -13,8 +13,8 @@ use tokio::sync::mpsc;
 
 use crate::ControlError;
 use crate::connection_end::ConnectionEnd;
-use crate::proto::message::{FromWorker, ToWorker};
 use crate::wire::{Sender, Wire};
+use protocol::worker_message::{FromWorker, ToWorker};
 
 /// Where an agent's worker processes come from.
 #[derive(Debug)]

@@ -22,7 +22,7 @@ use super::addresses::{Addresses, OVER_BUS};
 use super::budget::Budget;
 use super::data_acceptor::Registration;
 use super::path_probe::Probed;
-use crate::proto::message::{Prepare, ReachabilityToken};
+use protocol::message::{Prepare, ReachabilityToken};
 
 /// Time limit for another agent to connect and to answer on a short path: two round trips, and a lost packet.
 const PROOF_LIMIT: Duration = Duration::from_secs(5);

@@ -11,10 +11,11 @@ use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::timeout;
 
 use super::session::Session;
-use super::session_end::SessionEnd;
-use crate::proto::frame::encode;
-use crate::proto::message::{Done, FromAgent, KeptResult, Prepare, ToAgent};
+use crate::connection_end::ConnectionEnd;
 use crate::wire::SILENCE_LIMIT;
+use model::EndResult;
+use protocol::frame::encode;
+use protocol::message::{FromAgent, KeptResult, Prepare};
 
 /// Longest result that is kept, bytes.
 const MOST: usize = 4 << 20;
@@ -64,7 +65,7 @@ impl KeptResultsError {
 impl Session {
     /// Keeps a result, if its coordinator requests that and it is whole. Without a place for it, or if it cannot be written, the
     /// coordinator has the only one, as ever.
-    pub(super) async fn keep_result(&self, prepare: &Prepare, done: &Done) {
+    pub(super) async fn keep_result(&mut self, prepare: &Prepare, done: &EndResult) {
         let Some((of, results)) = prepare.keep.as_ref().zip(self.shared.options.results.clone()) else { return };
         let whole = done.failure.is_none() && done.tallies.len() == prepare.legs.len();
         // The file of a capture is removed when the coordinator leaves.
@@ -84,29 +85,25 @@ impl Session {
         }
     }
 
-    /// Answers what a coordinator says of the results that are kept.
-    pub(super) async fn results(&mut self, message: ToAgent) -> Result<(), SessionEnd> {
-        let results = self.shared.options.results.clone();
-        match (message, results) {
-            (ToAgent::Results { run }, results) => {
-                let unread = match results {
-                    Some(results) => self.send_results(&results, &run).await?,
-                    None => None,
-                };
-                let unread = unread.map(|error| error.to_string().into());
-                if let Some(reason) = &unread {
-                    self.log(reason);
-                }
-                self.wire.send(&FromAgent::NoMoreResults { unread }).await?;
-            }
-            (ToAgent::Stored { run, below }, Some(results)) => {
-                if let Err(error) = blocking(move || results.forget(&run, below)).await {
-                    self.log(&error.to_string().into());
-                }
-            }
-            _ => {}
+    /// Sends the results of a run that are kept.
+    pub(super) async fn results(&mut self, run: String) -> Result<(), ConnectionEnd> {
+        let unread = match self.shared.options.results.clone() {
+            Some(results) => self.send_results(&results, &run).await?,
+            None => None,
+        };
+        let unread = unread.map(|error| error.to_string().into());
+        if let Some(reason) = &unread {
+            self.log(reason);
         }
-        Ok(())
+        self.send(&FromAgent::NoMoreResults { unread }).await
+    }
+
+    /// Forgets the results of a run's trials below this number: its coordinator has stored them.
+    pub(super) async fn forget_results(&mut self, run: String, below: u32) {
+        let Some(results) = self.shared.options.results.clone() else { return };
+        if let Err(error) = blocking(move || results.forget(&run, below)).await {
+            self.log(&error.to_string().into());
+        }
     }
 
     /// Sends the results of a run one by one, each when there is room for it. An address gets those of one request at a time. Returns
@@ -115,7 +112,7 @@ impl Session {
         &mut self,
         results: &Arc<dyn KeepResults>,
         run: &str,
-    ) -> Result<Option<KeptResultsError>, SessionEnd> {
+    ) -> Result<Option<KeptResultsError>, ConnectionEnd> {
         let _turn = self.shared.results_turns.next(self.source()).await;
         let mut last = 0;
         loop {
@@ -128,7 +125,7 @@ impl Session {
             last = number;
             if let Some(frame) = frame {
                 let sent = timeout(SILENCE_LIMIT, self.wire.send_frame(frame)).await;
-                sent.map_err(|_| SessionEnd::ResultNotTaken { waited: SILENCE_LIMIT })??;
+                sent.map_err(|_| ConnectionEnd::Unread { waited: SILENCE_LIMIT })??;
             }
         }
     }

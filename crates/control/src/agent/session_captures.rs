@@ -9,8 +9,8 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use rustix::fs::OFlags;
 
-use crate::proto::PIECE;
-use crate::proto::message::FilePiece;
+use protocol::PIECE;
+use protocol::message::FilePiece;
 
 /// Most unfetched files of one session: a coordinator that never fetches must not fill this host's disk.
 const MAX_FILES: usize = 4;

@@ -1,17 +1,14 @@
 //! Why a coordinator's session with an agent ended.
 
 use std::io;
-use std::time::Duration;
 
 use text::Said;
 use tokio::task::JoinError;
 
-use super::clients::ClientsError;
 use super::guests::NotInvited;
-use super::hold::HoldError;
-use super::pool::WorkerEnded;
-use crate::connection_end::{ConnectionEnd, seconds};
-use crate::proto::message::RefusalCause;
+use crate::connection_end::ConnectionEnd;
+use protocol::agent::{ClientsError, SessionEnd as Decided};
+use protocol::message::RefusalCause;
 
 /// Why a session ended, for the agent's log.
 #[derive(Debug, thiserror::Error, Said)]
@@ -22,18 +19,9 @@ pub(super) enum SessionEnd {
     /// The agent refused its coordinator.
     #[error("refused: {0}")]
     Refused(#[from] AgentRefusal),
-    /// The coordinator sent a message that it may not send then.
-    #[error("received an unexpected message {during}")]
-    OutOfOrder {
-        /// "in the queue", and what else the session does.
-        during: &'static str,
-    },
-    /// The coordinator does not read the results that it requested.
-    #[error("it read no results for {}", seconds(*waited))]
-    ResultNotTaken { waited: Duration },
-    /// A worker process ended while nobody waited for it.
+    /// As the protocol decides.
     #[error(transparent)]
-    Worker(#[from] WorkerEnded),
+    Decided(#[from] Decided),
     /// The thread that reads the inventory panicked.
     #[error("cannot read this host's inventory: {0}")]
     Inventory(JoinError),
@@ -70,21 +58,9 @@ pub(super) enum AgentRefusal {
     /// There is no place for it.
     #[error(transparent)]
     Clients(#[from] ClientsError),
-    /// It does not have the machine.
-    #[error("acquire the machine first")]
-    NotAcquired,
-    /// It does not join another connection.
-    #[error(transparent)]
-    Hold(#[from] HoldError),
-    /// It sent a message that it may not send during a measurement.
+    /// It sent something else than the next message of the greeting.
     #[error("unexpected message")]
     OutOfOrder,
-    /// It had the machine for as long as it may.
-    #[error("this agent's time limit has passed; raise `--max-time` of the agent")]
-    TimeLimit,
-    /// The changes of the host are lost.
-    #[error(transparent)]
-    HelperLost(#[from] HelperLost),
 }
 
 impl AgentRefusal {
@@ -96,11 +72,3 @@ impl AgentRefusal {
         }
     }
 }
-
-/// The session's changes of the host are lost: the helper that made them was killed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Said)]
-#[error(
-    "the agent's helper was killed, or the agent hung, and the changes for this measurement are reverted: start the \
-     measurement again"
-)]
-pub(super) struct HelperLost;

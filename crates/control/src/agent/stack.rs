@@ -5,7 +5,7 @@ use model::StackRule;
 use super::failure::NoStack;
 use super::session::Session;
 use crate::helper::{Answer, Request};
-use crate::proto::message::Prepare;
+use protocol::message::Prepare;
 
 /// What a measurement's congestion control needs.
 #[derive(Debug, PartialEq)]
@@ -63,10 +63,9 @@ fn without_loading(requested: &str, name: String) -> Result<String, NoStack> {
 
 #[cfg(test)]
 mod tests {
-    use model::{Pattern, Role, Spec};
+    use model::{PathTimes, Pattern, Role, Spec};
 
     use super::*;
-    use crate::proto::message::PathTimes;
 
     fn prepare(transport: &str, cc: &str) -> Prepare {
         let mut spec = Spec::new(transport, Pattern::Stream);

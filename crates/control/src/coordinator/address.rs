@@ -6,7 +6,7 @@ use bus::is_bus;
 use model::Family;
 
 use crate::ControlError;
-use crate::proto::DEFAULT_PORT;
+use protocol::DEFAULT_PORT;
 
 /// Refuses an invalid host or port before anything is resolved.
 ///

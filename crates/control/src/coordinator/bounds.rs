@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use model::{Direction, EndPass, EndTally, Observe, Observed, Pattern, Spec, Stop};
+use model::{Direction, EndPass, EndResult, EndTally, Leg, Observe, Observed, Pattern, Spec, Stop};
 use text::Text;
 
 use crate::line::Line;
-use crate::proto::message::{Done, FromAgent, Message, WireLeg};
+use protocol::message::{FromAgent, Message};
 
 /// Longest text of an agent, characters.
 const TEXT: usize = 1_000;
@@ -41,7 +41,7 @@ const BEYOND: Duration = Duration::from_secs(20);
 const FEW: u64 = 8;
 
 /// The largest message of an agent during this trial, bytes.
-pub(super) fn frame(spec: &Spec, legs: &[WireLeg]) -> usize {
+pub(super) fn frame(spec: &Spec, legs: &[Leg]) -> usize {
     let whole = FromAgent::MAX_FRAME;
     let mut time = BEYOND.saturating_add(Duration::from_nanos(spec.warmup_ns.saturating_add(spec.stall_ns)));
     for leg in legs {
@@ -81,7 +81,7 @@ fn links(spec: &Spec) -> usize {
 }
 
 /// Entries of the series of a trial that takes this time.
-fn series(spec: &Spec, legs: &[WireLeg], time: Duration) -> usize {
+fn series(spec: &Spec, legs: &[Leg], time: Duration) -> usize {
     match (legs.len(), spec.interval_ns) {
         (1, 1..) => usize::try_from(in_time(time, spec.interval_ns)).unwrap_or(usize::MAX),
         _ => 0,
@@ -96,7 +96,7 @@ fn in_time(time: Duration, interval_ns: u64) -> u64 {
 ///
 /// # Errors
 /// It has more than the trial can have.
-pub(super) fn check(done: &mut Done, spec: &Spec, legs: &[WireLeg], took: Duration) -> Result<(), Excess> {
+pub(super) fn check(done: &mut EndResult, spec: &Spec, legs: &[Leg], took: Duration) -> Result<(), Excess> {
     most("tallies", done.tallies.len(), legs.len())?;
     let entries = series(spec, legs, took);
     for tally in &mut done.tallies {
@@ -219,12 +219,12 @@ mod tests {
         Spec { stop: Stop::TimeNs(SECOND), interval_ns: SECOND / 10, flows: 2, ..Spec::new("tcp", Pattern::Stream) }
     }
 
-    fn legs(spec: &Spec) -> Vec<WireLeg> {
-        vec![WireLeg { block: 1, reply: 1, stop: spec.stop, expected_ns: 0 }]
+    fn legs(spec: &Spec) -> Vec<Leg> {
+        vec![Leg { block: 1, reply: 1, stop: spec.stop, expected_ns: 0 }]
     }
 
-    fn refused(change: impl FnOnce(&mut Done)) -> String {
-        let (spec, mut done) = (spec(), Done { tallies: vec![EndTally::default()], ..Done::default() });
+    fn refused(change: impl FnOnce(&mut EndResult)) -> String {
+        let (spec, mut done) = (spec(), EndResult { tallies: vec![EndTally::default()], ..EndResult::default() });
         change(&mut done);
         check(&mut done, &spec, &legs(&spec), Duration::from_secs(1))
             .err()
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn texts_are_cut_to_a_line_and_what_was_not_asked_for_is_left_out() {
         let (spec, legs) = (Spec { observe: Observe::Off, ..spec() }, legs(&spec()));
-        let mut done = Done { failure: Some("x".repeat(50 << 20).into()), ..Done::default() };
+        let mut done = EndResult { failure: Some("x".repeat(50 << 20).into()), ..EndResult::default() };
         done.host.capture = Some(model::Capture::default());
         check(&mut done, &spec, &legs, Duration::ZERO).unwrap();
         assert!(done.failure.unwrap().plain().len() < 2 * TEXT && done.host.capture.is_none());
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn samples_of_what_was_not_asked_for_are_left_out_or_refused() {
-        let mut done = Done { tallies: vec![EndTally::default()], ..Done::default() };
+        let mut done = EndResult { tallies: vec![EndTally::default()], ..EndResult::default() };
         (done.tallies[0].stamps, done.tallies[0].anatomy) = (Some(Stamps::default()), Some(AnatomyTally::default()));
         check(&mut done, &spec(), &legs(&spec()), Duration::from_secs(1)).unwrap();
         assert_eq!((&done.tallies[0].stamps, &done.tallies[0].anatomy), (&None, &None));

@@ -1,11 +1,10 @@
 //! `--engine auto`: pilot trials with each send method find the one with the highest goodput between two hosts.
 
 use analysis::plan::Slot;
-use model::{Engine, Event, EventSink, Observe, ReceiveBy, SendBy, Shared, SinkError, Spec, Stop};
+use model::{EndResult, Engine, Event, EventSink, Leg, Observe, ReceiveBy, SendBy, Shared, SinkError, Spec, Stop};
 
 use super::{Cancel, ConnectedFleet, Pair};
 use crate::ControlError;
-use crate::proto::message::{Done, WireLeg};
 
 /// Length of a pilot trial, ns, and how many each method gets: enough to distinguish methods that differ by 10 % or more.
 const PILOT_NS: u64 = 150_000_000;
@@ -110,13 +109,12 @@ async fn pilot_trial(pair: &mut Pair, trial: u32, spec: &Spec, cancel: &mut Canc
         capture: None,
         ..spec.clone()
     };
-    let leg = WireLeg { block: spec.block, reply: spec.reply_bytes(), stop: spec.stop, expected_ns: 0 };
-    let result = pair.pass(trial, &spec, &[leg], &mut None, &mut Discard, cancel).await?;
+    let result = pair.pass(trial, &spec, &[Leg::of(&spec)], &mut None, &mut Discard, cancel).await?;
     if let Some(reason) = result.failure {
         return Err(ControlError::Trial { address: "pilot trial of a send method".into(), reason });
     }
-    let tally = |done: Done| done.tallies.into_iter().next().unwrap_or_default();
-    let (near, far) = (tally(result.near), tally(result.far));
+    let tally = |end: EndResult| end.tallies.into_iter().next().unwrap_or_default();
+    let (near, far) = (tally(result.near), tally(result.far.unwrap_or_default()));
     Ok(analysis::trial_value(&spec, &near, &far).unwrap_or(0.0))
 }
 

@@ -6,8 +6,8 @@ use super::AgentEnd;
 use super::dial::{self, unreachable_at};
 use super::end::Target;
 use super::reached::Reached;
-use crate::proto::message::{FromAgent, ToAgent};
 use crate::{Answers, ControlError};
+use protocol::message::{FromAgent, ToAgent};
 
 /// What the first connection to an agent knows, with which further ones join it.
 #[derive(Clone)]

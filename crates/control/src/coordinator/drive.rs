@@ -3,10 +3,9 @@
 use std::future::Future;
 use std::time::Duration;
 
-use model::{Change, Conditions, EventSink, HostSettings, RttTally, Spec};
+use model::{BothEnds, Change, Conditions, EventSink, HostSettings, Leg, RttTally, Spec};
 use schedule::{
-    Between, Completed, EndResult, FailureKind, Leg, PassResult, RatePass, RunEnd, ScheduledRun, Step, StepFailure,
-    TestRequest, TestResult,
+    Between, Completed, FailureKind, PassResult, RunEnd, ScheduledRun, Step, StepFailure, TestRequest, TestResult,
 };
 
 use super::pass::cancelled;
@@ -14,19 +13,6 @@ use super::{ActiveRun, Cancel};
 use text::Said;
 
 use crate::ControlError;
-use crate::proto::message::{Done, WireLeg};
-
-impl From<Done> for EndResult {
-    fn from(done: Done) -> Self {
-        Self { tallies: done.tallies, host: done.host, overlapped_by: done.overlapped_by }
-    }
-}
-
-impl From<Leg> for WireLeg {
-    fn from(leg: Leg) -> Self {
-        Self { block: leg.block, reply: leg.reply, stop: leg.stop, expected_ns: leg.expected_ns }
-    }
-}
 
 /// One of several simultaneous tests that has ended.
 pub(super) struct TestEnded {
@@ -34,7 +20,7 @@ pub(super) struct TestEnded {
     pub(super) begun_unix_ns: Option<u64>,
     /// From the start of all tests to its end, ns.
     pub(super) duration_ns: u64,
-    pub(super) result: Result<RatePass, ControlError>,
+    pub(super) result: Result<BothEnds, ControlError>,
     /// Changes of its hosts' settings.
     pub(super) changes: [Vec<Change>; 2],
     /// See [`PassResult::repeats`].
@@ -62,7 +48,7 @@ pub(super) trait Ends {
         _left_ns: Option<u64>,
         _sink: &mut dyn EventSink,
         _cancel: &mut Cancel,
-    ) -> impl Future<Output = Result<RatePass, ControlError>> {
+    ) -> impl Future<Output = Result<BothEnds, ControlError>> {
         async { Err(unsupported("single trials")) }
     }
 
@@ -75,7 +61,7 @@ pub(super) trait Ends {
         _near_only: bool,
         _sink: &mut dyn EventSink,
         _cancel: &mut Cancel,
-    ) -> impl Future<Output = Result<RatePass, ControlError>> {
+    ) -> impl Future<Output = Result<BothEnds, ControlError>> {
         async { Err(unsupported("passes over several sizes")) }
     }
 
@@ -222,7 +208,7 @@ impl<E: Ends> ActiveRun<'_, E, ScheduledRun> {
         let mut results = Vec::with_capacity(ended.len());
         for TestEnded { begun_unix_ns: own_begin, duration_ns, result, changes, repeats } in ended {
             let pass = match result {
-                Ok(RatePass { near, far, failure }) => {
+                Ok(BothEnds { near, far, failure }) => {
                     Ok(PassResult { begun_ns, duration_ns, lab: lab.clone(), links, near, far, failure, repeats })
                 }
                 Err(error) => Err(self.failure(error)),
@@ -243,10 +229,10 @@ impl<E: Ends> ActiveRun<'_, E, ScheduledRun> {
     }
 
     /// The result of a pass that has just ended.
-    fn passed(&mut self, begun_ns: u64, pass: RatePass) -> Completed {
+    fn passed(&mut self, begun_ns: u64, pass: BothEnds) -> Completed {
         let duration_ns = self.elapsed_ns().saturating_sub(begun_ns);
         let lab = self.read_links();
-        let RatePass { near, far, failure } = pass;
+        let BothEnds { near, far, failure } = pass;
         let (links, repeats) = (self.links, Vec::new());
         Completed::Pass(Box::new(PassResult { begun_ns, duration_ns, lab, links, near, far, failure, repeats }))
     }

@@ -15,13 +15,13 @@ use crate::access::Proof;
 use crate::agent::{Agent, hello};
 use crate::connection_end::ConnectionEnd;
 use crate::patience::ControlPath;
-use crate::proto::CONTROL_MAGIC;
-use crate::proto::auth::Binding;
-use crate::proto::frame::MAX_WELCOME;
-use crate::proto::hello::Hello;
-use crate::proto::message::{Cause, FromAgent, ReachabilityToken, ToAgent};
+use crate::proof::auth::Binding;
 use crate::wire::Wire;
 use crate::{Access, ControlError, Recognized, tls};
+use protocol::CONTROL_MAGIC;
+use protocol::frame::MAX_WELCOME;
+use protocol::hello::Hello;
+use protocol::message::{Cause, FromAgent, ReachabilityToken, ToAgent};
 
 use super::address::{identity, label, split};
 use super::bounds;
@@ -446,7 +446,7 @@ fn distrust(theirs: &Hello, proof: Proof<'_>, nonce: &str, binding: &Binding) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proto::auth::Token;
+    use crate::proof::auth::Token;
 
     #[test]
     fn a_given_token_must_be_required_and_proved() {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use model::{ByteSize, Event, EventSink, Phase, Role, Spec};
+use model::{BothEnds, ByteSize, Event, EventSink, Phase, Role, Spec};
 use text::{Said, Text, say};
 use tokio::time::timeout;
 
@@ -18,8 +18,8 @@ use super::{AgentEnd, Cancel, Pair};
 use crate::ControlError;
 use crate::agent::packets;
 use crate::connection_end::seconds;
-use crate::proto::PIECE;
-use crate::proto::message::{Done, FilePiece, FromAgent, ToAgent};
+use protocol::PIECE;
+use protocol::message::{FilePiece, FromAgent, ToAgent};
 
 /// Outstanding requests for pieces, so that a long path is not idle between two.
 const PIECES_AHEAD: u64 = 8;
@@ -69,13 +69,13 @@ enum FetchError {
 }
 
 impl Pair {
-    /// Copies the captures of agents on other hosts into the capture's folder, and writes into `done` (near, far) where they are,
+    /// Copies the captures of agents on other hosts into the capture's folder, and writes into their results where they are,
     /// or why they were not copied. A failure is not an error of the trial.
     pub(super) async fn fetch(
         &mut self,
         trial: u32,
         spec: &Spec,
-        done: [&mut Done; 2],
+        results: &mut BothEnds,
         sink: &mut dyn EventSink,
         cancel: &mut Cancel,
     ) {
@@ -84,8 +84,10 @@ impl Pair {
         let folder = PathBuf::from(wanted.folder.as_deref().unwrap_or("."));
         let mut beside: Option<PathBuf> = None;
         let ends = [(Some(&mut self.near), Role::Active), (self.far.as_mut(), Role::Passive)];
-        for ((end, role), done) in ends.into_iter().zip(done) {
-            let (Some(end), Some(capture)) = (end, &mut done.host.capture) else { continue };
+        for ((end, role), result) in ends.into_iter().zip([Some(&mut results.near), results.far.as_mut()]) {
+            let (Some(end), Some(capture)) = (end, result.and_then(|result| result.host.capture.as_mut())) else {
+                continue;
+            };
             let Some(there) = capture.file.clone() else { continue };
             // The capture of an agent in this process is already here.
             if end.address.is_none() {

@@ -5,7 +5,7 @@ use text::{Said, Text, say};
 
 use super::bounds::{self, one_line};
 use super::{AgentEnd, ConnectedFleet};
-use crate::proto::message::{FromAgent, ToAgent};
+use protocol::message::{FromAgent, ToAgent};
 
 /// Most bytes of results that are taken of an agent, which cannot fill the memory of this host: more than one keeps.
 const MOST: usize = 80 << 20;

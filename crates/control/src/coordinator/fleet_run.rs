@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use model::{Conditions, Event, EventSink, HostSettings, Phase, RttTally, SinkError, Spec};
-use schedule::{Between, Leg, TestRequest};
+use schedule::{Between, TestRequest};
 use text::say;
 use tokio::sync::mpsc;
 
@@ -183,8 +183,7 @@ async fn run_test(
     let result = if spec.no_loss {
         pair.trial(number, &spec, None, &mut start, &mut relay, &mut cancel).await
     } else {
-        let legs: Vec<_> = legs.into_iter().map(Leg::into).collect();
-        pair.rated(number, &spec, &legs, &mut start, &mut relay, &mut cancel).await
+        pair.pass(number, &spec, &legs, &mut start, &mut relay, &mut cancel).await
     };
     (at, lent, result.map(|pass| (pass, Vec::new())))
 }

@@ -6,10 +6,10 @@ use text::{Text, say};
 
 use super::not_greeted::{refused, silent};
 use crate::ControlError;
-use crate::proto::auth::Binding;
-use crate::proto::code::{Code, Exchange, Side};
-use crate::proto::message::{FromAgent, ToAgent};
+use crate::proof::auth::Binding;
+use crate::proof::code::{Code, Exchange, Side};
 use crate::wire::Wire;
+use protocol::message::{FromAgent, ToAgent};
 
 /// Time limit for each answer, on a short path.
 const LIMIT: Duration = Duration::from_secs(10);

@@ -34,8 +34,10 @@ mod tests {
     use std::os::unix::net::UnixListener;
     use std::path::Path;
 
-    use model::{Cell, EmulatedDirection, EndTally, Event, EventSink, Pass, Pattern, RunHeader, SinkError, Spec};
-    use schedule::{EndResult, RunState, ScheduleKind};
+    use model::{
+        Cell, EmulatedDirection, EndResult, EndTally, Event, EventSink, Pass, Pattern, RunHeader, SinkError, Spec,
+    };
+    use schedule::{RunState, ScheduleKind};
 
     use super::*;
 

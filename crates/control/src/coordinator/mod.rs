@@ -38,6 +38,7 @@ pub use end::{AgentEnd, Target};
 pub use fleet::{ConnectedFleet, Member};
 use pair_run::PairRun;
 pub use pass::{Cancel, Pair};
+pub use path_probe::note_path;
 pub use program::{FarProgram, ProgramCurve, run_with_program};
 pub use schedule::{
     AdvisePlan, CurvePlan, PairedPlan, PlanSchedule, Schedule, Unfixed, anatomy_of, check_stream_of, fit_to_path,

@@ -8,9 +8,9 @@ use super::bounds;
 use crate::ControlError;
 use crate::connection_end::ConnectionEnd;
 use crate::patience::ControlPath;
-use crate::proto::hello::Hello;
-use crate::proto::message::RefusalCause;
-use crate::proto::{PROTOCOL, program};
+use protocol::hello::Hello;
+use protocol::message::RefusalCause;
+use protocol::{PROTOCOL, program};
 
 /// The error for an agent's refusal.
 pub(super) fn refused(address: String, reason: &Text, cause: RefusalCause) -> ControlError {

@@ -1,15 +1,13 @@
 //! The steps of a run between two agents.
 
-use model::{Event, EventSink, Phase, RttTally, RunHeader, Spec};
-use schedule::{Between, IdleProbe, Leg, LossSearch, RatePass};
+use model::{BothEnds, Event, EventSink, Leg, Phase, RttTally, RunHeader, Spec};
+use schedule::{Between, IdleProbe, LossSearch};
 
 use super::common_start::CommonStart;
 use super::drive::Ends;
 use super::metrics::Metrics;
-use super::pass::PassResult;
 use super::{Cancel, Pair};
 use crate::ControlError;
-use crate::proto::message::WireLeg;
 
 /// Two agents, and the TCP metrics caches of their hosts.
 pub(super) struct PairRun<'a> {
@@ -36,7 +34,7 @@ impl Ends for PairRun<'_> {
         left_ns: Option<u64>,
         sink: &mut dyn EventSink,
         cancel: &mut Cancel,
-    ) -> Result<RatePass, ControlError> {
+    ) -> Result<BothEnds, ControlError> {
         self.pair.trial(number, spec, left_ns, &mut None, sink, cancel).await
     }
 
@@ -48,10 +46,9 @@ impl Ends for PairRun<'_> {
         near_only: bool,
         sink: &mut dyn EventSink,
         cancel: &mut Cancel,
-    ) -> Result<RatePass, ControlError> {
-        let legs: Vec<WireLeg> = legs.iter().copied().map(WireLeg::from).collect();
+    ) -> Result<BothEnds, ControlError> {
         let far = if near_only { self.pair.far.take() } else { None };
-        let result = self.pair.rated(number, spec, &legs, &mut None, sink, cancel).await;
+        let result = self.pair.pass(number, spec, legs, &mut None, sink, cancel).await;
         if near_only {
             self.pair.far = far;
         }
@@ -88,9 +85,9 @@ impl Pair {
         start: &mut Option<CommonStart>,
         sink: &mut dyn EventSink,
         cancel: &mut Cancel,
-    ) -> Result<RatePass, ControlError> {
+    ) -> Result<BothEnds, ControlError> {
         if !spec.no_loss {
-            return self.rated(number, spec, &[Leg::of(spec).into()], start, sink, cancel).await;
+            return self.pass(number, spec, &[Leg::of(spec)], start, sink, cancel).await;
         }
         let mut search = LossSearch::new(spec, number);
         while let Some((number, spec, leg)) = search.next() {
@@ -99,23 +96,9 @@ impl Pair {
             }
             let phase = Phase { activity: search.activity(), cells_done: 0, cells: 1, remaining_ns: left_ns };
             sink.event(&Event::Phase(phase))?;
-            search.completed(self.rated(number, &spec, &[leg.into()], start, sink, cancel).await?);
+            search.completed(self.pass(number, &spec, &[leg], start, sink, cancel).await?);
         }
         Ok(search.found())
-    }
-
-    /// One pass, as the schedule takes its result.
-    pub(super) async fn rated(
-        &mut self,
-        number: u32,
-        spec: &Spec,
-        legs: &[WireLeg],
-        start: &mut Option<CommonStart>,
-        sink: &mut dyn EventSink,
-        cancel: &mut Cancel,
-    ) -> Result<RatePass, ControlError> {
-        let PassResult { near, far, failure } = self.pass(number, spec, legs, start, sink, cancel).await?;
-        Ok(RatePass { near: near.into(), far: self.far.is_some().then(|| far.into()), failure })
     }
 
     /// The probe's round trips without load, for a spec with a probe.
@@ -127,8 +110,8 @@ impl Pair {
     ) -> Result<Option<RttTally>, ControlError> {
         let mut probe = IdleProbe::new(spec);
         while let Some((spec, leg)) = probe.next() {
-            let result = self.pass(u32::MAX, &spec, &[leg.into()], &mut None, sink, cancel).await?;
-            probe.completed(result.near.into());
+            let result = self.pass(u32::MAX, &spec, &[leg], &mut None, sink, cancel).await?;
+            probe.completed(result.near);
         }
         Ok(probe.found())
     }

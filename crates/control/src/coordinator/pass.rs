@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{Event, EventSink, Live, Role, Spec};
+use model::{BothEnds, EndResult, Event, EventSink, Leg, Live, PathTimes, Role, Spec};
 use text::{Text, say};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -12,7 +12,7 @@ use super::{AgentEnd, bounds};
 use crate::ControlError;
 use crate::connection_end::seconds;
 use crate::patience::ControlPath;
-use crate::proto::message::{Done, FromAgent, PathTimes, Prepare, ResultOf, ToAgent, WireLeg, WireRendezvous};
+use protocol::message::{FromAgent, Prepare, ResultOf, ToAgent, WireRendezvous};
 
 /// The two ends of a measurement; transports with one end have no far one.
 pub struct Pair {
@@ -22,14 +22,6 @@ pub struct Pair {
     pub far: Option<AgentEnd>,
     /// As what both agents keep the result of the next pass, if they are to keep it.
     pub(super) keep: Option<ResultOf>,
-}
-
-/// The result of a pass.
-pub(crate) struct PassResult {
-    pub(crate) near: Done,
-    pub(crate) far: Done,
-    /// The first failure, if there was one.
-    pub(crate) failure: Option<Text>,
 }
 
 /// How long to go on waiting for a result that is arriving, before it is looked at again.
@@ -61,11 +53,11 @@ impl Pair {
         &mut self,
         trial: u32,
         spec: &Spec,
-        legs: &[WireLeg],
+        legs: &[Leg],
         start: &mut Option<CommonStart>,
         sink: &mut dyn EventSink,
         cancel: &mut Cancel,
-    ) -> Result<PassResult, ControlError> {
+    ) -> Result<BothEnds, ControlError> {
         self.arm(trial, spec, legs, cancel).await?;
         if let Some(start) = start.take() {
             self.wait_for(start, Duration::from_nanos(spec.starts_after_ns()), cancel).await?;
@@ -76,17 +68,11 @@ impl Pair {
         }
         self.near.send(&ToAgent::Start).await?;
         let mut result = self.collect(trial, spec, legs, sink, cancel).await?;
-        self.fetch(trial, spec, [&mut result.near, &mut result.far], sink, cancel).await;
+        self.fetch(trial, spec, &mut result, sink, cancel).await;
         Ok(result)
     }
 
-    async fn arm(
-        &mut self,
-        trial: u32,
-        spec: &Spec,
-        legs: &[WireLeg],
-        cancel: &mut Cancel,
-    ) -> Result<(), ControlError> {
+    async fn arm(&mut self, trial: u32, spec: &Spec, legs: &[Leg], cancel: &mut Cancel) -> Result<(), ControlError> {
         let most = bounds::frame(spec, legs);
         [Some(&self.near), self.far.as_ref()].into_iter().flatten().for_each(|end| end.accept_up_to(most));
         let keep = self.keep.take();
@@ -198,22 +184,23 @@ impl Pair {
         &mut self,
         trial: u32,
         spec: &Spec,
-        legs: &[WireLeg],
+        legs: &[Leg],
         sink: &mut dyn EventSink,
         cancel: &mut Cancel,
-    ) -> Result<PassResult, ControlError> {
+    ) -> Result<BothEnds, ControlError> {
         let begun = Instant::now();
-        let mut near: Option<Done> = None;
-        let mut far: Option<Done> = self.far.is_none().then(Done::default);
+        let mut near: Option<EndResult> = None;
+        let mut far: Option<EndResult> = None;
         // Since when, and for how long on a short path, what is missing is waited for.
         let mut limit: Option<(Instant, Duration)> = None;
         let mut arriving_since: Option<Instant> = None;
         let mut aborted = false;
         let mut failure: Option<Text> = None;
         loop {
-            match (near.take(), far.take()) {
-                (Some(near), Some(far)) => return Ok(PassResult { near, far, failure }),
-                (one, other) => (near, far) = (one, other),
+            if far.is_some() == self.far.is_some()
+                && let Some(near) = near.take()
+            {
+                return Ok(BothEnds { near, far, failure });
             }
             let forever = Duration::from_secs(86_400);
             let patience = self.slower_path().patience();

@@ -11,7 +11,7 @@ use super::address::split;
 use super::dial::addresses;
 use super::{AgentEnd, Pair};
 use crate::ControlError;
-use crate::proto::message::{FromAgent, PathFacts, ReachabilityToken, ToAgent};
+use protocol::message::{FromAgent, PathFacts, ReachabilityToken, ToAgent};
 
 /// Exchanges with each end to read its clocks; the shortest one is used.
 const EXCHANGES: u32 = 16;
@@ -87,7 +87,7 @@ impl Pair {
             (return_path?, &mut header.far, &mut header.path_return),
         ] {
             if let Some(facts) = facts {
-                facts.note(inventory, path);
+                note_path(facts, inventory, path);
             }
         }
         Ok(())
@@ -208,12 +208,10 @@ impl AgentEnd {
     }
 }
 
-impl PathFacts {
-    /// Adds what was found out to a host's inventory and to its view of the path.
-    pub fn note(self, inventory: &mut Inventory, path: &mut Option<Path>) {
-        host::note_traffic(inventory, &self.traffic);
-        *path = self.path;
-    }
+/// Adds what was found out to a host's inventory and to its view of the path.
+pub fn note_path(facts: PathFacts, inventory: &mut Inventory, path: &mut Option<Path>) {
+    host::note_traffic(inventory, &facts.traffic);
+    *path = facts.path;
 }
 
 /// The address that a host's packets to the probed one come from.

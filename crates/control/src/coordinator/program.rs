@@ -4,13 +4,12 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use model::{Ending, Event, EventSink, Pass, Phase, RunHeader, Spec};
-use schedule::{Leg, Methods, RatePass, RunState, Schedule, ScheduleKind, ScheduledRun, Unfixed};
+use model::{BothEnds, EndResult, Ending, Event, EventSink, Leg, Pass, Phase, RunHeader, Spec};
+use schedule::{Methods, RunState, Schedule, ScheduleKind, ScheduledRun, Unfixed};
 
 use super::drive::Ends;
 use super::{ActiveRun, Cancel};
 use crate::ControlError;
-use crate::proto::message::Done;
 
 /// Makes trials with another program at the far end.
 pub trait FarProgram {
@@ -21,7 +20,7 @@ pub trait FarProgram {
         spec: &Spec,
         sink: &mut dyn EventSink,
         cancel: &mut Cancel,
-    ) -> impl Future<Output = Result<[Done; 2], ControlError>>;
+    ) -> impl Future<Output = Result<[EndResult; 2], ControlError>>;
 
     /// All points of a curve over one control connection.
     fn curve(
@@ -36,11 +35,11 @@ pub struct ProgramCurve {
     /// Number of trials of each point.
     pub trials: Vec<usize>,
     /// The near and the far end's results, with the tallies of all these trials, point after point.
-    pub ends: [Done; 2],
+    pub ends: [EndResult; 2],
 }
 
 /// A test with another program: its pass, and the number of trials of each leg (empty for one each).
-pub(super) type ProgramTest = Result<(RatePass, Vec<usize>), ControlError>;
+pub(super) type ProgramTest = Result<(BothEnds, Vec<usize>), ControlError>;
 
 /// [`FarProgram`], as the far end of some tests of a plan.
 pub(super) trait AnyFarProgram {
@@ -76,7 +75,7 @@ impl<F: FarProgram> AnyFarProgram for F {
                 (self.trial(number, spec, sink, cancel).await?, Vec::new())
             };
             let failure = near.failure.as_ref().or(far.failure.as_ref()).cloned();
-            Ok((RatePass { near: near.into(), far: Some(far.into()), failure }, repeats))
+            Ok((BothEnds { near, far: Some(far), failure }, repeats))
         })
     }
 }
@@ -125,10 +124,10 @@ impl<F: FarProgram> Ends for ProgramRun<'_, F> {
         _left_ns: Option<u64>,
         sink: &mut dyn EventSink,
         cancel: &mut Cancel,
-    ) -> Result<RatePass, ControlError> {
+    ) -> Result<BothEnds, ControlError> {
         let [near, far] = self.0.trial(number, spec, sink, cancel).await?;
         let failure = near.failure.as_ref().or(far.failure.as_ref()).cloned();
-        Ok(RatePass { near: near.into(), far: Some(far.into()), failure })
+        Ok(BothEnds { near, far: Some(far), failure })
     }
 }
 
@@ -149,7 +148,7 @@ impl<F: FarProgram> ActiveRun<'_, F, RunState> {
         let duration_ns = self.elapsed_ns().saturating_sub(begun);
         let pass = Pass { started_ns: begun, duration_ns, lab: self.read_links(), ..Pass::default() };
         let links = self.links;
-        self.run.record(pass, near.into(), Some(far.into()), &positions, links);
+        self.run.record(pass, near, Some(far), &positions, links);
         self.send_events()?;
         self.interrupted()?;
         if let Some(reason) = failure {

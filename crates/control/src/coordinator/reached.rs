@@ -7,8 +7,8 @@ use bus::Buses;
 use model::Family;
 
 use crate::agent::Agent;
-use crate::proto::auth::Token;
-use crate::proto::fingerprint::Fingerprint;
+use crate::proof::auth::Token;
+use crate::proof::fingerprint::Fingerprint;
 use crate::{Access, AgentKey};
 
 /// How an agent was reached.

@@ -4,12 +4,12 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use model::{Role, RunHeader, Stop};
+use model::{BothEnds, Role, RunHeader, Stop};
 use ring::digest::{self, SHA256};
-use schedule::{RatePass, TestRequest};
+use schedule::TestRequest;
 use serde::Serialize;
 
-use crate::proto::message::{KeptResult, ResultOf};
+use protocol::message::{KeptResult, ResultOf};
 
 /// How long agents keep what is stored: longer than a bus takes to write to its disk what it has acknowledged (`sync_interval` of
 /// JetStream, 2 min), so that a run can be continued from the bus after both the coordinator and the bus have lost power.
@@ -30,7 +30,7 @@ pub(super) struct Results {
 
 /// A test that was made in an earlier part of the run.
 pub(super) struct Recalled {
-    pub(super) pass: RatePass,
+    pub(super) pass: BothEnds,
     pub(super) duration_ns: u64,
     pub(super) started_unix_ns: u64,
 }
@@ -74,8 +74,7 @@ impl Results {
             far => Some((near, Some(far?))),
         })?;
         let duration_ns = near.done.elapsed_ns.max(far.map_or(0, |far| far.done.elapsed_ns));
-        let pass =
-            RatePass { near: near.done.clone().into(), far: far.map(|far| far.done.clone().into()), failure: None };
+        let pass = BothEnds { near: near.done.clone(), far: far.map(|far| far.done.clone()), failure: None };
         let ResultOf { attempt, started_unix_ns, .. } = near.of.clone();
         self.found.retain(|(_, kept)| kept.of.attempt != attempt);
         Some(Recalled { pass, duration_ns, started_unix_ns })
@@ -107,11 +106,10 @@ fn digest(value: &impl Serialize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use model::{Pattern, Spec};
-    use schedule::{Between, Leg};
+    use model::{EndResult, Leg, Pattern, Spec};
+    use schedule::Between;
 
     use super::*;
-    use crate::proto::message::Done;
 
     fn test(block: u64, round: Option<u32>) -> TestRequest {
         let spec = Spec { block, ..Spec::new("tcp", Pattern::Stream) };
@@ -125,7 +123,7 @@ mod tests {
     }
 
     fn kept(of: &ResultOf, host: usize, role: Role, elapsed_ns: u64) -> (usize, KeptResult) {
-        let done = Done { elapsed_ns, ..Done::default() };
+        let done = EndResult { elapsed_ns, ..EndResult::default() };
         (host, KeptResult { of: of.clone(), trial: 0, role, done })
     }
 

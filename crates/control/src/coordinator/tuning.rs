@@ -6,7 +6,7 @@ use text::{Text, say};
 use super::bounds::one_line;
 use super::{AgentEnd, Pair};
 use crate::ControlError;
-use crate::proto::message::{FromAgent, Obstacle, ToAgent};
+use protocol::message::{FromAgent, Obstacle, ToAgent};
 
 impl AgentEnd {
     /// Changes settings of its host, in the given order, until [`untune`](Self::untune) or the end of this connection. The machine

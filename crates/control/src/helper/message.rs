@@ -5,7 +5,7 @@ use model::{Change, JournalEntry, Reverted, Setting, SettingNow, StackRule};
 use serde::{Deserialize, Serialize};
 use text::Text;
 
-use crate::proto::message::{Message, Obstacle};
+use protocol::message::{Message, Obstacle};
 
 /// The first byte of a connection for a session.
 pub(super) const SESSION: u8 = b'S';

@@ -14,8 +14,8 @@ use tokio::net::UnixStream;
 use super::message::{Answer, Request, SESSION, SOCKET};
 use super::restore::{changes_line, recover};
 use super::{Powers, sockets};
-use crate::proto::message::Obstacle;
 use crate::wire::Wire;
+use protocol::message::Obstacle;
 
 /// Serves a connection by its first byte.
 pub(super) async fn receive(powers: &Arc<Powers>, mut stream: UnixStream, log: &(dyn Fn(&str) + Send + Sync)) {

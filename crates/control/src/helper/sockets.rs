@@ -14,8 +14,8 @@ use text::{Said, say};
 
 use super::Powers;
 use super::message::{Answer, Request, SOCKET, SocketOption};
-use crate::proto::frame::{Decoder, encode};
-use crate::proto::message::{Message, Obstacle};
+use protocol::frame::{Decoder, encode};
+use protocol::message::{Message, Obstacle};
 
 /// Time limit for a request, and for its answer.
 const LIMIT: Duration = Duration::from_secs(5);

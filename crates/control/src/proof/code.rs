@@ -118,7 +118,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::proto::fingerprint::Fingerprint;
+    use crate::proof::fingerprint::Fingerprint;
 
     fn here() -> Binding {
         Binding { key: Fingerprint::of(b"agent"), client: Some(Fingerprint::of(b"client")), exporter: [7; 32] }

@@ -1,28 +1,8 @@
-//! The protocol of agents and coordinators, without I/O.
-//!
-//! A connection starts with eight bytes: [`CONTROL_MAGIC`], or the engine's data hello, so that one port serves both. After
-//! that, control is TLS 1.3 with frames ([`frame`]) of JSON ([`message`]). With JSON an older peer can read a newer message and ignore
-//! what it does not know. A few messages a trial are far from any measuring path.
+//! How agents and coordinators prove who they are: by their keys, a token, or the code of an invitation.
 
 pub mod auth;
 pub mod code;
 pub mod fingerprint;
-pub mod frame;
-pub mod hello;
-pub mod message;
 
-/// The first bytes of a control connection; TLS follows.
-pub const CONTROL_MAGIC: &[u8; 8] = b"THRUCTLS";
 /// The label of the keying material that the proofs of the token cover (RFC 8446, 7.5).
 pub(crate) const EXPORTER_LABEL: &[u8] = b"EXPORTER-throughline-control";
-/// The protocol of this build. Both sides need the same one.
-pub const PROTOCOL: u32 = 1;
-/// The default port of `thru serve`.
-pub const DEFAULT_PORT: u16 = 6280;
-/// Most bytes of a file in one `piece`.
-pub const PIECE: u64 = 256 << 10;
-
-/// A program version with its protocol, as text: `0.1.0 (protocol 1)`.
-pub(crate) fn program(version: &str, protocol: u32) -> String {
-    format!("{version} (protocol {protocol})")
-}

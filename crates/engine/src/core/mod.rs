@@ -21,7 +21,7 @@ pub(crate) use counters::{Counters, Snapshot, add};
 pub use error::EngineError;
 pub(crate) use leg_header::LegHeader;
 pub(crate) use payload::{Payload, may_be_compressed};
-pub use plan::{Leg, LegStop, LinkPlan, PathTimes, TrialPlan};
+pub use plan::{LegStop, LinkPlan, TrialPlan};
 pub(crate) use plan::{initiates, opening};
 pub use random::random;
 pub(crate) use recorder::RttRecorder;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use model::{Direction, Role, Spec, Stop};
+use model::{Direction, Leg, PathTimes, Role, Spec, Stop};
 
 /// One trial, or one pass of a curve: fresh connections and the legs over them.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,28 +19,6 @@ pub struct TrialPlan {
     pub legs: Vec<Leg>,
     /// What is known of the path.
     pub path: PathTimes,
-}
-
-/// The times of a path as another connection between the same hosts has seen them; zero where nothing is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PathTimes {
-    /// A round trip, ns.
-    pub round_trip_ns: u64,
-    /// How much longer than on a short path without loss an answer may take, ns: deadlines are that much later.
-    pub patience_ns: u64,
-}
-
-/// One part of a trial with one block size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Leg {
-    /// Bytes of a block, or of a request.
-    pub block: u64,
-    /// Bytes of a response.
-    pub reply: u64,
-    /// When it ends.
-    pub stop: Stop,
-    /// Expected time of one block or round trip in ns, from earlier passes; 0 if unknown.
-    pub expected_ns: u64,
 }
 
 /// When one flow's part of a leg ends.

@@ -366,7 +366,7 @@ mod tests {
             reply: 1,
             stop: LegStop::Transactions(2),
             leg: 0,
-            path: crate::core::PathTimes::default(),
+            path: model::PathTimes::default(),
             last: true,
             pace: None,
             drain: None,

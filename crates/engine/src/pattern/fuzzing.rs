@@ -196,7 +196,7 @@ fn part(choice: u8, options: u8) -> (Spec, Part) {
         reply: reply as usize,
         stop,
         leg: 1,
-        path: crate::core::PathTimes::default(),
+        path: model::PathTimes::default(),
         last: is(4),
         pace: is(5).then_some(Pace { gap_ns: 1.0, catch_up_ns: 0.0, blocked_ns: 0.0, spread_ns: 0.0, burst_ns: 0.0 }),
         drain: None,

@@ -2,10 +2,10 @@
 
 use std::io;
 
-use model::{Direction, ProbeSample, Role, SizeCount};
+use model::{Direction, PathTimes, ProbeSample, Role, SizeCount};
 
 use super::pacer::Pace;
-use crate::core::{Counters, Interest, LegStop, PathTimes, Payload, RttRecorder, Signals, Turn, initiates, not_now};
+use crate::core::{Counters, Interest, LegStop, Payload, RttRecorder, Signals, Turn, initiates, not_now};
 use crate::transport::{Channel, DatagramMark};
 
 /// One end's part in one leg of one connection.

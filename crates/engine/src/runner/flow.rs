@@ -3,13 +3,12 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use model::{Direction, Role, SocketFacts, Strategy, TransportName};
+use model::{Direction, Leg, Role, SocketFacts, Strategy, TransportName};
 
 use super::pace::{drain, pace, pace_to_program};
 use super::tcp;
 use crate::core::{
-    Counters, EngineError, Leg, LegHeader, LegStop, Signals, Snapshot, Turn, initiates, may_be_compressed, now_ns,
-    opening,
+    Counters, EngineError, LegHeader, LegStop, Signals, Snapshot, Turn, initiates, may_be_compressed, now_ns, opening,
 };
 use crate::pattern::{Env, Machine, Part, machine, open_leg, receive_leg, send_leg};
 use crate::transport::{BoxFlow, Breaker, Channel, Flow, FlowLeg, FlowSetup, Kind, Operations, Scratch};

@@ -132,10 +132,9 @@ fn by_direction(flows: &[FlowReading]) -> Vec<FlowReading> {
 
 #[cfg(test)]
 mod tests {
-    use model::{Direction, Pattern, Role, Spec, Stop};
+    use model::{Direction, Leg, Pattern, Role, Spec, Stop};
 
     use super::*;
-    use crate::core::Leg;
 
     fn plan(flows: u32, legs: usize) -> TrialPlan {
         let spec = Spec { flows, ..Spec::new("tcp", Pattern::Stream) };
@@ -146,7 +145,7 @@ mod tests {
             trial: 0,
             flows: 0..flows,
             legs: vec![leg; legs],
-            path: crate::core::PathTimes::default(),
+            path: model::PathTimes::default(),
         }
     }
 

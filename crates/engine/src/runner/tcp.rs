@@ -129,10 +129,9 @@ pub(super) fn end(mut series: Vec<TcpSample>, last: Option<TcpSample>, start_ns:
 mod tests {
     use std::net::{TcpListener, TcpStream};
 
-    use model::{Role, Spec, Stop};
+    use model::{Leg, Role, Spec, Stop};
 
     use super::*;
-    use crate::core::Leg;
     use crate::transport::WatchedSocket;
 
     fn plan(pattern: Pattern, legs: usize) -> TrialPlan {
@@ -144,7 +143,7 @@ mod tests {
             trial: 0,
             flows: 0..1,
             legs: vec![leg; legs],
-            path: crate::core::PathTimes::default(),
+            path: model::PathTimes::default(),
         }
     }
 

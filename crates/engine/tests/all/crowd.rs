@@ -8,8 +8,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use engine::transport::{FlowHello, Link, ListenOptions, check_options, transport};
-use engine::{EngineError, Leg, LegTally, Signals, TrialPlan, now_ns, run};
-use model::{Direction, EndTally, Pattern, Role, Spec, Stop, Strategy};
+use engine::{EngineError, LegTally, Signals, TrialPlan, now_ns, run};
+use model::{Direction, EndTally, Leg, Pattern, Role, Spec, Stop, Strategy};
 
 const FLOWS: u32 = 300;
 const COOKIE: [u8; 16] = [9; 16];
@@ -50,7 +50,7 @@ fn plan(spec: &Spec, role: Role) -> TrialPlan {
         trial: 1,
         flows: 0..spec.flows,
         legs: vec![leg],
-        path: engine::PathTimes::default(),
+        path: model::PathTimes::default(),
     }
 }
 

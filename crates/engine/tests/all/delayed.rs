@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use engine::transport::{FlowHello, ListenOptions, Rendezvous, transport};
-use engine::{Leg, Signals, TrialPlan, now_ns, run};
-use model::{Pattern, Role, Spec, Stop};
+use engine::{Signals, TrialPlan, now_ns, run};
+use model::{Leg, Pattern, Role, Spec, Stop};
 
 const COOKIE: [u8; 16] = [9; 16];
 const ONE_WAY: Duration = Duration::from_millis(500);
@@ -57,7 +57,7 @@ fn plan(spec: &Spec, role: Role) -> TrialPlan {
         trial: 1,
         flows: 0..spec.flows,
         legs: vec![leg],
-        path: engine::PathTimes::default(),
+        path: model::PathTimes::default(),
     }
 }
 

@@ -47,7 +47,7 @@ impl Batch {
         let port =
             |host: &FleetHost| control::coordinator::identity(&host.control).ok()?.rsplit_once(':')?.1.parse().ok();
         let ports: Vec<u16> = hosts.iter().filter_map(|host| port(host)).collect();
-        let port = ports.first().copied().unwrap_or(control::proto::DEFAULT_PORT);
+        let port = ports.first().copied().unwrap_or(protocol::DEFAULT_PORT);
         if ports.iter().any(|other| *other != port) {
             return Err(Failure::usage(format!("{name} starts all agents on the same port: give all hosts one port")));
         }

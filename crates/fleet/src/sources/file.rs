@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use command::{Failure, values};
-use control::proto::fingerprint::Fingerprint;
+use control::proof::fingerprint::Fingerprint;
 use plan::fleet::Room;
 use plan::fleet::hostlist;
 use plan::source::{Located, Table, TomlSource};

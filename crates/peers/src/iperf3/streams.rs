@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::transport::{Link, programs};
-use engine::{EngineError, Leg, LegTally, Signals, TrialPlan};
-use model::{Direction, Live, Role, Spec, Stop, TransportName};
+use engine::{EngineError, LegTally, Signals, TrialPlan};
+use model::{Direction, Leg, Live, Role, Spec, Stop, TransportName};
 
 use super::header::{Header, Received, ReceiverState};
 use super::moments::Moments;
@@ -137,7 +137,7 @@ impl Streams {
             trial: 0,
             flows: 0..spec.flows,
             legs: vec![leg],
-            path: engine::PathTimes::default(),
+            path: model::PathTimes::default(),
         };
         let receivers: Vec<Arc<ReceiverState>> = sockets.iter().map(|_| Arc::default()).collect();
         let links = links(&spec, wide, &sockets, &receivers)?;

@@ -6,9 +6,9 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use engine::TrialPlan;
 use engine::transport::{Link, programs};
-use engine::{Leg, TrialPlan};
-use model::{Direction, Pattern, Role, Spec, Stop, TransportName};
+use model::{Direction, Leg, Pattern, Role, Spec, Stop, TransportName};
 use peer_wire::Turn;
 use peer_wire::netperf::{Client, ClientAction, Counted, PEER};
 use text::Said;
@@ -137,7 +137,7 @@ fn plan(spec: &Spec) -> TrialPlan {
         trial: 0,
         flows: 0..spec.flows,
         legs: vec![leg],
-        path: engine::PathTimes::default(),
+        path: model::PathTimes::default(),
         spec,
     }
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use engine::TrialPlan;
 use engine::transport::{Link, programs};
-use engine::{Leg, TrialPlan};
-use model::{EndOptions, Pattern, Role, Spec, Stop, TransportName};
+use model::{EndOptions, Leg, Pattern, Role, Spec, Stop, TransportName};
 use peer_wire::Turn;
 use peer_wire::netperf::{Flags, OmniRequest, PEER, Ready, SendingEnd, Server, ServerAction};
 use text::{Said, Text, say};
@@ -271,7 +271,7 @@ impl Session<'_, '_> {
             trial: 0,
             flows: 0..1,
             legs: vec![leg],
-            path: engine::PathTimes::default(),
+            path: model::PathTimes::default(),
             spec,
         };
         let is_tcp = plan.spec.transport != TransportName::Udp;

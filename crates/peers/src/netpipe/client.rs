@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use engine::TrialPlan;
 use engine::transport::programs;
-use engine::{Leg, TrialPlan};
 use model::tally::Count;
-use model::{Direction, EndTally, Pattern, Program, Role, Spec, Stop, TransportName};
+use model::{Direction, EndTally, Leg, Pattern, Program, Role, Spec, Stop, TransportName};
 use peer_wire::Turn;
 use peer_wire::netpipe::{Action, EndRole as End, Exchange, Mode, Netpipe, PEER, SizePlan};
 use text::{Said, Text, say};
@@ -252,7 +252,7 @@ impl Run {
             trial: 0,
             flows: 0..1,
             legs: vec![leg],
-            path: engine::PathTimes::default(),
+            path: model::PathTimes::default(),
             spec,
         };
         let link = programs::stream(self.line.socket()?, &plan.spec);

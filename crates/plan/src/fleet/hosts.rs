@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use bus::Place;
 use control::ControlError;
 use control::coordinator::identity;
-use control::proto::fingerprint::Fingerprint;
+use control::proof::fingerprint::Fingerprint;
 
 use super::bounds::{MOST_HOSTS, MOST_MIB};
 use super::error::{FleetTooLarge, HostListError, SelectionError};

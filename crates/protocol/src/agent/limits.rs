@@ -1,9 +1,7 @@
 //! The limits that an agent sets for its coordinators.
 
-use model::{BitRate, Nanos, Spec, Stop};
+use model::{BitRate, Leg, Nanos, Spec, Stop};
 use text::Said;
-
-use crate::proto::message::WireLeg;
 
 /// Most legs of a trial: a curve has some hundreds.
 const MAX_LEGS: usize = 5_000;
@@ -52,7 +50,7 @@ pub(crate) struct Load {
 
 impl Load {
     /// The load of a trial with these legs.
-    pub(crate) fn of(spec: &Spec, legs: &[WireLeg]) -> Self {
+    pub(crate) fn of(spec: &Spec, legs: &[Leg]) -> Self {
         let threads = u64::from(spec.threads.unwrap_or(64).min(spec.flows));
         let of_legs = legs.iter().map(|leg| leg.block.max(leg.reply));
         let block = of_legs.chain([spec.block, spec.reply_bytes()]).max().unwrap_or_default();
@@ -80,7 +78,7 @@ impl Limits {
     ///
     /// # Errors
     /// It exceeds a limit.
-    pub(crate) fn check(&self, spec: &Spec, legs: &[WireLeg], beside: &Load) -> Result<(), LimitError> {
+    pub(crate) fn check(&self, spec: &Spec, legs: &[Leg], beside: &Load) -> Result<(), LimitError> {
         let all = Load::of(spec, legs).and(beside);
         let together = *beside != Load::default();
         if all.flows > self.flows.into() {
@@ -107,7 +105,7 @@ impl Limits {
     }
 
     /// The times of the legs are added up.
-    fn check_time(&self, spec: &Spec, legs: &[WireLeg]) -> Result<(), LimitError> {
+    fn check_time(&self, spec: &Spec, legs: &[Leg]) -> Result<(), LimitError> {
         let time = |stop: &Stop| match stop {
             Stop::TimeNs(ns) | Stop::AboutNs(ns) => *ns,
             _ => 0,
@@ -175,7 +173,7 @@ fn sends_a_stream(spec: &Spec) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proto::message::{Message, ToAgent};
+    use crate::message::{Message, ToAgent};
     use model::Pattern;
 
     #[test]
@@ -198,7 +196,7 @@ mod tests {
 
     #[test]
     fn the_most_legs_fit_in_a_frame() {
-        let leg = WireLeg { block: u64::MAX, reply: u64::MAX, stop: Stop::TimeNs(u64::MAX), expected_ns: u64::MAX };
+        let leg = Leg { block: u64::MAX, reply: u64::MAX, stop: Stop::TimeNs(u64::MAX), expected_ns: u64::MAX };
         let legs = serde_json::to_vec(&vec![leg; MAX_LEGS]).unwrap();
         assert!(legs.len() < ToAgent::MAX_FRAME / 4 * 3, "{} bytes", legs.len());
     }
@@ -207,15 +205,15 @@ mod tests {
     fn legs_have_the_same_limits() {
         let limits = Limits { memory_bytes: 1 << 20, hold_ns: 10_000_000_000, ..Limits::default() };
         let spec = Spec::new("tcp", Pattern::Rr);
-        let leg = WireLeg { block: 1, reply: 1, stop: Stop::TimeNs(4_000_000_000), expected_ns: 0 };
-        let refused = |legs: &[WireLeg]| {
+        let leg = Leg { block: 1, reply: 1, stop: Stop::TimeNs(4_000_000_000), expected_ns: 0 };
+        let refused = |legs: &[Leg]| {
             limits.check(&spec, legs, &Load::default()).err().map(|error| error.to_string()).unwrap_or_default()
         };
         assert_eq!(refused(&[leg; 2]), "");
         assert!(refused(&[leg; 3]).contains("`--max-time`"), "their times add up");
-        assert!(refused(&[WireLeg { block: 1 << 20, ..leg }]).contains("`--block`"));
-        assert!(refused(&[leg, WireLeg { reply: 1 << 20, ..leg }]).contains("`--block`"));
-        assert!(refused(&[WireLeg { stop: Stop::AboutNs(u64::MAX), ..leg }; 2]).contains("`--max-time`"));
-        assert!(refused(&vec![WireLeg { stop: Stop::Blocks(1), ..leg }; MAX_LEGS + 1]).contains("sizes"));
+        assert!(refused(&[Leg { block: 1 << 20, ..leg }]).contains("`--block`"));
+        assert!(refused(&[leg, Leg { reply: 1 << 20, ..leg }]).contains("`--block`"));
+        assert!(refused(&[Leg { stop: Stop::AboutNs(u64::MAX), ..leg }; 2]).contains("`--max-time`"));
+        assert!(refused(&vec![Leg { stop: Stop::Blocks(1), ..leg }; MAX_LEGS + 1]).contains("sizes"));
     }
 }

@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 
 use analysis::plan::Slot;
 use model::{
-    Cell, EndTally, Event, Factor, Finding, FindingKind, FlowTally, Pass, Plan, Retest, RunHeader, RunKind, SplitMix64,
-    Stopping, Trial,
+    Cell, EndResult, EndTally, Event, Factor, Finding, FindingKind, FlowTally, Pass, Plan, Retest, RunHeader, RunKind,
+    SplitMix64, Stopping, Trial,
 };
 
 use super::{MS, SECOND, stream};
 use crate::{
-    Completed, EndResult, FailureKind, PassResult, PlanSchedule, RunEnd, ScheduledRun, Step, StepFailure, TestRequest,
-    TestResult,
+    Completed, FailureKind, PassResult, PlanSchedule, RunEnd, ScheduledRun, Step, StepFailure, TestRequest, TestResult,
 };
 
 const HOSTS: usize = 6;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use command::{Failure, setup};
 use control::AgentKey;
 use control::agent::{Agent, AgentOptions, Workers};
-use control::proto::auth::Token;
+use control::proof::auth::Token;
 
 use super::Offer;
 

@@ -13,8 +13,8 @@ use bus::Buses;
 use command::Failure;
 use control::Access;
 use control::agent::Workers;
-use control::proto::auth::Token;
-use control::proto::fingerprint::Fingerprint;
+use control::proof::auth::Token;
+use control::proof::fingerprint::Fingerprint;
 use engine::transport::Launcher;
 use text::{Text, say};
 

@@ -3,8 +3,8 @@
 use command::Failure;
 use control::ControlError;
 use control::coordinator::{AgentEnd, first_open_port};
-use control::proto::message::PathFacts;
 use model::{Ending, Event, EventSink, Finding, FindingKind, Inventory, Path, Program, RunHeader, Tool};
+use protocol::message::PathFacts;
 use text::say;
 
 use super::header::header;
@@ -40,7 +40,7 @@ pub(super) async fn measure(request: &Request, here: &mut Here<'_>) -> Result<Op
     };
     let started = std::time::Instant::now();
     if let Some(facts) = probe(&mut near, &host, request, here).await? {
-        facts.note(&mut header.near, &mut header.path_outbound);
+        control::coordinator::note_path(facts, &mut header.near, &mut header.path_outbound);
     }
     near.release().await;
     if !header.path_outbound.as_ref().is_some_and(answered) {

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use command::Failure;
 use control::ControlError;
 use control::coordinator::{self, Cancel, FarProgram, ProgramCurve, Schedule, run_with_program};
-use control::proto::message::Done;
 use host::{RealSys, Watch, WatchOptions};
 use model::{
-    Cell, EndPass, Event, EventSink, HostSettings, Inventory, Live, Program, RunHeader, Spec, Stop, Stopping, Tool,
+    Cell, EndPass, EndResult, Event, EventSink, HostSettings, Inventory, Live, Program, RunHeader, Spec, Stop,
+    Stopping, Tool,
 };
 use peers::{Curve, Login, ProgramError, ProgramProtocol, ProgramServer, Sides, TrialObserver};
 use text::{Said, say};
@@ -105,7 +105,7 @@ pub(super) async fn measure(
         ..begun
     };
     if let Some(facts) = path {
-        facts.note(&mut header.near, &mut header.path_outbound);
+        control::coordinator::note_path(facts, &mut header.near, &mut header.path_outbound);
         coordinator::fit_to_path(&mut header, schedule);
     }
     let (_, failed) = run_with_program(&mut far, &header, schedule, &mut here.sinks, here.cancel.clone()).await;
@@ -265,7 +265,7 @@ impl FarProgram for Far {
         spec: &Spec,
         sink: &mut dyn EventSink,
         cancel: &mut Cancel,
-    ) -> Result<[Done; 2], ControlError> {
+    ) -> Result<[EndResult; 2], ControlError> {
         let mut live = |report| sink.event(&Event::live(number, "near", report));
         let trial = self.first.take().unwrap_or_else(|| self.begin(spec));
         let (sides, host) = trial.finish(&mut live, cancel).await?;
@@ -284,8 +284,8 @@ impl FarProgram for Far {
             spent.host_ns = Some(cpu.busy_ns());
             spent.host_resolution_ns = Some(cpu.resolution_ns);
         }
-        let near = Done { tallies: vec![near], failure, elapsed_ns, host, overlapped_by: 0 };
-        Ok([near, Done { tallies: vec![far], ..Done::default() }])
+        let near = EndResult { tallies: vec![near], failure, elapsed_ns, host, overlapped_by: 0 };
+        Ok([near, EndResult { tallies: vec![far], ..EndResult::default() }])
     }
 
     async fn curve(&mut self, points: &[Spec], cancel: &mut Cancel) -> Result<ProgramCurve, ControlError> {
@@ -298,8 +298,8 @@ impl FarProgram for Far {
         let Curve { points, failure, elapsed_ns } = into_control_error(curve)?;
         let trials = points.iter().map(Vec::len).collect();
         let (near, far): (Vec<_>, Vec<_>) = points.into_iter().flatten().map(|[near, far]| (near, far)).unzip();
-        let near = Done { tallies: near, failure, elapsed_ns, host, overlapped_by: 0 };
-        Ok(ProgramCurve { trials, ends: [near, Done { tallies: far, ..Done::default() }] })
+        let near = EndResult { tallies: near, failure, elapsed_ns, host, overlapped_by: 0 };
+        Ok(ProgramCurve { trials, ends: [near, EndResult { tallies: far, ..EndResult::default() }] })
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use control::coordinator::Schedule;
-use control::proto::code::Code;
+use control::proof::code::Code;
 use model::{Expectation, Family, Pass, Retest, RunHeader, RunKind, Spec, Stopping, Trial};
 use peers::Login;
 use plan::ParsedPlan;

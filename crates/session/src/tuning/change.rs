@@ -7,9 +7,9 @@ use command::signals::CaughtSignals;
 use command::{Failure, setup};
 use control::ControlError;
 use control::coordinator::AgentEnd;
-use control::proto::message::Obstacle;
 use host::tune::{RealBackend, TuneFault, Tuner};
 use model::{Change, Setting, SettingNow};
+use protocol::message::Obstacle;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::place::TuningPlace;

@@ -6,9 +6,9 @@ use command::{Failure, setup};
 use control::ControlError;
 use control::coordinator::{AgentEnd, Target};
 use control::helper::recover;
-use control::proto::message::Obstacle;
 use host::tune::{self, Allowance, Journal, RealBackend, TuneError, Which};
 use model::{Family, JournalEntry, Reverted, SettingNow};
+use protocol::message::Obstacle;
 
 /// A host whose settings are shown or changed.
 #[derive(Clone, Copy)]

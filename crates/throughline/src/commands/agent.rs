@@ -7,7 +7,7 @@ use command::Failure;
 use command::agent_keys::{self, KnownAgent, KnownAgents};
 use command::known_clients::InvitedClients;
 use command::values::host;
-use control::proto::fingerprint::Fingerprint;
+use control::proof::fingerprint::Fingerprint;
 
 /// Flags of `thru agent`.
 #[derive(Debug, Args)]

@@ -8,7 +8,7 @@ use clap::Args;
 use command::Failure;
 use command::values::scoped_address;
 use control::agent::{Captures, Limits, OPEN_FOR};
-use control::proto::code::Code;
+use control::proof::code::Code;
 use model::{BitRate, Nanos, Spec};
 use options::values::{above_zero, whole};
 use serving::{ServeOptions, ServedOptions, ServedProgram};

@@ -228,7 +228,7 @@ mod tests {
             reply: 100,
             stop: LegStop::Clock,
             leg: 0,
-            path: crate::core::PathTimes::default(),
+            path: model::PathTimes::default(),
             last: true,
             pace: Some(Pace { gap_ns: 1.0, catch_up_ns: 0.0, blocked_ns: 0.0, spread_ns: 0.0, burst_ns: 0.0 }),
             drain: None,

@@ -6,8 +6,8 @@ mod loads;
 mod pair;
 
 use engine::transport::{ListenOptions, transport};
-use engine::{Leg, Signals, now_ns, run};
-use model::{Direction, EndTally, Engine, Io, Pattern, ReceiveBy, Role, SendBy, Spec, Stop, Strategy};
+use engine::{Signals, now_ns, run};
+use model::{Direction, EndTally, Engine, Io, Leg, Pattern, ReceiveBy, Role, SendBy, Spec, Stop, Strategy};
 
 use self::pair::{check_exact, hello, measure, one_leg, plan, transports};
 

@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use engine::transport::{FlowHello, Link, ListenOptions, Rendezvous, Transport, transport};
-use engine::{Leg, LegTally, Signals, TrialPlan, now_ns, run};
-use model::{EndTally, Pattern, Role, Spec, TransportName};
+use engine::{LegTally, Signals, TrialPlan, now_ns, run};
+use model::{EndTally, Leg, Pattern, Role, Spec, TransportName};
 
 /// Both ends' tallies.
 pub(crate) struct Pair {
@@ -62,7 +62,7 @@ pub(crate) fn plan(spec: &Spec, role: Role, legs: &[Leg]) -> TrialPlan {
         trial: 7,
         flows: 0..spec.flows,
         legs: legs.to_vec(),
-        path: engine::PathTimes::default(),
+        path: model::PathTimes::default(),
     }
 }
 
