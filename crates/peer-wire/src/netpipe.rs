@@ -11,11 +11,13 @@
 //! A sync is "SyncMe" from both ends. A reset is the QUIT handshake and a new connection. Version 5 needs MPI and speaks otherwise.
 
 mod error;
+mod passage;
 mod schedule;
 
 use std::collections::VecDeque;
 
 pub use error::NetpipeError;
+pub use passage::Passage;
 pub use schedule::{Exchange, Mode, SizePlan};
 
 use crate::framing::Fixed;
@@ -48,10 +50,12 @@ pub enum EndRole {
 }
 
 /// What the driver must do.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Action {
     /// Move messages, then call [`Netpipe::exchanged`]. The next bytes on the connection are messages, not marks.
     Exchange(Exchange),
+    /// Send all bytes of the passage while receiving all that it expects, then call [`Netpipe::passed`].
+    Pass(Passage),
     /// Close this connection, make a new one, then call [`Netpipe::reconnected`].
     Reset,
     /// A size is done.
@@ -74,6 +78,7 @@ enum Step {
     /// A sync; the transmitter may quit instead.
     SyncOrQuit,
     WarmUp,
+    Pass,
     Count,
     Trial,
     Quit,
@@ -93,7 +98,11 @@ pub struct Netpipe {
     count: u32,
     target_s: f64,
     best_s: f64,
+    /// NetPIPE's time of the last timed size, and its bytes.
     last_s: f64,
+    last_bytes: u64,
+    /// Sizes before `next` that are passed now.
+    passing: usize,
     sync: Fixed<6>,
     word: Fixed<4>,
     quit: Fixed<5>,
@@ -110,6 +119,7 @@ impl Netpipe {
         }
         let mut this = Self {
             role,
+            last_bytes: plan.first,
             plan,
             steps,
             next: 0,
@@ -117,6 +127,7 @@ impl Netpipe {
             target_s: TARGET_S,
             best_s: f64::INFINITY,
             last_s: 0.0,
+            passing: 0,
             sync: Fixed::new(),
             word: Fixed::new(),
             quit: Fixed::new(),
@@ -137,10 +148,11 @@ impl Netpipe {
         if self.plan.mode == Mode::PingPong { 2.0 } else { 1.0 }
     }
 
-    /// Sizes that are still to be measured, and the trials of each.
+    /// Sizes that are still to be timed, and the trials of each.
     #[must_use]
     pub fn left(&self) -> (usize, usize) {
-        (self.plan.sizes.len() - self.next, self.plan.trials())
+        let left = self.plan.sizes[self.next..].iter().filter(|size| self.plan.is_timed(**size));
+        (left.count(), self.plan.trials())
     }
 
     /// Whether this end is quitting: all sizes are done, or one took too long.
@@ -165,13 +177,21 @@ impl Netpipe {
         self.steps.front() == Some(&Step::Trial)
     }
 
+    /// The error of a receiver that sends a message although it has received none.
+    #[must_use]
+    pub fn unasked(&self) -> WireError {
+        self.error(NetpipeError::Unasked)
+    }
+
     /// Removes marks from the front of `input`. The rest belongs to the exchange that `turn` requests, or is
     /// unexpected.
     ///
     /// # Errors
     /// The peer's invalid message.
     pub fn receive(&mut self, input: &mut &[u8], turn: &mut Turn<Action>) -> Result<(), WireError> {
-        while !input.is_empty() && !matches!(self.steps.front(), Some(Step::WarmUp | Step::Trial | Step::Reconnect)) {
+        while !input.is_empty()
+            && !matches!(self.steps.front(), Some(Step::WarmUp | Step::Pass | Step::Trial | Step::Reconnect))
+        {
             if let Err(what) = self.take(input, turn) {
                 let error = self.error(what);
                 self.steps = VecDeque::from([Step::Failed]);
@@ -247,6 +267,21 @@ impl Netpipe {
         Ok(())
     }
 
+    /// The passage has ended after `elapsed_s` seconds.
+    ///
+    /// # Errors
+    /// Where none was requested.
+    pub fn passed(&mut self, elapsed_s: f64, turn: &mut Turn<Action>) -> Result<(), WireError> {
+        match self.steps.front() {
+            // All its messages were on their way at once: about one round trip, at most.
+            Some(Step::WarmUp) => self.last_s = elapsed_s / 2.0,
+            Some(Step::Pass) => {}
+            _ => return Err(self.error(NetpipeError::NoExchangeDue)),
+        }
+        self.leave(turn);
+        Ok(())
+    }
+
     /// The new connection is open.
     ///
     /// # Errors
@@ -293,6 +328,13 @@ impl Netpipe {
             let transmits = self.role == EndRole::Transmitter;
             match step {
                 Step::Sync | Step::SyncOrQuit => turn.send.extend_from_slice(MARK),
+                Step::WarmUp if transmits && !self.plan.only.is_empty() => {
+                    turn.actions.push(Action::Pass(Passage::of_messages(self.plan.first, WARM_UP)));
+                }
+                Step::Pass => {
+                    let sizes = &self.plan.sizes[self.next - self.passing..self.next];
+                    turn.actions.push(Action::Pass(Passage::of_sizes(sizes, self.plan.trials())));
+                }
                 Step::WarmUp => turn.actions.push(Action::Exchange(self.plan.warm_up(WARM_UP))),
                 Step::Trial => {
                     turn.actions.push(Action::Exchange(self.plan.exchange(self.next - 1, self.count)));
@@ -313,7 +355,7 @@ impl Netpipe {
                 Step::Point => {
                     let bytes = self.plan.sizes[self.next - 1];
                     turn.actions.push(Action::Point { bytes, count: self.count, seconds: self.best_s });
-                    self.last_s = self.best_s;
+                    (self.last_s, self.last_bytes) = (self.best_s, bytes);
                     self.steps.pop_front();
                     continue;
                 }
@@ -327,8 +369,15 @@ impl Netpipe {
     /// two ends may disagree.
     fn schedule(&mut self) -> bool {
         let slow = self.role == EndRole::Transmitter && self.last_s >= LONGEST_S;
-        if self.quitting || slow || self.next == self.plan.sizes.len() {
+        if self.quitting || slow || self.left().0 == 0 {
             return false;
+        }
+        let untimed = self.plan.sizes[self.next..].iter().take_while(|size| !self.plan.is_timed(**size));
+        self.passing = untimed.count();
+        if self.passing > 0 {
+            self.next += self.passing;
+            self.steps.push_back(Step::Pass);
+            return true;
         }
         self.next += 1;
         self.best_s = f64::INFINITY;
@@ -349,8 +398,7 @@ impl Netpipe {
     /// The repeat count for about the target time, if time grows in proportion to size. The receiver accepts
     /// any count.
     fn estimate(&self) -> u32 {
-        let before = self.next.checked_sub(2).map_or(self.plan.first, |at| self.plan.sizes[at]);
-        let grown = self.plan.sizes[self.next - 1] as f64 / before.max(1) as f64;
+        let grown = self.plan.sizes[self.next - 1] as f64 / self.last_bytes.max(1) as f64;
         ((self.target_s / (grown.max(1.0) * self.last_s.max(1e-9))) as u32).max(LEAST_COUNT)
     }
 
@@ -364,7 +412,7 @@ impl Netpipe {
         let step = match self.steps.front() {
             _ if self.done => "at the end",
             Some(Step::Sync | Step::SyncOrQuit) => "while waiting for SyncMe",
-            Some(Step::WarmUp | Step::Trial) => "during an exchange",
+            Some(Step::WarmUp | Step::Pass | Step::Trial) => "during an exchange",
             Some(Step::Count) => "while reading the repeat count",
             Some(Step::Time) => "while reading the receiver's time",
             Some(Step::Quit) => "while waiting for QUIT",

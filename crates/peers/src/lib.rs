@@ -25,6 +25,7 @@ mod uncounted;
 
 use std::net::TcpStream;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use model::{EndTally, Live, Program, Spec, Stop, TransportName};
 use text::{Text, say};
@@ -154,18 +155,18 @@ pub trait ProgramProtocol: Sync {
         ))
     }
 
-    /// Measures all points of a curve in one session.
+    /// Opens the session of a curve: the server is there, and has said its first words.
     ///
     /// # Errors
-    /// Why there is no result at all.
-    fn curve(
+    /// Why there is no session.
+    fn open_curve(
         &self,
         points: &[Spec],
         server: &ProgramServer<'_>,
-        observer: &mut dyn TrialObserver,
+        limits: CurveLimits,
         cancel: &AtomicBool,
-    ) -> Result<Curve, ProgramError> {
-        let _ = (server, observer, cancel);
+    ) -> Result<Box<dyn OpenCurve>, ProgramError> {
+        let _ = (server, limits, cancel);
         Err(self.check_curve(points).err().unwrap_or(ProgramError::Interrupted))
     }
 
@@ -254,6 +255,32 @@ pub struct Sides {
     pub elapsed_ns: u64,
     /// The other program's version as far as known, such as `iperf3 3.2 to 3.13`.
     pub version: String,
+}
+
+/// The time limits of a curve.
+#[derive(Debug, Clone, Copy)]
+pub struct CurveLimits {
+    /// For a connection to an address of the server.
+    pub connect: Duration,
+    /// For the server's first words.
+    pub answer: Duration,
+    /// From then on; `None` for as long as all points take. At its end the points that are measured are the curve.
+    pub whole: Option<Duration>,
+}
+
+impl Default for CurveLimits {
+    fn default() -> Self {
+        Self { connect: line::CONNECT_LIMIT, answer: Duration::from_secs(10), whole: None }
+    }
+}
+
+/// A curve's session whose server waits for the first point.
+pub trait OpenCurve: Send {
+    /// Measures all points in this session.
+    ///
+    /// # Errors
+    /// Why there is no result at all.
+    fn measure(self: Box<Self>, observer: &mut dyn TrialObserver, cancel: &AtomicBool) -> Result<Curve, ProgramError>;
 }
 
 /// The result of a curve's session.

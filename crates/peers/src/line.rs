@@ -9,11 +9,12 @@ use engine::EngineError;
 use engine::transport::{lacks_scope, programs, scope_hint};
 use model::{Family, Spec};
 use peer_wire::WireError;
+use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::ProgramError;
 
 /// How long a connection attempt to one address may take.
-const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// How long a server may take to reopen its port.
 const REOPENING_LIMIT: Duration = Duration::from_millis(300);
 /// Time limit for the peer to accept written bytes.
@@ -79,11 +80,16 @@ impl Line {
     }
 
     /// Connects with the spec's options for the near end, for programs that send data over the control
-    /// connection.
-    pub(crate) fn open(program: &'static str, spec: &Spec, host: &str, port: u16) -> Result<Self, ProgramError> {
+    /// connection. An address may take `limit` to answer.
+    pub(crate) fn open(
+        program: &'static str,
+        spec: &Spec,
+        host: &str,
+        (port, limit): (u16, Duration),
+    ) -> Result<Self, ProgramError> {
         let mut last = None;
         for address in resolve(host, port, spec.family)? {
-            match dial_with(spec, address) {
+            match dial_with(spec, address, limit) {
                 Ok(socket) => return Self::over(socket.into(), address),
                 Err(error) => last = Some((address, error)),
             }
@@ -167,6 +173,35 @@ impl Line {
         heard
     }
 
+    /// Sends and receives what is possible now, or within a limit: how many bytes were sent, and what was received.
+    pub(crate) fn both_directions(
+        &mut self,
+        outgoing: &[u8],
+        into: &mut [u8],
+        limit: Duration,
+    ) -> Result<(usize, Input), ProgramError> {
+        let peer = self.peer;
+        let failed = |source: io::Error| ProgramError::socket("exchange messages with", peer, source);
+        let wanted = if outgoing.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
+        let mut sockets = [PollFd::new(&self.socket, wanted)];
+        let limit = Timespec { tv_sec: 0, tv_nsec: limit.as_nanos().min(999_999_999) as i64 };
+        match rustix::event::poll(&mut sockets, Some(&limit)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => return Ok((0, Input::Nothing)),
+            Ok(_) => {}
+            Err(errno) => return Err(failed(errno.into())),
+        }
+        let writable = sockets[0].revents().contains(PollFlags::OUT);
+        self.socket.set_nonblocking(true).map_err(failed)?;
+        let sent = match if writable { self.socket.write(outgoing) } else { Ok(0) } {
+            Ok(sent) => sent,
+            Err(error) if would_block(&error) => 0,
+            Err(error) => return Err(failed(error)),
+        };
+        let heard = self.read(into);
+        self.socket.set_nonblocking(false).map_err(failed)?;
+        Ok((sent, heard?))
+    }
+
     fn read(&mut self, into: &mut [u8]) -> Result<Input, ProgramError> {
         loop {
             if let Some(heard) = input_of(self.socket.read(into)) {
@@ -239,12 +274,12 @@ fn dial(address: SocketAddr) -> io::Result<TcpStream> {
 }
 
 /// Likewise, with a spec's options.
-fn dial_with(spec: &Spec, address: SocketAddr) -> Result<OwnedFd, EngineError> {
+fn dial_with(spec: &Spec, address: SocketAddr, limit: Duration) -> Result<OwnedFd, EngineError> {
     let kind = |error: &EngineError| match error {
         EngineError::Socket { source, .. } => Some(source.kind()),
         _ => None,
     };
-    until_open(|| programs::dial(spec, address, 0), kind)
+    until_open(|| programs::dial_within(spec, address, 0, limit), kind)
 }
 
 /// Connects again for a while where the server may be reopening its port, as some do after each test: a closed port refuses, and a port

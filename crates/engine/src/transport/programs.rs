@@ -85,8 +85,16 @@ pub fn datagrams(socket: OwnedFd, header: impl DatagramHeader) -> Result<Link, E
 /// # Errors
 /// If the peer cannot be reached, or an option is refused.
 pub fn dial(spec: &Spec, target: SocketAddr, link: u32) -> Result<OwnedFd, EngineError> {
+    dial_within(spec, target, link, tcp::CONNECT_LIMIT)
+}
+
+/// Likewise, where a connection over TCP may take at most `limit`.
+///
+/// # Errors
+/// If the peer cannot be reached, or an option is refused.
+pub fn dial_within(spec: &Spec, target: SocketAddr, link: u32, limit: Duration) -> Result<OwnedFd, EngineError> {
     if spec.transport != TransportName::Udp {
-        return tcp::dial(spec, target, Some((link, Duration::ZERO))).map(OwnedFd::from);
+        return tcp::dial(spec, target, Some((link, limit))).map(OwnedFd::from);
     }
     let failed = |source: io::Error| EngineError::socket("reach", target, source);
     let socket = Socket::new(Domain::for_address(target), Type::DGRAM, None).map_err(failed)?;

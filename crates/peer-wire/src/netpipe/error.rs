@@ -15,6 +15,9 @@ pub enum NetpipeError {
         /// As many bytes of what came.
         received: Vec<u8>,
     },
+    /// A message that answers none.
+    #[error("received a message before one was sent: NPtcp was started with -2")]
+    Unasked,
     /// A trial of nothing.
     #[error("received a repeat count of 0")]
     NoRepeats,

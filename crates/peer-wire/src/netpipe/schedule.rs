@@ -27,6 +27,9 @@ pub struct SizePlan {
     /// Exchanges of each trial (`-n`), which only the transmitter needs; if absent, as many as take about 0.1
     /// s.
     pub count: Option<u32>,
+    /// The sizes that are timed, ascending; empty for all. The transmitter passes the others ([`Passage`](super::Passage)): only the bytes
+    /// of their messages take time, not their round trips. For [`Mode::PingPong`] over one connection without checks.
+    pub only: Vec<u64>,
 }
 
 /// Messages to move.
@@ -49,6 +52,10 @@ impl SizePlan {
 
     pub(super) fn trials(&self) -> usize {
         if self.integrity { 1 } else { 3 }
+    }
+
+    pub(super) fn is_timed(&self, size: u64) -> bool {
+        self.only.is_empty() || self.only.binary_search(&size).is_ok()
     }
 
     pub(super) fn warm_up(&self, count: u32) -> Exchange {

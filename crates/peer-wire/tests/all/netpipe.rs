@@ -44,13 +44,20 @@ impl Driver {
 
     fn act(&mut self, rest: &mut &[u8]) -> Result<(), WireError> {
         self.said.append(&mut self.turn.send);
-        while let Some(action) = self.turn.actions.get(self.acted).copied() {
+        while let Some(action) = self.turn.actions.get(self.acted).cloned() {
             self.acted += 1;
             match action {
                 Action::Exchange(exchange) => {
                     self.exchange(exchange, rest);
                     let elapsed = self.exchange_s * f64::from(exchange.count);
                     self.machine.exchanged(elapsed, &mut self.turn)?;
+                }
+                Action::Pass(mut passage) => {
+                    passage.fill(&mut self.said, usize::MAX);
+                    let (heard, after) = rest.split_at((passage.due() as usize).min(rest.len()));
+                    passage.take(heard)?;
+                    *rest = after;
+                    self.machine.passed(self.exchange_s, &mut self.turn)?;
                 }
                 Action::Reset => self.machine.reconnected(&mut self.turn)?,
                 Action::Point { .. } => {}
@@ -99,7 +106,7 @@ fn plan(name: &str) -> SizePlan {
     } else {
         vec![1, 2, 3, 4, 6, 8, 12, 13, 16, 19, 21, 24, 27, 29, 32, 35, 45, 48, 51, 61, 64, 67]
     };
-    SizePlan { first: sizes[0], sizes, mode, reset: false, integrity, count: Some(3) }
+    SizePlan { first: sizes[0], sizes, mode, reset: false, integrity, count: Some(3), only: Vec::new() }
 }
 
 /// Message contents depend on NPtcp's buffers; neither end checks them.
@@ -131,8 +138,15 @@ fn both_ends_send_what_the_real_ones_sent() {
 
 #[test]
 fn a_stream_resets_and_takes_its_time_from_the_receiver() {
-    let plan =
-        SizePlan { first: 8, sizes: vec![8, 16], mode: Mode::Stream, reset: false, integrity: false, count: Some(2) };
+    let plan = SizePlan {
+        first: 8,
+        sizes: vec![8, 16],
+        mode: Mode::Stream,
+        reset: false,
+        integrity: false,
+        count: Some(2),
+        only: Vec::new(),
+    };
     let mut receiver = Driver::new(EndRole::Receiver, plan.clone());
     receiver.exchange_s = 3e-6;
     let mut peer = b"SyncMe".to_vec();
@@ -172,7 +186,15 @@ fn both_ends_begin_a_stream_as_the_real_ones_did() {
     let recording = recording("netpipe372_stream", 5002);
     let [first, second] = &recording.connections[..] else { panic!("two connections") };
     let sizes = vec![1, 2, 3, 4, 6, 8, 12];
-    let plan = SizePlan { first: 1, sizes, mode: Mode::Stream, reset: false, integrity: false, count: Some(3) };
+    let plan = SizePlan {
+        first: 1,
+        sizes,
+        mode: Mode::Stream,
+        reset: false,
+        integrity: false,
+        count: Some(3),
+        only: Vec::new(),
+    };
     for piece in [1, 7, usize::MAX] {
         let mut driver = Driver::new(EndRole::Transmitter, plan.clone());
         let error = driver.receive(&first.from_server, piece).unwrap_err();
@@ -194,7 +216,15 @@ fn both_ends_begin_a_stream_as_the_real_ones_did() {
 
 #[test]
 fn a_receivers_limit_in_both_mode_is_not_an_error() {
-    let plan = |mode| SizePlan { first: 1, sizes: vec![1, 2], mode, reset: false, integrity: false, count: Some(1) };
+    let plan = |mode| SizePlan {
+        first: 1,
+        sizes: vec![1, 2],
+        mode,
+        reset: false,
+        integrity: false,
+        count: Some(1),
+        only: Vec::new(),
+    };
     let measured = [&b"SyncMe"[..], &[b'a'; 100], b"SyncMe", b"SyncMe", b"SyncMeaSyncMeaSyncMea"].concat();
     let at_limit = |mode, said: &[u8]| {
         let mut driver = Driver::new(EndRole::Transmitter, plan(mode));
@@ -219,6 +249,7 @@ fn counts_fill_a_tenth_of_a_second_and_slowness_ends_the_run() {
             reset: false,
             integrity: false,
             count: None,
+            only: Vec::new(),
         };
         let mut driver = Driver::new(EndRole::Transmitter, plan);
         driver.exchange_s = exchange_s;
@@ -242,6 +273,42 @@ fn counts_fill_a_tenth_of_a_second_and_slowness_ends_the_run() {
     assert_eq!(session(1e-4), [(1, 2000), (2, 1000), (4, 1000)]);
     assert_eq!(session(1.0), [(1, 3), (2, 3), (4, 3)], "half a second is not too slow");
     assert_eq!(session(2.0), [], "already the first round trips took a second");
+}
+
+/// Sizes 1 and 4 of 1, 2, 3, 4, 6, once each.
+fn part() -> SizePlan {
+    let sizes = vec![1, 2, 3, 4, 6];
+    SizePlan { first: 1, sizes, mode: Mode::PingPong, reset: false, integrity: false, count: Some(1), only: vec![1, 4] }
+}
+
+#[test]
+fn untimed_sizes_are_passed_and_those_after_the_last_are_left_out() {
+    // As a receiver answers: what it is sent, without the counts.
+    let message = |size: usize| [&b"SyncMe"[..], &vec![b'a'; size]].concat();
+    let size = |size: usize| [&b"SyncMe"[..], &message(size).repeat(3)].concat();
+    let answers = [b"SyncMe", &[b'a'; 100][..], b"SyncMe", &size(1), &size(2), &size(3), &size(4), b"QUIT\0"].concat();
+    let mut driver = Driver::new(EndRole::Transmitter, part());
+    driver.receive(&answers, usize::MAX).unwrap();
+    assert_eq!(driver.points(), [(1, 1), (4, 1)]);
+    let counts = 4 * 4;
+    assert_eq!(driver.said.len(), answers.len() + counts, "the same bytes as without passages");
+    assert!(driver.said.ends_with(b"QUIT\0"));
+    let passes = driver.turn.actions.iter().filter(|action| matches!(action, Action::Pass(_))).count();
+    assert_eq!(passes, 2, "the first round trips, and 2 and 3 at once");
+}
+
+#[test]
+fn a_receiver_that_passes_other_sizes_is_found_at_the_next_mark() {
+    let mut driver = Driver::new(EndRole::Transmitter, part());
+    let warm_up = [b"SyncMe", &[b'a'; 100][..], b"SyncMe"].concat();
+    driver.receive(&warm_up, usize::MAX).unwrap_err();
+    driver.receive(b"SyncMeSyncMeaSyncMeaSyncMea", 1).unwrap_err();
+    let Some(Action::Pass(passage)) = driver.turn.actions.last() else { panic!("{:?}", driver.turn.actions) };
+    let mut passage = passage.clone();
+    assert_eq!((passage.bytes(), passage.due(), passage.is_over()), (15, 15 + 8 * 6, false));
+    passage.take(b"SyncMeSyn").unwrap();
+    let error = passage.take(b"aMe").unwrap_err().to_string();
+    assert!(error.contains("expected \"SyncMe\""), "{error}");
 }
 
 #[test]
@@ -303,7 +370,7 @@ proptest! {
                 prop_assert!(machine.receive(&mut &b"S"[..], &mut turn).is_err());
                 return Ok(());
             }
-            if let Some(Action::Exchange(exchange)) = turn.actions[seen..].last().copied() {
+            if let Some(Action::Exchange(exchange)) = turn.actions[seen..].last().cloned() {
                 let bytes = exchange.bytes as usize * exchange.count as usize;
                 rest = &rest[bytes.min(rest.len())..];
                 machine.exchanged(1e-3, &mut turn).unwrap();

@@ -7,23 +7,26 @@ use std::time::{Duration, Instant};
 use engine::TrialPlan;
 use engine::transport::programs;
 use model::tally::Count;
-use model::{Direction, EndTally, Leg, Pattern, Program, Role, Spec, Stop, TransportName};
+use model::{Direction, EndTally, Leg, NetpipeSizes, Pattern, Program, Role, Spec, Stop, TransportName};
 use peer_wire::Turn;
-use peer_wire::netpipe::{Action, EndRole as End, Exchange, Mode, Netpipe, PEER, SizePlan};
+use peer_wire::netpipe::{Action, EndRole as End, Exchange, Mode, Netpipe, PEER, Passage, SizePlan};
 use text::{Said, Text, say};
 
-use super::options::schedule;
+use super::options::{are_some, schedule};
+use super::pace::Pace;
 use crate::capabilities::uncarried;
 use crate::legs::{self, Ran};
-use crate::line::{Input, Line, Wait};
-use crate::{Curve, ProgramError, TrialObserver};
+use crate::line::{CONNECT_LIMIT, Input, Line, Wait};
+use crate::{Curve, CurveLimits, OpenCurve, ProgramError, TrialObserver};
 
-/// Time limit for a mark of the receiver.
-const SILENCE: Duration = Duration::from_secs(10);
+/// Time limit for a mark of the receiver, if the curve has none.
+pub(super) const SILENCE: Duration = Duration::from_secs(10);
 /// Interval between checks for the end.
 const STEP: Duration = Duration::from_millis(50);
 /// How long it may take to close at the end.
 const CLOSE_LIMIT: Duration = Duration::from_secs(1);
+/// Bytes of a passage that are sent or received at once.
+const CHUNK: usize = 1 << 16;
 
 /// Refuses what NPtcp's receiver cannot do or has no option for.
 pub(super) fn check(spec: &Spec) -> Result<(), ProgramError> {
@@ -56,57 +59,108 @@ pub(super) fn check(spec: &Spec) -> Result<(), ProgramError> {
     }
 }
 
-/// The schedule of both ends for these points.
+/// The schedule of both ends for these points. Of NPtcp's own sizes by default, some are enough: it passes the others.
 pub(super) fn plan(points: &[Spec]) -> Result<SizePlan, ProgramError> {
     points.iter().try_for_each(check)?;
-    let sizes: Vec<u64> = points.iter().map(|point| point.block).collect();
-    let Some(found) = schedule(&sizes) else {
-        return Err(ProgramError::unsupported(
-            "sizes that are not NetPIPE's own with netpipe",
-            say!("use `--first`, `--to` and `--perturbation`, and start NPtcp with the same values for -l, -u and -p"),
-        ));
-    };
+    let wanted: Vec<u64> = points.iter().map(|point| point.block).collect();
     let mode = match points.first() {
         Some(point) if point.pattern == Pattern::Stream => Mode::Stream,
         Some(point) if point.direction == Direction::Both => Mode::Both,
         _ => Mode::PingPong,
     };
-    Ok(SizePlan { first: found.first, sizes: found.list(), mode, reset: false, integrity: false, count: None })
+    let whole = schedule(&wanted).map(|found| (found, Vec::new()));
+    let part = || (mode == Mode::PingPong && are_some(&wanted)).then_some((NetpipeSizes::DEFAULT, wanted.clone()));
+    let Some((sizes, only)) = whole.or_else(part) else {
+        return Err(ProgramError::unsupported(
+            "sizes that are not NetPIPE's own with netpipe",
+            say!("use `--first`, `--to` and `--perturbation`, and start NPtcp with the same values for -l, -u and -p"),
+        ));
+    };
+    Ok(SizePlan { first: sizes.first, sizes: sizes.list(), mode, reset: false, integrity: false, count: None, only })
 }
 
-/// Measures all points, or as many as NPtcp's own limit of a second for one message lets.
-pub(super) fn measure(
+/// Opens a curve: the receiver is there, and has sent its first mark.
+pub(super) fn open(
     points: &[Spec],
     host: &str,
-    observer: &mut dyn TrialObserver,
+    limits: CurveLimits,
     cancel: &AtomicBool,
-) -> Result<Curve, ProgramError> {
+) -> Result<OpenedCurve, ProgramError> {
     let plan = plan(points)?;
     let Some(spec) = points.first().cloned() else { return Err(ProgramError::Interrupted) };
     let begun = Instant::now();
-    let line = Line::open(PEER.name, &spec, host, PEER.port)?;
+    let line = Line::open(PEER.name, &spec, host, (PEER.port, limits.connect))?;
+    let setup = begun.elapsed();
+    let passes = !plan.only.is_empty();
+    let timed = plan.sizes.iter().copied().filter(|size| plan.only.is_empty() || plan.only.contains(size)).collect();
     let mut turn = Turn::default();
-    let machine = Netpipe::open(End::Transmitter, plan.clone(), &mut turn);
-    let (sizes_left, trials) = machine.left();
-    let budget = match spec.stop {
-        Stop::AboutNs(ns) => Duration::from_nanos(ns.saturating_mul((sizes_left * trials) as u64)),
-        _ => Duration::ZERO,
+    let machine = Netpipe::open(End::Transmitter, plan, &mut turn);
+    let pace = Pace { due: begun, deadline: None, first_s: None, last: (0, 0.0) };
+    let host = host.to_owned();
+    let mut run = Run {
+        spec,
+        host,
+        line,
+        machine,
+        turn,
+        pace,
+        silence: limits.answer,
+        passed: None,
+        trials: Vec::new(),
+        points: Vec::new(),
     };
-    observer.starting(begun.elapsed().as_nanos() as u64);
-    let (host, sizes) = (host.to_owned(), plan.sizes);
-    let mut run = Run { spec, host, line, machine, turn, due: begun + budget, trials: Vec::new(), points: Vec::new() };
-    run.aim();
-    let result = run.conduct(cancel);
-    observer.stopped();
-    let Run { line, points: measured, .. } = run;
-    line.close(CLOSE_LIMIT);
-    let points = ascending(points, &sizes, measured);
-    let failure = match result {
-        Ok(()) => None,
-        Err(error) if points.is_empty() => return Err(error),
-        Err(error) => Some(error.say()),
-    };
-    Ok(Curve { points, failure, elapsed_ns: begun.elapsed().as_nanos() as u64 })
+    run.greet(cancel)?;
+    run.silence = limits.whole.map_or(SILENCE, |whole| SILENCE.min(whole / 2));
+    Ok(OpenedCurve { points: points.to_vec(), timed, passes, setup, whole: limits.whole, run })
+}
+
+/// A curve whose receiver is there.
+pub(super) struct OpenedCurve {
+    points: Vec<Spec>,
+    /// The sizes that are timed, in NPtcp's order.
+    timed: Vec<u64>,
+    /// Whether others are passed, which are those of an NPtcp without options.
+    passes: bool,
+    setup: Duration,
+    whole: Option<Duration>,
+    run: Run,
+}
+
+impl OpenCurve for OpenedCurve {
+    /// Measures all points, or as many as NPtcp's own limit of a second for one message and the time limit let.
+    fn measure(self: Box<Self>, observer: &mut dyn TrialObserver, cancel: &AtomicBool) -> Result<Curve, ProgramError> {
+        let Self { points, timed, passes, setup, whole, mut run } = *self;
+        let begun = Instant::now();
+        let (sizes_left, trials) = run.machine.left();
+        let budget = match run.spec.stop {
+            Stop::AboutNs(ns) => Duration::from_nanos(ns.saturating_mul((sizes_left * trials) as u64)),
+            _ => Duration::ZERO,
+        };
+        observer.starting(setup.as_nanos() as u64);
+        run.pace.due = begun + budget;
+        run.pace.deadline = whole.map(|whole| begun + whole);
+        run.aim();
+        let mut result = run.conduct(cancel);
+        observer.stopped();
+        let user_ended = cancel.load(Ordering::SeqCst);
+        if let (Err(ProgramError::Interrupted), false, Some(whole)) = (&result, user_ended, whole) {
+            // The time is over: what was measured is the curve.
+            let spent = || Err(run.silent_for(whole, "that completes a size"));
+            result = if run.points.is_empty() { spent() } else { Ok(()) };
+        }
+        let Run { line, points: measured, .. } = run;
+        line.close(CLOSE_LIMIT);
+        let points = ascending(&points, &timed, measured);
+        let failure = match result {
+            Ok(()) => None,
+            Err(error) if points.is_empty() => return Err(error),
+            Err(error @ (ProgramError::Peer { .. } | ProgramError::Silent { .. })) if passes => {
+                Some(say!("{error}; start NPtcp again, without options"))
+            }
+            Err(error) => Some(error.say()),
+        };
+        Ok(Curve { points, failure, elapsed_ns: (setup + begun.elapsed()).as_nanos() as u64 })
+    }
 }
 
 struct Run {
@@ -115,8 +169,11 @@ struct Run {
     line: Line,
     machine: Netpipe,
     turn: Turn<Action>,
-    /// When the last size should end.
-    due: Instant,
+    pace: Pace,
+    /// Time limit for a mark of the receiver.
+    silence: Duration,
+    /// The time of the round trips that were passed, until the message after them.
+    passed: Option<Duration>,
     /// Trials of the current size.
     trials: Vec<[EndTally; 2]>,
     points: Vec<Vec<[EndTally; 2]>>,
@@ -126,8 +183,23 @@ impl Run {
     /// Divides the time that is left among the trials that are left: marks and new connections take some of it, too.
     fn aim(&mut self) {
         let (sizes, trials) = self.machine.left();
-        let left = self.due.saturating_duration_since(Instant::now());
+        let left = self.pace.due.saturating_duration_since(Instant::now());
         self.machine.aim(left.as_secs_f64() / (sizes * trials).max(1) as f64);
+    }
+
+    /// Waits for the receiver's first mark.
+    fn greet(&mut self, cancel: &AtomicBool) -> Result<(), ProgramError> {
+        while self.turn.actions.is_empty() {
+            let send = std::mem::take(&mut self.turn.send);
+            self.line.send(&send)?;
+            self.listen(cancel)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the user ends the curve, or its time does.
+    fn is_over(&self, cancel: &AtomicBool) -> bool {
+        cancel.load(Ordering::SeqCst) || self.pace.is_over()
     }
 
     fn conduct(&mut self, cancel: &AtomicBool) -> Result<(), ProgramError> {
@@ -135,7 +207,7 @@ impl Run {
             let send = std::mem::take(&mut self.turn.send);
             self.line.send(&send)?;
             let actions = std::mem::take(&mut self.turn.actions);
-            if cancel.load(Ordering::SeqCst) {
+            if self.is_over(cancel) {
                 return Err(ProgramError::Interrupted);
             }
             if actions.is_empty() {
@@ -152,7 +224,11 @@ impl Run {
             for action in actions {
                 match action {
                     Action::Exchange(exchange) => self.exchange(&exchange, cancel)?,
+                    // NPtcp ends where the connection does.
+                    Action::Pass(passage) if self.pace.is_too_long(&passage) => return Ok(()),
+                    Action::Pass(passage) => self.pass(passage, cancel)?,
                     Action::Point { bytes, count, seconds } => {
+                        self.pace.note(bytes, seconds);
                         let trials = std::mem::take(&mut self.trials);
                         let streams = self.spec.pattern == Pattern::Stream;
                         self.points.push(if streams {
@@ -172,9 +248,9 @@ impl Run {
     /// Receives the next mark byte by byte, because a message may follow it.
     fn listen(&mut self, cancel: &AtomicBool) -> Result<(), ProgramError> {
         let mut byte = [0];
-        let cancelled = || cancel.load(Ordering::SeqCst);
+        let cancelled = || self.pace.is_over() || cancel.load(Ordering::SeqCst);
         let during = "while SyncMe was expected";
-        let wait = Wait { program: PEER.name, limit: SILENCE, during, cancelled: &cancelled };
+        let wait = Wait { program: PEER.name, limit: self.silence, during, cancelled: &cancelled };
         let heard = self.line.wait(&mut byte, &wait).map_err(|error| match error {
             ProgramError::Silent { address, peer, seconds, during } => ProgramError::Silent {
                 address,
@@ -196,11 +272,12 @@ impl Run {
     /// Opens a new connection, as both ends do after each trial of a stream.
     fn reset(&mut self, cancel: &AtomicBool) -> Result<(), ProgramError> {
         let deadline = Instant::now() + SILENCE;
-        let over = || cancel.load(Ordering::SeqCst) || Instant::now() > deadline;
+        let pace = self.pace;
+        let over = || cancel.load(Ordering::SeqCst) || pace.is_over() || Instant::now() > deadline;
         self.line.finish_and_wait(CLOSE_LIMIT);
         loop {
             // NPtcp reopens its port, which may take long on a busy host.
-            self.line = match Line::open(PEER.name, &self.spec, &self.host, PEER.port) {
+            self.line = match Line::open(PEER.name, &self.spec, &self.host, (PEER.port, CONNECT_LIMIT)) {
                 Err(ProgramError::Unreachable { .. }) if !over() => {
                     std::thread::sleep(STEP);
                     continue;
@@ -224,12 +301,58 @@ impl Run {
     }
 
     fn silent(&self, during: &'static str) -> ProgramError {
+        self.silent_for(self.silence, during)
+    }
+
+    fn silent_for(&self, time: Duration, during: &'static str) -> ProgramError {
         let address = self.line.peer().to_string();
-        ProgramError::Silent { address, peer: PEER.name, seconds: SILENCE.as_secs(), during: during.into() }
+        ProgramError::Silent { address, peer: PEER.name, seconds: time.as_secs(), during: during.into() }
+    }
+
+    /// Sends what a passage has to send while it receives.
+    fn pass(&mut self, mut passage: Passage, cancel: &AtomicBool) -> Result<(), ProgramError> {
+        let begun = Instant::now();
+        let (mut outgoing, mut room) = (Vec::new(), vec![0; CHUNK]);
+        let mut heard_at = begun;
+        while !passage.is_over() {
+            if self.is_over(cancel) {
+                return Err(ProgramError::Interrupted);
+            }
+            passage.fill(&mut outgoing, CHUNK);
+            let most = passage.due().min(CHUNK as u64) as usize;
+            let (sent, heard) = self.line.both_directions(&outgoing, &mut room[..most], STEP)?;
+            outgoing.drain(..sent);
+            match heard {
+                Input::Bytes(count) => passage.take(&room[..count]),
+                Input::Ended => self.machine.ended(),
+                Input::Nothing if heard_at.elapsed() > self.silence => {
+                    return Err(self.silent("between two sizes"));
+                }
+                Input::Nothing => continue,
+            }
+            .map_err(|error| self.line.peer_error(error))?;
+            heard_at = Instant::now();
+        }
+        if self.points.is_empty() {
+            self.passed = Some(begun.elapsed());
+        }
+        let passed = self.machine.passed(begun.elapsed().as_secs_f64(), &mut self.turn);
+        passed.map_err(|error| self.line.peer_error(error))
+    }
+
+    /// Waits once, before the first message after the round trips that were passed, for what a receiver with -2 sends by itself: its times
+    /// would be no round trips.
+    fn expect_silence(&mut self) -> Result<(), ProgramError> {
+        let Some(round_trip) = self.passed.take() else { return Ok(()) };
+        match self.line.peek(round_trip + round_trip / 2 + STEP / 5)? {
+            Input::Bytes(_) => Err(self.line.peer_error(self.machine.unasked())),
+            Input::Ended | Input::Nothing => Ok(()),
+        }
     }
 
     /// Lets the engine move a trial's messages.
     fn exchange(&mut self, exchange: &Exchange, cancel: &AtomicBool) -> Result<(), ProgramError> {
+        self.expect_silence()?;
         let count = u64::from(exchange.count);
         // The exchanges before the first size are always round trips.
         let (pattern, stop) = match exchange.mode {
@@ -257,13 +380,13 @@ impl Run {
         };
         let link = programs::stream(self.line.socket()?, &plan.spec);
         let Ran { legs: ran, .. } = legs::run(&plan, vec![link], STEP, &mut |_| {}, &mut |signals, _| {
-            if cancel.load(Ordering::SeqCst) {
+            if self.is_over(cancel) {
                 signals.abort();
             }
         })?;
         self.line.restore_blocking()?;
         // An interrupted trial is not kept.
-        if cancel.load(Ordering::SeqCst) {
+        if self.is_over(cancel) {
             return Err(ProgramError::Interrupted);
         }
         let tally = ran.legs.into_iter().next().unwrap_or_default();
@@ -271,12 +394,7 @@ impl Run {
             return Err(error.into());
         }
         if tally.stalled {
-            return Err(ProgramError::Silent {
-                address: self.line.peer().to_string(),
-                peer: PEER.name,
-                seconds: self.spec.stall_ns / 1_000_000_000,
-                during: "during an exchange".into(),
-            });
+            return Err(self.silent_for(Duration::from_nanos(self.spec.stall_ns), "during an exchange"));
         }
         let seconds = match &tally.rtt {
             Some(rtt) => rtt.mean_ns * f64::from(exchange.count) / 1e9,
@@ -317,7 +435,6 @@ fn reported(trials: Vec<[EndTally; 2]>, bytes: u64, seconds: f64) -> Vec<[EndTal
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::NetpipeSizes;
 
     fn points(sizes: &[u64], change: fn(&mut Spec)) -> Vec<Spec> {
         let point = |block: &u64| {
@@ -334,6 +451,14 @@ mod tests {
         let sizes = NetpipeSizes { first: 1, last: 64, perturbation: 3 }.list();
         let found = plan(&points(&sizes, |spec| spec.direction = Direction::Both)).unwrap();
         assert_eq!((found.first, found.mode, found.sizes), (1, Mode::Both, sizes));
+    }
+
+    #[test]
+    fn some_of_nptcps_default_sizes_are_a_plan_that_passes_the_others() {
+        let found = plan(&points(&[1, 1024, 4096], |_| {})).unwrap();
+        assert_eq!((found.sizes.len(), found.only), (124, vec![1, 1024, 4096]));
+        let both = |spec: &mut Spec| spec.direction = Direction::Both;
+        assert!(plan(&points(&[1, 1024], both)).is_err(), "both ends send at once");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod client;
 mod options;
+mod pace;
 mod server;
 
 use std::sync::atomic::AtomicBool;
@@ -11,7 +12,7 @@ use model::{Program, Spec};
 use peer_wire::netpipe::PEER;
 
 use self::options::Options;
-use crate::{Curve, ProgramError, ProgramProtocol, ProgramServer, Service, TrialObserver};
+use crate::{CurveLimits, OpenCurve, ProgramError, ProgramProtocol, ProgramServer, Service};
 
 /// The protocol.
 pub(crate) struct NetPipe;
@@ -46,14 +47,14 @@ impl ProgramProtocol for NetPipe {
         client::plan(points).map(|_| ())
     }
 
-    fn curve(
+    fn open_curve(
         &self,
         points: &[Spec],
         server: &ProgramServer<'_>,
-        observer: &mut dyn TrialObserver,
+        limits: CurveLimits,
         cancel: &AtomicBool,
-    ) -> Result<Curve, ProgramError> {
-        client::measure(points, server.host, observer, cancel)
+    ) -> Result<Box<dyn OpenCurve>, ProgramError> {
+        Ok(Box::new(client::open(points, server.host, limits, cancel)?))
     }
 
     fn check_options(&self, options: &str) -> Result<(), ProgramError> {

@@ -74,6 +74,7 @@ impl Options {
             reset: self.reset,
             integrity: self.integrity,
             count: None,
+            only: Vec::new(),
         }
     }
 }
@@ -94,6 +95,12 @@ pub(super) fn schedule(sizes: &[u64]) -> Option<NetpipeSizes> {
         sizes
     };
     candidates.find(|candidate| ascending(candidate) == sizes)
+}
+
+/// Whether NPtcp without options takes all of these sizes.
+pub(super) fn are_some(sizes: &[u64]) -> bool {
+    let own = NetpipeSizes::DEFAULT.list();
+    !sizes.is_empty() && sizes.is_sorted() && sizes.iter().all(|size| own.contains(size))
 }
 
 /// The largest perturbation that is recognised, bytes.

@@ -192,6 +192,8 @@ impl<'a> Session<'a> {
                         machine.exchanged(seconds, &mut turn).map_err(|error| self.peer_error(error))?;
                     }
                     Action::Point { .. } => points += 1,
+                    // Only transmitters pass sizes.
+                    Action::Pass(_) => {}
                     Action::Reset => {
                         self.reconnect()?;
                         machine.reconnected(&mut turn).map_err(|error| self.peer_error(error))?;

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use model::tally::Count;
 use model::{Direction, Live, NetpipeSizes, Pattern, Program, Spec, Stop};
-use peers::{Curve, ProgramError, ProgramServer, TrialObserver, protocol};
+use peers::{Curve, CurveLimits, ProgramError, ProgramServer, TrialObserver, protocol};
 
 use crate::common::{LIMITS, Served, everyone};
 
@@ -95,7 +95,17 @@ impl TrialObserver for Ignored {
 
 fn measure(points: &[Spec], address: SocketAddr, cancel: &AtomicBool) -> Result<Curve, ProgramError> {
     let host = address.to_string();
-    protocol(Program::Netpipe).curve(points, &ProgramServer { host: &host, login: None }, &mut Ignored, cancel)
+    measure_within(points, &host, CurveLimits::default(), cancel)
+}
+
+fn measure_within(
+    points: &[Spec],
+    host: &str,
+    limits: CurveLimits,
+    cancel: &AtomicBool,
+) -> Result<Curve, ProgramError> {
+    let server = ProgramServer { host, login: None };
+    protocol(Program::Netpipe).open_curve(points, &server, limits, cancel)?.measure(&mut Ignored, cancel)
 }
 
 /// A misbehaving receiver: `part` handles its connections.
@@ -444,4 +454,65 @@ fn a_stream_s_time_that_cannot_be_ends_the_curve_or_counts_as_the_least() {
         let ns = far.bytes_received * if time == 0 { 1_000 } else { 10 * u64::from(time) };
         assert!(far.reported(Count::ReceivingNs).is_some_and(|reported| reported.abs_diff(ns) <= ns / 1000), "{far:?}");
     }
+}
+
+/// Some of NPtcp's default sizes.
+fn part(sizes: &[u64]) -> Vec<Spec> {
+    let point =
+        |block: &u64| Spec { block: *block, stop: Stop::AboutNs(LITTLE_NS), ..Spec::new("tcp", Pattern::Pingpong) };
+    sizes.iter().map(point).collect()
+}
+
+#[test]
+fn sizes_between_the_wanted_ones_are_passed() {
+    let served = start("");
+    let points = part(&[1, 1024, 65_536]);
+    let curve = measure(&points, served.address, &AtomicBool::new(false)).unwrap();
+    assert_eq!(curve.failure, None, "{}", served.log());
+    assert_eq!(curve.points.iter().map(Vec::len).collect::<Vec<usize>>(), [3, 3, 3]);
+    for (trials, point) in curve.points.iter().zip(&points) {
+        for [near, _] in trials {
+            assert_eq!(near.bytes_sent, near.transactions * point.block);
+            assert_eq!(near.bytes_received, near.bytes_sent);
+        }
+    }
+}
+
+#[test]
+fn a_server_that_says_nothing_is_given_up_at_the_limit() {
+    let (address, player) = play(|listener| {
+        let (mut socket, _) = listener.accept().unwrap();
+        let mut came = Vec::new();
+        socket.read_to_end(&mut came).unwrap();
+        came
+    });
+    let limits = CurveLimits { answer: Duration::from_millis(200), ..CurveLimits::default() };
+    let error = measure_within(&part(&[1, 1024]), &address.to_string(), limits, &AtomicBool::new(false)).unwrap_err();
+    assert!(matches!(error, ProgramError::Silent { .. }), "{error}");
+    assert_eq!(player.join().unwrap(), b"SyncMe");
+}
+
+#[test]
+fn a_curve_without_a_size_within_its_time_is_an_error() {
+    let served = start("");
+    let limits = CurveLimits { whole: Some(Duration::from_nanos(1)), ..CurveLimits::default() };
+    let points = part(&[1, 1024]);
+    let cancel = AtomicBool::new(false);
+    let error = measure_within(&points, &served.address.to_string(), limits, &cancel).unwrap_err();
+    assert!(matches!(error, ProgramError::Silent { .. }), "the user did not interrupt it: {error}");
+}
+
+#[test]
+fn a_receiver_that_sends_unasked_is_no_end_of_round_trips() {
+    let (address, player) = play(|listener| {
+        let (mut socket, _) = listener.accept().unwrap();
+        // As with -2: the first round trips, the marks of a size and of its first trial, and a message of its own.
+        let said = [b"SyncMe", &[b'a'; 100][..], b"SyncMeSyncMeSyncMea"].concat();
+        socket.write_all(&said).unwrap();
+        let mut came = Vec::new();
+        let _ = socket.read_to_end(&mut came);
+    });
+    let error = measure(&part(&[1, 1024]), address, &AtomicBool::new(false)).unwrap_err().to_string();
+    assert!(error.contains("started with -2"), "{error}");
+    player.join().unwrap();
 }

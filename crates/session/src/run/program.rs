@@ -11,7 +11,7 @@ use model::{
     Cell, EndPass, EndResult, Event, EventSink, HostSettings, Inventory, Live, Program, RunHeader, Spec, Stop,
     Stopping, Tool,
 };
-use peers::{Curve, Login, ProgramError, ProgramProtocol, ProgramServer, Sides, TrialObserver};
+use peers::{Curve, CurveLimits, Login, ProgramError, ProgramProtocol, ProgramServer, Sides, TrialObserver};
 use text::{Said, say};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinHandle;
@@ -292,7 +292,8 @@ impl FarProgram for Far {
         let Some(first) = points.first() else { return Err(ControlError::Program("a curve without a size".into())) };
         let (peer, own) = (self.peer.clone(), points.to_vec());
         let curve = Underway::begin(first, move |live_progress, flag| {
-            peer.program.curve(&own, &peer.server(), live_progress, flag)
+            let opened = peer.program.open_curve(&own, &peer.server(), CurveLimits::default(), flag)?;
+            opened.measure(live_progress, flag)
         });
         let (curve, host) = curve.finish(&mut |_| Ok(()), cancel).await?;
         let Curve { points, failure, elapsed_ns } = into_control_error(curve)?;

@@ -28,7 +28,7 @@ use crate::core::{EngineError, now_ns};
 pub(crate) struct Tcp;
 
 /// How long a connection attempt may take on a path of usual length.
-const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// Connections opened in parallel if there are many: few enough for any listener's queue.
 const UNDER_WAY: usize = 512;
 /// Longest pending queue; the kernel caps it at net.core.somaxconn.
@@ -98,7 +98,7 @@ impl Transport for Tcp {
         let target = to
             .address
             .ok_or_else(|| EngineError::unsupported("a tcp rendezvous without an address", "this is a defect"))?;
-        let socket = dial(spec, target, Some((hello.link, to.patience)))?;
+        let socket = dial(spec, target, Some((hello.link, CONNECT_LIMIT + to.patience)))?;
         exchange_hello(&socket, hello, &target.to_string(), to.patience)?;
         if !spec.renews_link(hello.link) {
             return Ok(Link::of(StreamChannel::new(socket.into(), spec.io)));
@@ -159,8 +159,8 @@ pub(crate) fn dial(spec: &Spec, target: SocketAddr, link: Option<(u32, Duration)
     let socket = unconnected(spec, target, link.map(|(number, _)| number))?;
     // A new data connection is not worth two minutes of SYN retries, but crr must not pay two more system calls for a
     // limit, nor let the other end wait between the connection and the request.
-    if let Some((_, patience)) = link {
-        socket.connect_timeout(&SockAddr::from(target), CONNECT_LIMIT + patience).map_err(failed)?;
+    if let Some((_, limit)) = link {
+        socket.connect_timeout(&SockAddr::from(target), limit).map_err(failed)?;
         options::connected(socket.as_fd(), &spec.near, spec, true)?;
     } else {
         options::connected(socket.as_fd(), &spec.near, spec, true)?;

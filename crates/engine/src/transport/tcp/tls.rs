@@ -84,7 +84,7 @@ impl Transport for Tls {
         let failed = |source: io::Error| EngineError::socket("open a TLS connection to", target, source);
         let mut config = certificate::client(&to.blob, None)?;
         Arc::make_mut(&mut config).enable_secret_extraction = ktls::is_requested(spec);
-        let socket = dial(spec, target, Some((hello.link, to.patience)))?;
+        let socket = dial(spec, target, Some((hello.link, super::CONNECT_LIMIT + to.patience)))?;
         let session =
             ClientConnection::new(config, certificate::server_name()).map_err(|error| failed(other(error)))?;
         let mut channel = TlsChannel::open(socket, session.into(), to.patience).map_err(failed)?;

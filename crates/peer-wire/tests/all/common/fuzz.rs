@@ -261,7 +261,15 @@ fn netpipe_end(role: netpipe::EndRole, said: &[&[u8]]) -> Result<(), WireError> 
     use netpipe::{Action, Mode, Netpipe, SizePlan};
     // That of the recorded session, `-l 1 -u 64 -n 3`.
     let sizes = vec![1, 2, 3, 4, 6, 8, 12, 13, 16, 19, 21, 24, 27, 29, 32, 35, 45, 48, 51, 61, 64, 67];
-    let plan = SizePlan { first: 1, sizes, mode: Mode::PingPong, reset: false, integrity: false, count: Some(3) };
+    let plan = SizePlan {
+        first: 1,
+        sizes,
+        mode: Mode::PingPong,
+        reset: false,
+        integrity: false,
+        count: Some(3),
+        only: Vec::new(),
+    };
     let mut turn = Turn::default();
     let mut end = Netpipe::open(role, plan, &mut turn);
     let mut skip = 0_usize;
@@ -281,6 +289,7 @@ fn netpipe_end(role: netpipe::EndRole, said: &[&[u8]]) -> Result<(), WireError> 
                         skip = (exchange.bytes as usize).saturating_mul(exchange.count as usize);
                         end.exchanged(1e-5 * f64::from(exchange.count), &mut turn)?;
                     }
+                    Action::Pass(_) => {}
                     Action::Reset => end.reconnected(&mut turn)?,
                     Action::Point { .. } => {}
                     Action::Done => return Ok(()),
