@@ -16,6 +16,8 @@ use crate::outcome::{is_unusable, why_unusable};
 const LOSS: f64 = 0.001;
 /// A goodput whose interval is wider than this, relative to it, says little about the path.
 const WIDE: f64 = 0.25;
+/// Bytes of the smallest block whose rate is a goodput.
+const BULK: u64 = 1_000;
 /// Standard errors from a share to the end of its 95 % interval.
 const Z95: f64 = 1.96;
 
@@ -80,6 +82,15 @@ pub struct UnderLoad {
     pub added_ns: Option<f64>,
 }
 
+/// What a curve says about the path.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CurvePeak {
+    /// The block, in bytes, with the highest of NetPIPE's rates, and this rate, bit/s; `None` if no block was large enough for a goodput.
+    pub peak: Option<(u64, f64)>,
+    /// The largest block that was measured, bytes.
+    pub largest: u64,
+}
+
 impl<'a> Checkup<'a> {
     /// The parts of a run; `None` if it is not a check.
     #[must_use]
@@ -99,10 +110,25 @@ impl<'a> Checkup<'a> {
         self.find(|spec| spec.pattern == Pattern::Stream && is_udp(spec) && spec.direction == direction)
     }
 
-    /// Requests and responses without load.
+    /// Requests and responses without load; of a curve its smallest blocks.
     #[must_use]
     pub fn round_trips(&self) -> Option<&'a Outcome> {
-        self.find(|spec| spec.pattern == Pattern::Rr)
+        let smallest = || self.points().min_by_key(|outcome| outcome.spec.block);
+        self.find(|spec| spec.pattern == Pattern::Rr).or_else(smallest)
+    }
+
+    /// The curve of blocks that go there and come back: one connection, and one figure for both directions.
+    #[must_use]
+    pub fn curve(&self) -> Option<CurvePeak> {
+        let largest = self.points().map(|outcome| outcome.spec.block).max()?;
+        let usable = self.points().filter(|outcome| outcome.spec.block >= BULK && !is_unusable(outcome));
+        let rates = usable.filter_map(|outcome| Some((outcome.spec.block, outcome.summary.netpipe_bps?)));
+        let peak = rates.max_by(|(_, a), (_, b)| order(a, b));
+        Some(CurvePeak { peak, largest })
+    }
+
+    fn points(&self) -> impl Iterator<Item = &'a Outcome> {
+        self.outcomes.iter().filter(|outcome| outcome.spec.pattern == Pattern::Pingpong && !outcome.trials.is_empty())
     }
 
     fn find(&self, is_it: impl Fn(&Spec) -> bool) -> Option<&'a Outcome> {

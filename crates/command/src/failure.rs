@@ -25,6 +25,8 @@ pub struct Failure {
 
 /// Measured, but at least one outcome cannot be trusted.
 pub const UNTRUSTED: u8 = 8;
+/// Wrong usage.
+pub const USAGE: u8 = 2;
 /// A host was not reached, or has nothing to measure with.
 pub const UNREACHED: u8 = 3;
 /// A comparison: B is worse than A by more than the tolerance.
@@ -132,7 +134,7 @@ impl Failure {
 
     /// Wrong usage.
     pub fn usage(text: impl Said) -> Self {
-        Self::new(2, text)
+        Self::new(USAGE, text)
     }
 
     /// Results cannot be stored or written.

@@ -1,4 +1,5 @@
-//! What `thru check` measures: a stream with a probe in each direction, then a few datagrams in each, as many as a call has.
+//! What `thru check` measures: a stream with a probe in each direction, then a few datagrams in each, as many as a call has. With another
+//! program it measures what that supports.
 
 use model::{BitRate, ByteSize, Nanos, Program, Spec};
 use options::values::BlockFlag;
@@ -19,6 +20,11 @@ const RATE: BitRate = BitRate(500_000);
 const INTERVAL: Nanos = Nanos(50_000_000);
 /// Requests a second of the probe beside a stream.
 const PROBES: u32 = 100;
+
+/// The sizes of a curve, bytes: some of NPtcp's own, the larger ones close to each other, so that the curve reaches most of its peak also where
+/// its time ends early.
+const SIZES: [u64; 12] =
+    [1, 1 << 10, 1 << 12, 1 << 14, 1 << 15, 1 << 16, 1 << 17, 1 << 18, 1 << 19, 1 << 20, 1 << 21, 1 << 22];
 
 /// The specs of a check with an agent at the far end, or with another program that `options` name: those that it supports.
 ///
@@ -41,6 +47,9 @@ pub fn specs(options: &TestOptions, resolver: &dyn Resolver) -> Result<Vec1<Spec
         ..options.clone()
     };
     let round_trips = |udp| TestOptions { test: TestKind::Rr, udp, time: Some(DATAGRAMS), ..options.clone() };
+    if options.speak == Some(Program::Netpipe) {
+        return curve(options, resolver);
+    }
     let wanted = match options.speak {
         None => vec![stream(false), stream(true), datagrams(false), datagrams(true)],
         Some(Program::Stamp) => vec![round_trips(true)],
@@ -56,6 +65,26 @@ pub fn specs(options: &TestOptions, resolver: &dyn Resolver) -> Result<Vec1<Spec
     Vec1::try_from_vec(supported.collect()).map_err(|_| none(program.name()))
 }
 
+/// The points of a curve with NPtcp, which measures nothing else.
+fn curve(options: &TestOptions, resolver: &dyn Resolver) -> Result<Vec1<Spec>, OptionError> {
+    let sizes = Some(SIZES.map(ByteSize).into());
+    specs::of(&TestOptions { test: TestKind::Curve, sizes, ..options.clone() }, resolver)
+}
+
 fn none(program: &str) -> OptionError {
     OptionError::of_key("speak", say!("{program} has no test that a check could use"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::TestHost;
+
+    #[test]
+    fn a_check_with_nptcp_is_a_curve_of_its_own_sizes() {
+        let options = TestOptions { speak: Some(Program::Netpipe), ..TestOptions::default() };
+        let specs = specs(&options, &TestHost).unwrap();
+        assert_eq!(specs.iter().map(|spec| spec.block).collect::<Vec<u64>>(), SIZES);
+        peers::protocol(Program::Netpipe).check_curve(&specs).unwrap();
+    }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lab::{CrossoverSpec, DirectionSpec, Lab, LabError, PathSpec};
 use model::{Direction, FindingKind, Outcome, Run, RunKind};
-use program::{Agent, Doc, Finished, Running, Sandbox, binary, skip};
+use program::{Agent, Doc, Finished, Running, Sandbox, binary, eventually, skip};
 
 /// 1 Mbit/s out and 15 Mbit/s back, 20 ms there and back; the queue out holds a second.
 fn dsl(test: &str) -> Option<Lab> {
@@ -88,4 +88,65 @@ fn without_an_agent_it_measures_with_what_answers() {
     let outcomes = document(&sandbox, "iperf3.json").outcomes;
     let [out, back] = [Direction::Send, Direction::Reverse].map(|direction| goodput(&outcomes, direction));
     assert!((0.7e6..1.0e6).contains(&out) && (12e6..14.6e6).contains(&back), "{out} and {back}");
+}
+
+/// Waits until something in the far host listens on NPtcp's port.
+fn listens(lab: &Lab) {
+    eventually("NPtcp listens", || {
+        let mut table = lab.host("b").unwrap().command("cat");
+        let table = table.arg("/proc/net/tcp").output().unwrap().stdout;
+        String::from_utf8_lossy(&table).lines().any(|line| line.contains(":138A ") && line.contains(" 0A "))
+    });
+}
+
+/// NPtcp on the far host, without options.
+fn nptcp(lab: &Lab) -> Running {
+    let server = Running::of(lab.host("b").unwrap().command("NPtcp"));
+    listens(lab);
+    server
+}
+
+#[test]
+fn nptcp_is_measured_with_at_its_only_connection() {
+    let test = "nptcp_is_measured_with_at_its_only_connection";
+    let Some(lab) = dsl(test) else { return };
+    if !skip::program(test, "NPtcp", "netpipe-tcp") {
+        return;
+    }
+    let (sandbox, host) = (Sandbox::new(), lab.host("b").unwrap().v4.to_string());
+    let server = nptcp(&lab);
+    let args = [&host, "--json", "nptcp.json", "--expect", "rtt<=1s,out>=100k"];
+    let with_nptcp = checked(&lab, &sandbox, &args).ended_with(10);
+    let screen = &with_nptcp.stdout;
+    for part in [
+        "Verdict      not as expected (1 of 2)\n",
+        "one figure for out and back in turn",
+        "Far end      NPtcp (NetPIPE)",
+        "Not known    goodput of each direction",
+        "path MTU 1500 B",
+        "Found        out was not measured, and 100 kbit/s is expected\n",
+    ] {
+        assert!(screen.contains(part), "{part} is not in {screen}");
+    }
+    let run = document(&sandbox, "nptcp.json");
+    let rtt = run.outcomes[0].summary.rtt_p50_ns.unwrap();
+    assert!(run.outcomes[0].spec.block == 1 && (20e6..40e6).contains(&rtt), "{rtt} ns");
+    // Half of the time for both directions: twice the harmonic mean of 1 and 15 Mbit/s is 1.9 Mbit/s.
+    let rates = run.outcomes.iter().filter_map(|outcome| outcome.summary.netpipe_bps);
+    let peak = rates.fold(0.0, f64::max);
+    assert!((1.0e6..2.0e6).contains(&peak), "{peak} bit/s");
+    // It has ended by itself.
+    let _ended = server.wait();
+}
+
+#[test]
+fn something_else_on_nptcps_port_is_skipped() {
+    let Some(lab) = dsl("something_else_on_nptcps_port_is_skipped") else { return };
+    let (sandbox, host) = (Sandbox::new(), lab.host("b").unwrap().v4.to_string());
+    // An agent waits for its client's first words.
+    let agent_like = lab.host("b").unwrap().command(binary::thru());
+    let _silent = Agent::spawn(agent_like, &["--open", "--listen", &format!("{host}:5002")]);
+    let nothing = checked(&lab, &sandbox, &["check", &host]).ended_with(3);
+    assert!(nothing.stdout.contains("Verdict      not measured\n"), "{nothing:?}");
+    assert!(nothing.stdout.contains("there is nothing at"), "{nothing:?}");
 }

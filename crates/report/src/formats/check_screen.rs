@@ -61,6 +61,26 @@ mod tests {
     }
 
     #[test]
+    fn a_curve_has_one_figure_for_both_directions_and_says_what_is_not_known() {
+        let mut run = sample::check_with_nptcp();
+        let text = shown(&run);
+        let first = "Verdict      fine\nRTT idle     20.0 ms\nGoodput      peak 13.1 Mbit/s, one figure for out and back in turn";
+        assert!(text.starts_with(first), "{text}");
+        assert!(text.contains("KiB, the largest measured\n"), "{text}");
+        for title in ["\nFar end      NPtcp", "\nNot known    goodput of each direction", "\nNext         `thru serve"]
+        {
+            assert!(text.contains(title), "{title} is not in {text}");
+        }
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let summary = crate::summary(&run);
+        assert!(summary.outbound.is_none() && summary.return_trip.is_none(), "no direction was measured");
+        assert_eq!(summary.headline.plain(), "fine: out and back in turn 13.1 Mbit/s, RTT 20.0 ms");
+        run.outcomes.truncate(1);
+        let text = shown(&run);
+        assert!(text.contains("Goodput      not known: the curve ended before its larger blocks\n"), "{text}");
+    }
+
+    #[test]
     fn with_expectations_they_decide() {
         let mut run = sample::check();
         let expect = |run: &mut Run, bounds: &[&str]| {

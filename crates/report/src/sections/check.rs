@@ -2,7 +2,7 @@
 
 use analysis::checkup::{BloatGrade, Checkup, UnderLoad, objections};
 use model::{Direction, FindingKind, Path, Run, RunSummary, units};
-use text::{Count, Text, Time, say};
+use text::{Count, Rate, Size, Text, Time, say};
 
 use crate::labels;
 
@@ -19,6 +19,8 @@ pub(crate) fn headline(run: &Run) -> Option<Text> {
     let checkup = Checkup::of(&run.header, &run.outcomes)?;
     let goodput = |direction| Some(say!("{} {}", way(direction), goodput(checkup, direction)?));
     let mut figures: Vec<Text> = BOTH.into_iter().filter_map(goodput).collect();
+    let in_turn = checkup.curve().and_then(|curve| curve.peak);
+    figures.extend(in_turn.map(|(_, bps)| say!("out and back in turn {}", Rate(bps))));
     figures.extend(checkup.idle_ns().map(|ns| say!("RTT {}", Time(ns))));
     let worst = BOTH.into_iter().filter_map(|direction| checkup.grade(direction)).max();
     figures.extend(worst.map(|grade| say!("bufferbloat {}", grade.name())));
@@ -91,6 +93,25 @@ fn under_load(UnderLoad { loaded_ns, added_ns }: UnderLoad, grade: Option<BloatG
     say!("{}{added}", Time(loaded_ns))
 }
 
+/// Rows of a curve, whose figure is for both directions: its goodput, and who answered.
+fn curve(run: &Run) -> Vec<(&'static str, Text, usize)> {
+    let Some(curve) = Checkup::of(&run.header, &run.outcomes).and_then(|checkup| checkup.curve()) else {
+        return Vec::new();
+    };
+    let goodput = match curve.peak {
+        Some((block, bps)) => {
+            // The rate may rise further where the time of the check ended the curve.
+            let largest = if block == curve.largest { ", the largest measured" } else { "" };
+            say!("peak {}, one figure for out and back in turn: blocks of {}{largest}", Rate(bps), Size(block))
+        }
+        None => "not known: the curve ended before its larger blocks".into(),
+    };
+    let far = "NPtcp (NetPIPE): it served this one connection and has ended; start it again for another check";
+    let unknown =
+        "goodput of each direction, RTT under load, loss, jitter, what limits the path: NPtcp only sends blocks back";
+    vec![("Goodput", goodput, 2), ("Far end", far.into(), 2), ("Not known", unknown.into(), 2)]
+}
+
 /// The round trip without load.
 pub(crate) fn idle(run: &Run) -> Option<Text> {
     Checkup::of(&run.header, &run.outcomes)?.idle_ns().map(|ns| say!("{}", Time(ns)))
@@ -99,7 +120,7 @@ pub(crate) fn idle(run: &Run) -> Option<Text> {
 /// The other rows: title, text and the most lines.
 pub(crate) fn rows(run: &Run) -> Vec<(&'static str, Text, usize)> {
     let Some(checkup) = Checkup::of(&run.header, &run.outcomes) else { return Vec::new() };
-    let mut rows = Vec::new();
+    let mut rows = curve(run);
     for direction in BOTH {
         let why = checkup.stream(direction).and_then(|outcome| outcome.summary.why.as_ref());
         let cause = why.map(|why| say!("{}: {}", way(direction), analysis::limiter::first_cause(why)));
@@ -115,8 +136,11 @@ pub(crate) fn rows(run: &Run) -> Vec<(&'static str, Text, usize)> {
 pub(crate) fn next(run: &Run) -> Option<Text> {
     let checkup = Checkup::of(&run.header, &run.outcomes)?;
     let remedy = checkup.remedy().map(|remedy| remedy.statement.clone());
+    // There is no cause to find in a curve.
+    let agent =
+        || checkup.curve().map(|_| say!("`thru serve --invite` at that host: a check with it measures all of this"));
     let why = || (!run.outcomes.is_empty()).then(|| say!("`thru why {}` (evidence)", run.header.id));
-    remedy.or_else(why)
+    remedy.or_else(agent).or_else(why)
 }
 
 /// The route as it was probed: `3 hops, path MTU 1500 B`.

@@ -59,3 +59,25 @@ pub(crate) fn check() -> Run {
     run.findings = analysis::of_check(&run.header, &run.outcomes);
     run
 }
+
+/// A check with NPtcp at the far end, whose curve rises up to its largest block.
+pub(crate) fn check_with_nptcp() -> Run {
+    let mut run = empty_run("20261121-212500-c4ed", RunKind::Check);
+    run.header.target = Some("beta".into());
+    let point = |(id, block, rtt_ns): (u32, u64, f64)| Outcome {
+        cell: id,
+        spec: Spec { block, ..Spec::new("tcp", Pattern::Pingpong) }.into(),
+        trials: vec![pingpong_trial(id, 0, block, rtt_ns)],
+        summary: Summary {
+            rtt_p50_ns: Some(rtt_ns),
+            netpipe_bps: Some(block as f64 * 8.0 / (rtt_ns / 2e9)),
+            trust: Some(Trust::Low),
+            ..Summary::default()
+        },
+        ..stream().outcomes.remove(0)
+    };
+    run.outcomes = [(0, 1, 20e6), (1, 1 << 10, 21e6), (2, 1 << 16, 80e6)].map(point).into();
+    plan(&mut run);
+    run.findings = analysis::of_check(&run.header, &run.outcomes);
+    run
+}

@@ -12,8 +12,8 @@ use super::pair::local_near;
 use super::request::{Hosts, Request};
 use super::{Here, unless_interrupted};
 
-/// The programs that a check measures with where no agent answers, best first. A STAMP reflector has no connections, so only a test shows
-/// whether there is one.
+/// The programs that a check measures with where no agent answers, best first. Only a measurement shows whether one of the others is there:
+/// NPtcp serves one connection and ends, and a STAMP reflector has no connections.
 const PROGRAMS: [Program; 3] = [Program::Iperf3, Program::Netperf, Program::Nuttcp];
 
 /// The program whose server accepts connections at the host of a measurement.

@@ -2,19 +2,21 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use command::Failure;
 use control::ControlError;
 use control::coordinator::{self, Cancel, FarProgram, ProgramCurve, Schedule, run_with_program};
 use host::{RealSys, Watch, WatchOptions};
 use model::{
-    Cell, EndPass, EndResult, Event, EventSink, HostSettings, Inventory, Live, Program, RunHeader, Spec, Stop,
+    Cell, EndPass, EndResult, Event, EventSink, HostSettings, Inventory, Live, Program, RunHeader, RunKind, Spec, Stop,
     Stopping, Tool,
 };
-use peers::{Curve, CurveLimits, Login, ProgramError, ProgramProtocol, ProgramServer, Sides, TrialObserver};
+use peers::{Curve, CurveLimits, Login, OpenCurve, ProgramError, ProgramProtocol, ProgramServer, Sides, TrialObserver};
 use text::{Said, say};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinHandle;
+use vec1::Vec1;
 
 use super::header::header;
 use super::pair::{Cells, local_near};
@@ -36,6 +38,8 @@ pub(super) struct Far {
     tested: bool,
     /// The first trial, if it began before the run.
     first: Option<Underway<Sides>>,
+    /// The session of the curve, if it was opened before the run.
+    opened: Option<Box<dyn OpenCurve>>,
 }
 
 /// Refuses measurements that the other program does not support.
@@ -80,10 +84,16 @@ pub(super) async fn measure(
     };
     here.sinks.status("connecting");
     let mut near = local_near(&here.agents).await?;
-    let of_path = matches!(schedule, Schedule::Sequence(_)) && !request.hosts.no_path;
+    let mut far = Far::new(program, host.clone(), login);
+    let specs = timed(specs, rule, schedule);
+    let is_check = request.kind == RunKind::Check;
+    if is_check && specs.first().is_point() {
+        // Its server ends after one connection, so the look for it cannot be another one.
+        far.open_curve(&specs, &mut here.cancel.clone()).await?;
+    }
+    let of_path = (is_check || matches!(schedule, Schedule::Sequence(_))) && !request.hosts.no_path;
     // Before a trial fills the queues of the path.
     let path = if of_path { path_only::probe(&mut near, &host, request, here).await? } else { None };
-    let mut far = Far::new(program, host.clone(), login);
     let version = match program.version() {
         Some(version) => version.to_owned(),
         None if rule.max_trials == 1 && program.may_serve_once() => {
@@ -95,7 +105,6 @@ pub(super) async fn measure(
         None => far.pilot_trial(specs.first(), &here.cancel).await?,
     };
     let begun = header(request, &near, &near)?;
-    let specs = timed(specs, rule, schedule);
     let mut header = RunHeader {
         far: Inventory::default(),
         target: Some(host.clone()),
@@ -119,13 +128,20 @@ const TRIAL_NS: u64 = 200_000_000;
 const TRIALS: u64 = 3;
 
 /// The specs. Those of a curve get the length of their trials now, since the other program cannot change it later.
-fn timed(specs: &[Spec], rule: &Stopping, schedule: &Schedule) -> Vec<Spec> {
-    let Schedule::Curve(plan) = schedule else { return specs.to_vec() };
+fn timed(specs: &Vec1<Spec>, rule: &Stopping, schedule: &Schedule) -> Vec1<Spec> {
+    let Schedule::Curve(plan) = schedule else { return specs.clone() };
     let points = specs.len().max(1) as u64;
     let share = rule.budget_ns.map_or(TRIAL_NS, |budget| (budget / points / TRIALS).min(TRIAL_NS));
     let stop = Stop::AboutNs(plan.leg_ns.unwrap_or(share).max(LEAST_TRIAL_NS));
-    specs.iter().map(|spec| Spec { stop, ..spec.clone() }).collect()
+    specs.clone().mapped(|spec| Spec { stop, ..spec })
 }
+
+/// The time limits of a check's curve: with the probes of the path it takes less than 15 s.
+const CHECK: CurveLimits = CurveLimits {
+    connect: Duration::from_secs(2),
+    answer: Duration::from_secs(2),
+    whole: Some(Duration::from_millis(8_500)),
+};
 
 /// The shortest trial of a size, ns.
 const LEAST_TRIAL_NS: u64 = 1_000_000;
@@ -155,7 +171,7 @@ impl Far {
     }
 
     fn new(program: &'static dyn ProgramProtocol, host: String, login: Option<Arc<Login>>) -> Self {
-        Self { peer: Peer { program, host, login }, tested: false, first: None }
+        Self { peer: Peer { program, host, login }, tested: false, first: None, opened: None }
     }
 
     /// A short trial: whether the program is there and accepts such a test. Returns its version.
@@ -176,6 +192,19 @@ impl Far {
             return Err(ControlError::Program("the trial ended before it began".into()).into());
         }
         Ok(first)
+    }
+
+    /// Opens the session of a check's curve. Whatever does not answer as the program does is not there.
+    async fn open_curve(&mut self, points: &Vec1<Spec>, cancel: &mut Cancel) -> Result<(), Failure> {
+        let (peer, own) = (self.peer.clone(), points.clone());
+        let opening =
+            Underway::begin(points.first(), move |_, flag| peer.program.open_curve(&own, &peer.server(), CHECK, flag));
+        let (opened, _) = opening.finish(&mut |_| Ok(()), cancel).await?;
+        self.opened = Some(opened.map_err(|error| match error {
+            ProgramError::Interrupted | ProgramError::Unsupported { .. } => error.into(),
+            other => Failure::unreached(other),
+        })?);
+        Ok(())
     }
 
     /// Begins a trial.
@@ -290,9 +319,12 @@ impl FarProgram for Far {
 
     async fn curve(&mut self, points: &[Spec], cancel: &mut Cancel) -> Result<ProgramCurve, ControlError> {
         let Some(first) = points.first() else { return Err(ControlError::Program("a curve without a size".into())) };
-        let (peer, own) = (self.peer.clone(), points.to_vec());
+        let (peer, own, opened) = (self.peer.clone(), points.to_vec(), self.opened.take());
         let curve = Underway::begin(first, move |live_progress, flag| {
-            let opened = peer.program.open_curve(&own, &peer.server(), CurveLimits::default(), flag)?;
+            let opened = match opened {
+                Some(opened) => opened,
+                None => peer.program.open_curve(&own, &peer.server(), CurveLimits::default(), flag)?,
+            };
             opened.measure(live_progress, flag)
         });
         let (curve, host) = curve.finish(&mut |_| Ok(()), cancel).await?;

@@ -1,9 +1,9 @@
 //! `thru check`, which is also `thru HOST`: what a path carries in each direction, and what is wrong with it.
 
 use clap::Args;
-use command::failure::{INTERRUPTED, UNREACHED};
+use command::failure::{INTERRUPTED, UNREACHED, USAGE};
 use command::{Failure, setup};
-use control::coordinator::{Schedule, Unfixed};
+use control::coordinator::{CurvePlan, Schedule, Unfixed};
 use model::{Expectation, Program, RunKind, Stopping};
 use options::TestOptions;
 use session::{Request, ThisHost, Work};
@@ -12,6 +12,16 @@ use text::RateUnit;
 use crate::flags::{Given, HostFlags, OfPath, Output};
 use crate::measure::measure;
 use crate::shape::Shape;
+
+/// The curve with NPtcp: a trial of a size is as long as NetPIPE's.
+const CURVE: CurvePlan = CurvePlan {
+    adaptive: false,
+    leg_ns: Some(100_000_000),
+    limit_ns: None,
+    ceiling: false,
+    anatomy: false,
+    check: false,
+};
 
 /// Flags of `thru check`.
 #[derive(Debug, Args)]
@@ -45,6 +55,11 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
         errln!("thru: no agent answers at {host}, but {program} does; `thru serve --invite` there shows more");
         return measured(args, &TestOptions { speak: Some(program), ..options });
     }
+    // NPtcp serves one connection and ends, so the look for it is the measurement. A failure after that is the answer.
+    match measured(args, &TestOptions { speak: Some(Program::Netpipe), ..options.clone() }) {
+        Err(failure) if [UNREACHED, USAGE].contains(&failure.code()) => {}
+        ended => return ended,
+    }
     let stamp = TestOptions { speak: Some(Program::Stamp), ..options.clone() };
     match measured(args, &stamp) {
         Err(failure) if failure.code() != INTERRUPTED => {}
@@ -56,10 +71,14 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
 }
 
 fn measured(args: &CheckArgs, options: &TestOptions) -> Result<u8, Failure> {
+    let schedule = match options.speak {
+        Some(Program::Netpipe) => Schedule::Curve(CURVE),
+        _ => Schedule::Sequence(Unfixed { own_time: true, own_budget: true }),
+    };
     let work = Work::Measurement {
         specs: plan::check::specs(options, &ThisHost)?,
         rule: Stopping { min_trials: 1, max_trials: 1, seed: setup::clock_seed(), ..Stopping::default() },
-        schedule: Schedule::Sequence(Unfixed { own_time: true, own_budget: true }),
+        schedule,
         login: None,
     };
     conducted(args, options, work)
