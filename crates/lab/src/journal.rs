@@ -145,7 +145,7 @@ impl Journal {
         &self.directory
     }
 
-    /// The path of a lab's file beside its record: `end` is `token` or `sock`.
+    /// The path of a lab's file beside its record: `end` is `token`, `sock` or `agents`.
     pub(crate) fn beside(&self, lab: &str, end: &str) -> PathBuf {
         self.directory.join(format!("{lab}.{end}"))
     }

@@ -137,7 +137,8 @@ impl Network {
         self.hosts.iter().find(|host| host.name == name).ok_or_else(|| no_host(name, &self.hosts))
     }
 
-    /// A file that is removed with the lab: `token` for the secret of its agents, `sock` for its socket.
+    /// A file that is removed with the lab: `token` for the secret of its agents, `agents` for their keys, `sock` for its
+    /// socket.
     #[must_use]
     pub fn file(&self, end: &str) -> PathBuf {
         self.journal.beside(&self.name, end)

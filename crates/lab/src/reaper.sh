@@ -46,4 +46,4 @@ done
 made=/etc/netns/.throughline
 [ -e "$made" ] && [ "$(ls -A /etc/netns)" = .throughline ] && rm -f -- "$made" && rmdir /etc/netns
 
-[ "$left" -eq 0 ] && rm -f -- "${record%.json}.sock" "${record%.json}.token" "$record"
+[ "$left" -eq 0 ] && rm -f -- "${record%.json}.sock" "${record%.json}.token" "${record%.json}.agents" "$record"

@@ -124,6 +124,7 @@ fn a_command_runs_in_a_lab_that_is_gone_afterwards() {
     assert!(mean.is_some_and(|ms| ms >= 19.9), "the delays of both ways: {said}");
     assert!(said.contains(&format!("\n1\non a of {}\n", place.name)), "{said}");
     place.assert_gone();
+    assert!(!place.sandbox.path("known_agents").exists(), "the keys of a lab's agents go with it");
 
     // What the emulated link did stands at the end, in a file, and in the run.
     assert!(ended.stderr.contains("Emulated links of") && ended.stderr.contains("late p50"), "{}", ended.stderr);

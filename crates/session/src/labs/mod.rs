@@ -29,8 +29,8 @@ use crate::labs::own::OwnAgent;
 pub const LAB_VARIABLE: &str = "THRU_LAB";
 
 /// The environment of programs on a host, beside [`Holder::VARIABLE`]: the lab, the host, and the token of the agents, which `thru`
-/// uses as its `--token-file`.
-const VARIABLES: [&str; 3] = [LAB_VARIABLE, "THRU_LAB_HOST", "THRU_TOKEN_FILE"];
+/// uses as its `--token-file`. The keys of its agents stay with the lab: elsewhere their names may stand for other hosts.
+const VARIABLES: [&str; 4] = [LAB_VARIABLE, "THRU_LAB_HOST", "THRU_TOKEN_FILE", "THRU_KNOWN_AGENTS"];
 
 /// Interval of the checks whether changed links have their new properties.
 const ALTERS_STEP: std::time::Duration = std::time::Duration::from_millis(1);
@@ -194,8 +194,9 @@ fn on_host(host: &NetworkHost, network: &Network, words: &[String]) -> Result<Co
 
 /// Sets the environment of a lab on a command.
 fn set_lab_environment(command: &mut Command, lab: &str, host: &str, file: impl Fn(&str) -> OsString) {
-    let [name, own, secret] = VARIABLES;
-    command.env(name, lab).env(own, host).env(secret, file("token")).env(Holder::VARIABLE, file("sock"));
+    let [name, own, secret, known] = VARIABLES;
+    command.env(name, lab).env(own, host).env(Holder::VARIABLE, file("sock"));
+    command.env(secret, file("token")).env(known, file("agents"));
 }
 
 /// An agent on each host, on all its addresses and the default port. They start in parallel to save time.
