@@ -6,6 +6,7 @@
 //! tools has it, and every failure has a command line that a person can repeat.
 
 use std::ffi::OsStr;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -43,6 +44,8 @@ impl Ip {
         let output = Command::new(&self.program)
             .args(args)
             .stdin(stdin)
+            // Ctrl-C at a terminal ends what called this, once nothing is half done.
+            .process_group(0)
             .output()
             .map_err(|source| LabError::Run { command: line(), source })?;
         if output.status.success() {

@@ -3,12 +3,14 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
 use model::LabReport;
 use program::process::{Signal, send};
 use program::{Doc, Running, Sandbox, agent, binary, eventually, skip};
+use rustix::process::{Pid, kill_process_group};
 
 /// Whether labs can be made here, or the line that says why not.
 fn possible(test: &str) -> bool {
@@ -146,6 +148,25 @@ fn a_command_runs_in_a_lab_that_is_gone_afterwards() {
     assert_eq!(tc[0]["drops"], report.shaped[0].dropped, "{tc}");
     assert!(tc[0]["packets"].as_u64().is_some_and(|sent| sent > 50 && sent <= report.shaped[0].sent), "{tc}");
     assert!(doc.goodput() < 50e6, "the link in the middle is shaped: {}", doc.goodput());
+}
+
+#[test]
+fn ctrl_c_while_a_lab_is_built_removes_it() {
+    if !possible("ctrl_c_while_a_lab_is_built_removes_it") {
+        return;
+    }
+    let place = TestHosts::new("early");
+    let args = ["lab", "run", "nordunet-2002", "--name", &place.name, "--", "sleep", "60"];
+    // A terminal sends it to all processes of the command.
+    let mut command = place.sandbox.command(&args);
+    command.process_group(0);
+    let running = Running::of(command);
+    eventually("the lab is being built", || !place.traces().is_empty());
+    let group = Pid::from_raw(running.pid().try_into().unwrap()).unwrap();
+    kill_process_group(group, Signal::INT).unwrap();
+    let stderr = running.wait().ended_with(130).stderr;
+    assert!(!stderr.contains("thru: "), "{stderr}");
+    place.assert_gone();
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use command::signals::{CaughtSignals, StopRequest};
-use command::{Failure, setup};
+use command::{Failure, failure, setup};
 use lab::Topology;
 use model::{Change, LabReport, Setting};
 use rustix::process::{Pid, Signal, kill_process};
@@ -50,7 +50,7 @@ pub enum LabEvent<'a> {
 }
 
 /// Builds a lab, runs a command in it and removes the lab, also on errors. Returns the counters of the emulated links and the
-/// exit code of the command.
+/// exit code of the command; the command does not start after a signal.
 ///
 /// # Errors
 /// The lab cannot be made or removed, or the command cannot be started.
@@ -59,6 +59,9 @@ pub fn within(job: &LabJob<'_>, tell: &dyn Fn(LabEvent<'_>)) -> Result<(LabRepor
     // From here on no signal ends this process before the lab is removed.
     let mut signals = CaughtSignals::catch()?;
     let lab = RunningLab::build(job.topology, job.name, job.agents, false)?;
+    if signals.arrived() {
+        return Ok((lab.close(|line| tell(LabEvent::Note(line)))?, failure::INTERRUPTED));
+    }
     let ended = conduct(&runtime, &lab, job, &mut signals, tell);
     let report = lab.close(|line| tell(LabEvent::Note(line)))?;
     Ok((report, code(ended?)))
