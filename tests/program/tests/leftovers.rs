@@ -6,14 +6,16 @@
     reason = "a test stops at the first surprise, and says what it saw"
 )]
 
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
 use lab::{CrossoverSpec, Lab};
-use program::agent::{OTHER_USER, descendants, zombies};
+use program::agent::{OTHER_USER, children, descendants, zombies};
 use program::process::{Signal, runs, send, within};
 use program::{Agent, Running, Sandbox, binary, eventually, skip};
+use rustix::process::{Pid, kill_process_group};
 
 /// Catchable signals that end a process; those of a lost terminal among them.
 const ENDING: [Signal; 6] = [Signal::HUP, Signal::QUIT, Signal::TERM, Signal::INT, Signal::USR1, Signal::ALARM];
@@ -144,6 +146,23 @@ fn a_self_test_and_a_demo_leave_no_process_and_no_folder() {
             sandbox.run(&["watch", "--count", "1"]).ok();
         }
         assert_eq!(scratch(&sandbox), Vec::<PathBuf>::new(), "{args:?}, {signal:?}");
+    }
+}
+
+#[test]
+fn a_demo_that_is_interrupted_at_once_has_no_report() {
+    // While its agent starts, and while its first curve does.
+    for processes in 1..3 {
+        let sandbox = Sandbox::new();
+        let mut command = sandbox.command(&["demo", "--loopback", "--report", "report"]);
+        // A terminal sends Ctrl-C to all processes of the command.
+        command.process_group(0);
+        let demo = Running::of(command);
+        eventually("it begins", || children(demo.pid()).len() >= processes);
+        kill_process_group(Pid::from_raw(demo.pid().try_into().unwrap()).unwrap(), Signal::INT).unwrap();
+        let stderr = demo.wait().ended_with(130).stderr;
+        assert!(!stderr.contains("no run"), "{stderr}");
+        assert!(!sandbox.path("report/curve.html").exists());
     }
 }
 

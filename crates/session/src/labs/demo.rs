@@ -2,13 +2,18 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
-use command::failure::{Failure, UNTRUSTED};
+use command::failure::{Failure, INTERRUPTED, UNTRUSTED};
 use command::setup;
 use lab::{CrossoverSpec, Lab};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::timeout;
 
 use crate::labs::own::{OwnAgent, curve};
+
+/// Enough to learn of a signal that has arrived.
+const BRIEFLY: Duration = Duration::from_millis(10);
 
 /// Where a demo measures.
 pub struct Demo {
@@ -47,7 +52,9 @@ impl Demo {
         };
         // Ctrl-C reaches the curve too, which stores its results and ends. This process then writes the report and cleans up.
         let runtime = setup::runtime()?;
-        let _interrupts = runtime.block_on(async { signal(SignalKind::interrupt()) });
+        let mut interrupts = runtime
+            .block_on(async { signal(SignalKind::interrupt()) })
+            .map_err(|error| Failure::other(format!("cannot catch signals: {error}")))?;
         if let Some(folder) = store.parent() {
             std::fs::create_dir_all(folder)
                 .map_err(|error| Failure::output(format!("cannot make {}: {error}", folder.display())))?;
@@ -55,6 +62,11 @@ impl Demo {
         let agent = OwnAgent::start(self.command("b")?, &address)?;
         let mut codes = Vec::new();
         for (name, flags) in curves {
+            // One that came while no curve ran.
+            if runtime.block_on(async { timeout(BRIEFLY, interrupts.recv()).await }).is_ok() {
+                codes.push(INTERRUPTED);
+                break;
+            }
             codes.push(curve(self.command("a")?, &agent.target, store, name, flags)?);
             if !codes.last().is_some_and(|code| is_whole(*code)) {
                 break;

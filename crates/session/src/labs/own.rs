@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, BufRead, BufReader};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -115,7 +115,9 @@ pub fn curve(mut command: Command, target: &str, store: &Path, name: &str, flags
     let mut child = command.spawn().map_err(failed)?;
     let _input = child.stdin.take();
     let ended = child.wait().map_err(failed)?;
-    Ok(u8::try_from(ended.code().unwrap_or(1)).unwrap_or(1))
+    // Ctrl-C reaches it, too, perhaps before it can handle it.
+    let code = ended.code().or_else(|| Some(128 + ended.signal()?));
+    Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
 /// The failure of an operation.

@@ -8,6 +8,7 @@ use command::setup::own_program;
 use model::Run;
 use report::View;
 use session::labs::demo::Demo;
+use store::Store;
 
 use crate::output;
 
@@ -34,12 +35,20 @@ const CURVES: [(&str, &[&str]); 2] = [("blocking", &[]), ("spinning", &["--spin"
 pub fn run(args: &DemoArgs) -> Result<u8, Failure> {
     let demo = Demo::build(args.loopback.then_some("--loopback is given"), |line| outln!("{line}"))?;
     let store = args.report.join("runs.sqlite");
+    let earlier = count(&store)?;
     let codes = demo.measure(&store, &curves(&args.curve))?;
     let code = codes.iter().copied().max().unwrap_or_default();
-    if [0, failure::UNTRUSTED, failure::INTERRUPTED].contains(&code) {
-        write_report(&store, &args.report, codes.len())?;
+    // A curve that is interrupted before its first trial is not stored.
+    let new = count(&store)?.saturating_sub(earlier);
+    if new > 0 && [0, failure::UNTRUSTED, failure::INTERRUPTED].contains(&code) {
+        write_report(&store, &args.report, new)?;
     }
     Ok(code)
+}
+
+/// How many runs a database has that may not exist yet.
+fn count(store: &Path) -> Result<usize, Failure> {
+    if store.exists() { Ok(Store::open(store)?.count()?) } else { Ok(0) }
 }
 
 /// The flags of each curve.
