@@ -34,6 +34,17 @@ fn listens(protocol: &str, port: &str) {
     });
 }
 
+#[test]
+fn a_port_without_a_server_is_a_host_that_is_not_reached() {
+    let sandbox = Sandbox::new();
+    for program in ["nuttcp", "iperf2", "nttcp"] {
+        let host = format!("127.0.0.1:{}", free_port());
+        let said =
+            sandbox.run(&["transfer", &host, "--count", "8", "--speak", program, "--quiet"]).ended_with(3).message();
+        assert!(said.contains(&format!("cannot reach {program} at {host}")), "{said}");
+    }
+}
+
 /// One trial with the program's server on this port.
 fn ours(sandbox: &Sandbox, command: &str, program: &str, port: &str, flags: &[&str]) -> Doc {
     let host = format!("127.0.0.1:{port}");

@@ -1,11 +1,13 @@
 //! Our client at a server of iperf 2.
 
 use std::cell::Cell;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use engine::EngineError;
 use engine::transport::programs;
 use model::{Direction, Role, Spec, Stop, TransportName};
 use peer_wire::WireError;
@@ -44,13 +46,13 @@ pub(super) fn measure(
                 trial = Some((first, address));
                 break;
             }
-            Err(error) => last = Some(error),
+            Err(error) => last = Some((address, error)),
         }
     }
     let Some((first, address)) = trial else {
         let none =
             || ProgramError::Resolve { host: host.into(), reason: "no address of the requested IP version".into() };
-        return Err(last.map_or_else(none, ProgramError::from));
+        return Err(last.map_or_else(none, |(address, error)| unreachable(error, address)));
     };
     let requested = request::header(spec, address.port())?;
     let mut sockets = vec![first];
@@ -71,6 +73,16 @@ pub(super) fn measure(
         version = version.or_else(|| results::version(&acknowledgement[..count]));
     }
     test.streams(sockets, begun, version, observer)
+}
+
+/// No server answers at the address, or an option was refused.
+fn unreachable(error: EngineError, address: SocketAddr) -> ProgramError {
+    match error {
+        EngineError::Socket { operation: "connect to", source, .. } => {
+            ProgramError::Unreachable { peer: PEER.name, address: address.to_string(), source }
+        }
+        other => other.into(),
+    }
 }
 
 /// The host reports that the port of the datagrams is closed.
