@@ -16,7 +16,7 @@ check: ## format, lints, and the tests of the crates that neither read files nor
 test: ## run all checks and tests, as root also the privileged ones
 	@scripts/test.sh
 
-test-long: ## run what takes too long for make test: fuzz, codecs, truth, seeds, 600 kills, a fleet of 2,000 simulated hosts, a short soak, loom, valgrind, a build without optional parts, and a release built twice (root; 100 minutes)
+test-long: ## run what takes too long for make test: fuzz, codecs, truth, seeds, 600 kills, every command of the manual, a fleet of 2,000 simulated hosts, a short soak, loom, valgrind, a build without optional parts, and a release built twice (root; 100 minutes)
 	@scripts/test-long.sh
 
 bench: ## compare thru with other tools over loopback

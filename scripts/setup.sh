@@ -103,7 +103,7 @@ rust() {
 # kill, which is a bash builtin.
 PROGRAMS=(tmux:tmux iperf3:iperf3 iperf:iperf nuttcp:nuttcp NPtcp:netpipe-tcp gnuplot:gnuplot-nox ip:iproute2 ping:iputils-ping
     mount:mount pgrep:procps unshare:util-linux /lib/systemd/systemd:systemd tcpdump:tcpdump mpirun.mpich:mpich pvmd:pvm clang:clang
-    llvm-strip:llvm ssh:openssh-client /usr/sbin/sshd:openssh-server nats-server:nats-server)
+    llvm-strip:llvm ssh:openssh-client /usr/sbin/sshd:openssh-server nats-server:nats-server jq:jq openssl:openssl)
 # A second MPI, and a second reader of workbooks: 113 more packages, of which Calc alone has 110 MB.
 LONG_PROGRAMS=(mpirun.openmpi:openmpi-bin soffice:libreoffice-calc)
 

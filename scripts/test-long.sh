@@ -60,6 +60,11 @@ run_part() {
             THRU_LONG=1 cargo nextest run --workspace --locked --show-progress none --success-output final \
                 -E 'package(throughline-program-tests) & test(/^(crowd|foreign|greeting|lake|matrix|mpi|sharing|speak_netperf|tune|workbook)::/) + test(/^variants::/)' </dev/null
             ;;
+        # Every command that the manual and the help texts print.
+        manual)
+            THRU_LONG=1 cargo nextest run --workspace --locked --show-progress none --success-output final \
+                -E 'test(/^manual::/)' </dev/null
+            ;;
         # Thirty-two hosts in namespaces: a slow host, a slow link and an asymmetric pair among 992 pairs.
         mesh)
             THRU_MESH_HOSTS=32 THRU_TRAFFIC_HOSTS=16 cargo nextest run --workspace --locked --show-progress none \
@@ -90,7 +95,7 @@ run_part() {
     esac
 }
 
-all=(fuzz codecs truth seeds kills paths whole mesh scale slurm soak loom valgrind features release)
+all=(fuzz codecs truth seeds kills paths whole manual mesh scale slurm soak loom valgrind features release)
 parts=("$@")
 [ $# -gt 0 ] || parts=("${all[@]}")
 scripts/setup.sh long || exit 1
@@ -105,7 +110,7 @@ closing=()
 for part in "${parts[@]}"; do
     say "$part (output goes to target/long/$part.log)"
     started=$SECONDS result=passed
-    if [ "$(id -u)" != 0 ] && [[ $part == seeds || $part == kills || $part == paths || $part == whole || $part == mesh || $part == slurm || $part == soak ]]; then
+    if [ "$(id -u)" != 0 ] && [[ $part == seeds || $part == kills || $part == paths || $part == whole || $part == manual || $part == mesh || $part == slurm || $part == soak ]]; then
         result="SKIPPED: it needs root"
     elif [ "$part" = valgrind ] && ! have_valgrind; then
         result="SKIPPED: valgrind cannot be installed"

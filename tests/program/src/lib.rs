@@ -16,6 +16,7 @@ pub mod check;
 pub mod client;
 pub mod doc;
 pub mod launcher;
+pub mod manual;
 pub mod page;
 pub mod peers;
 pub mod process;

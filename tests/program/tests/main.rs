@@ -32,6 +32,7 @@ mod lab;
 mod lake;
 mod leftovers;
 mod limits;
+mod manual;
 mod matrix;
 mod metrics;
 mod mpi;
