@@ -9,6 +9,7 @@ pub mod frame;
 pub mod fuzzing;
 pub mod hello;
 pub mod message;
+pub mod pass;
 pub mod worker_message;
 
 /// The first bytes of a control connection; TLS follows.

@@ -3,6 +3,7 @@
 
 mod coordinator;
 mod host;
+mod pass;
 mod world;
 
 use std::time::Instant;
