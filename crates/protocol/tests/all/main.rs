@@ -3,6 +3,7 @@
 
 mod coordinator;
 mod host;
+mod manual;
 mod pass;
 mod world;
 
