@@ -33,7 +33,7 @@ fn row(title: &str, value: &Text, lines: usize, layout: Layout) -> String {
 
 #[cfg(test)]
 mod tests {
-    use model::{Expectation, FindingKind};
+    use model::{Ending, Expectation, FindingKind};
 
     use super::*;
     use crate::sample;
@@ -78,6 +78,8 @@ mod tests {
         run.outcomes.truncate(1);
         let text = shown(&run);
         assert!(text.contains("Goodput      not known: the curve ended before its larger blocks\n"), "{text}");
+        run.ending = Some(Ending { how: "failed".into(), ..Ending::default() });
+        assert!(shown(&run).starts_with("Verdict      failed before its end\n"), "{}", shown(&run));
     }
 
     #[test]

@@ -31,8 +31,10 @@ pub(crate) fn headline(run: &Run) -> Option<Text> {
 /// Whether the path is as it should be.
 pub(crate) fn verdict(run: &Run) -> Text {
     let (expected, against) = (run.header.expected.len(), objections(run).count());
+    let early = run.ending.as_ref().filter(|ending| against == 0 && ending.how != "finished");
     match (expected, against) {
         _ if run.outcomes.is_empty() => "not measured".into(),
+        _ if early.is_some() => say!("{} before its end", early.map_or("", |ending| ending.how.as_str())),
         (0, 0) => "fine".into(),
         (0, 1) => "1 finding".into(),
         (0, many) => say!("{many} findings"),
