@@ -113,7 +113,7 @@ fn failing_once(agent: &Agent) -> (String, Arc<Mutex<Vec<String>>>) {
 fn after_a_failed_set_up_the_same_agents_measure_on() {
     let (near, far, sandbox) = (Agent::start(), Agent::start(), Sandbox::new());
     let (relay, names) = failing_once(&near);
-    let args = ["advise", "--from", &relay, "--budget", "4s", "--time", "30ms", far.host(), "--json", "-"];
+    let args = ["advise", "--from", &relay, "--budget", "12s", "--time", "30ms", far.host(), "--json", "-"];
     let doc = sandbox.run(&args).ok().doc();
     check::document(&doc, "a search with a failed set-up");
     let names = names.lock().unwrap();
