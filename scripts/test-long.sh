@@ -57,12 +57,12 @@ run_part() {
         # What `make test` takes a part of: every pattern over every transport with many flows and both IP versions, ten thousand flows, a
         # thousand clients, both MPIs, the second reader of workbooks and Parquet files, and more places where recorded outputs are broken.
         whole)
-            THRU_LONG=1 cargo nextest run --workspace --locked --show-progress none --success-output final \
-                -E 'package(throughline-program-tests) & test(/^(crowd|foreign|greeting|lake|matrix|mpi|sharing|speak_netperf|tune|workbook)::/) + test(/^variants::/)' </dev/null
+            THRU_LONG=1 cargo nextest run --workspace --locked --show-progress none --success-output final --run-ignored all \
+                -E 'package(throughline-program-tests) & test(/^(advise|crowd|fleet|foreign|greeting|lake|matrix|mpi|pvm|sharing|speak_netperf|stacks_path|tune|workbook)::/) + test(/^variants::/)' </dev/null
             ;;
         # Every command that the manual and the help texts print.
         manual)
-            THRU_LONG=1 cargo nextest run --workspace --locked --show-progress none --success-output final \
+            cargo nextest run --workspace --locked --show-progress none --success-output final --run-ignored all \
                 -E 'test(/^manual::/)' </dev/null
             ;;
         # Thirty-two hosts in namespaces: a slow host, a slow link and an asymmetric pair among 992 pairs.

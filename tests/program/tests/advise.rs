@@ -83,6 +83,7 @@ fn best(doc: &Doc) -> &Outcome {
 }
 
 #[test]
+#[ignore = "half a minute of both cores: scripts/test-long.sh whole"]
 fn a_window_within_5_percent_of_the_best_is_found() {
     // 20 ms there and back: 250 kB are under way where the link is full, and 32 KiB carry a small part of that.
     let test = "a_window_within_5_percent_of_the_best_is_found";
@@ -136,6 +137,7 @@ fn a_window_within_5_percent_of_the_best_is_found() {
 }
 
 #[test]
+#[ignore = "half a minute of both cores: scripts/test-long.sh whole"]
 fn where_nothing_helps_nothing_is_claimed() {
     // The kernel sizes the buffers, and one flow fills the link.
     let test = "where_nothing_helps_nothing_is_claimed";

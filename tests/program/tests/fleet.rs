@@ -195,6 +195,7 @@ fn a_host_that_is_lost_in_mid_round_costs_its_pairs_until_it_is_back() {
 }
 
 #[test]
+#[ignore = "half a minute of both cores: scripts/test-long.sh whole"]
 fn a_host_that_is_lost_over_a_bus_costs_its_pairs_until_it_is_back() {
     lost(Way::Bus);
 }

@@ -1,7 +1,7 @@
 //! Every command that the README, the manual and the help texts print runs for a reader who has done what they say.
 //!
 //! The commands of a page run in their order on a machine of its own, in namespaces, with far hosts that know its user. One that takes
-//! longer is ended by Ctrl-C. `make test` takes the README and the tasks; `THRU_MANUAL=PART` the pages whose paths contain that.
+//! longer is ended by Ctrl-C. `THRU_MANUAL=PART` takes the pages whose paths contain that.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -31,14 +31,12 @@ const READERS: usize = 8;
 /// The longest time that what a reader does before a command takes.
 const BEFORE_LIMIT: Duration = Duration::from_secs(60);
 
-/// Programs that pages use, and their packages; first those of the tasks.
+/// Programs that pages use, and their packages.
 const NEEDED: [(&str, &str); 5] =
     [("jq", "jq"), ("iperf3", "iperf3"), ("nats-server", "nats-server"), ("clang", "clang"), ("openssl", "openssl")];
 
 /// How long a command runs before Ctrl-C.
-fn time() -> Duration {
-    Duration::from_secs(if program::thorough() { 6 } else { 2 })
-}
+const TIME: Duration = Duration::from_secs(6);
 
 /// The part of the paths of the pages to read.
 fn part() -> Option<String> {
@@ -130,8 +128,7 @@ fn prepare(folder: &Path) {
     }
     let machine = Machine::new(folder);
     let greeting = format!("thru rr HOST --code {} -t 50ms --trials 1", machine.invitation());
-    let more = if part().is_some() || program::thorough() { &RUNS[..] } else { &[] };
-    for line in [greeting.as_str(), CURVE].iter().chain(more) {
+    for line in [greeting.as_str(), CURVE].iter().chain(&RUNS) {
         let ended = machine.run(line, BEFORE_LIMIT);
         let is_done = ended.thru.iter().all(|(code, _)| [0, 8].contains(code));
         assert!(is_done && !ended.is_interrupted, "{line}: {}", last_lines(&ended));
@@ -167,7 +164,7 @@ fn read(page: &Page, user: &Path) -> Vec<String> {
             }
         }
         let longer = LONGER.iter().find(|entry| is_of(entry, page, &printed));
-        let limit = longer.map_or_else(time, |(_, _, seconds)| Duration::from_secs(*seconds));
+        let limit = longer.map_or(TIME, |(_, _, seconds)| Duration::from_secs(*seconds));
         let begun = Instant::now();
         let ended = machine.run_printed(&typed(&printed, &machine), limit);
         let place = format!("{}:{}: {}", page.path.display(), printed.line, printed.command);
@@ -179,25 +176,19 @@ fn read(page: &Page, user: &Path) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "minutes: scripts/test-long.sh manual"]
 fn every_printed_command_runs() {
     if let Err(error) = lab::available() {
         return skip::skip("every_printed_command_runs", &error.to_string());
     }
-    let needed = if part().is_some() || program::thorough() { &NEEDED[..] } else { &NEEDED[..2] };
-    if !needed.iter().all(|(name, package)| skip::program("every_printed_command_runs", name, package)) {
+    if !NEEDED.iter().all(|(name, package)| skip::program("every_printed_command_runs", name, package)) {
         return;
     }
     let sandbox = Sandbox::new();
     let user = sandbox.path("user");
     prepare(&user);
     let part = part();
-    let is_read = |page: &Page| {
-        let path = page.path.to_str().unwrap();
-        match &part {
-            Some(part) => path.contains(part),
-            None => program::thorough() || path == "README.md" || path.contains("/tasks/"),
-        }
-    };
+    let is_read = |page: &Page| part.as_ref().is_none_or(|part| page.path.to_str().unwrap().contains(part));
     let queue = Mutex::new(pages().into_iter().filter(is_read).collect::<VecDeque<_>>());
     let next = || queue.lock().unwrap().pop_front();
     let reader = || std::iter::from_fn(next).flat_map(|page| read(&page, &user)).collect::<Vec<_>>();

@@ -167,6 +167,7 @@ fn rfc3649(window: f64) -> (f64, f64) {
 
 /// A loss takes the part of the window that the paper says, and each round trip gives what the paper says.
 #[test]
+#[ignore = "half a minute of both cores: scripts/test-long.sh whole"]
 fn responses_to_loss_and_growth_are_those_of_the_papers() {
     let test = "responses_to_loss_and_growth_are_those_of_the_papers";
     let Some(_turn) = turn(test) else { return };
