@@ -15,9 +15,44 @@ pub fn check_modules(root: &str, source: &str, files: &[String]) -> Vec<String> 
     missing.map(|module| format!("{root}: has no line `mod {module};`")).collect()
 }
 
+/// What is wrong if cargo looks for examples in the documents of a crate's sources (`runs`) and there are none, which takes seconds, or
+/// if it does not and there are some.
+#[must_use]
+pub fn check_examples(package: &str, runs: bool, sources: &[String]) -> Option<String> {
+    match (runs, sources.iter().any(|source| has_example(source))) {
+        (true, false) => {
+            Some(format!("{package}: has no examples in its documents, so set `doctest = false` in [lib]"))
+        }
+        (false, true) => Some(format!("{package}: has an example in its documents, so remove `doctest = false`")),
+        _ => None,
+    }
+}
+
+/// Whether a document in `source` has a block that rustdoc runs or compiles.
+fn has_example(source: &str) -> bool {
+    let mut open = false;
+    source.lines().any(|line| {
+        let line = line.trim_start();
+        let fence = line.strip_prefix("//!").or_else(|| line.strip_prefix("///"));
+        let Some(language) = fence.and_then(|text| text.trim_start().strip_prefix("```")) else { return false };
+        open = !open;
+        open && matches!(language, "" | "no_run" | "rust" | "should_panic" | "compile_fail")
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn crates_with_and_without_examples_are_named_if_cargo_does_not_know() {
+        let of = |runs, source: &str| check_examples("a", runs, &[source.to_owned()]).is_some();
+        let (text, example) = ("/// ```text\n/// a\n/// ```\n", "//! ```\n//! a();\n//! ```\n");
+        assert_eq!(
+            [of(false, text), of(false, example), of(true, text), of(true, example)],
+            [false, true, true, false]
+        );
+    }
 
     #[test]
     fn a_second_binary_of_tests_is_named() {

@@ -111,6 +111,27 @@ fn each_crate_has_one_binary_of_tests_with_all_its_files() {
 }
 
 #[test]
+fn cargo_knows_which_crates_have_examples() {
+    let mut broken = Vec::new();
+    for package in metadata().packages {
+        for library in package.targets.iter().filter(|target| target.is_lib() || target.is_proc_macro()) {
+            let folder = Path::new(library.src_path.as_std_path()).parent().unwrap().to_owned();
+            let sources: Vec<String> = files(&folder).iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+            broken.extend(targets::check_examples(&package.name, library.doctest, &sources));
+        }
+    }
+    assert_none(&broken);
+}
+
+/// The sources in a folder and its folders.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+    let sources = files.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    sources.chain(folders.iter().flat_map(|folder| self::files(folder))).collect()
+}
+
+#[test]
 fn no_tracked_file_names_a_path_of_a_machine() {
     // The folders in two parts, so that this file does not break the rule itself.
     let pattern = format!("(^|[^[:alnum:]._~/$}})*>-])/({}|{})/", ["wor", "k"].concat(), ["roo", "t"].concat());
