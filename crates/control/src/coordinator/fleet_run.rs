@@ -59,7 +59,7 @@ impl Ends for ConnectedFleet {
         cancel: &mut Cancel,
     ) -> Result<Option<RttTally>, ControlError> {
         let Some(mut lent) = self.lend(between.hosts, between.single_ended) else { return Ok(None) };
-        let found = lent.pair.idle(spec, &mut Relay(None), cancel).await;
+        let found = lent.pair.idle_round_trips(spec, &mut Relay(None), cancel).await;
         self.take_back(between.hosts, lent);
         found
     }
@@ -181,7 +181,7 @@ async fn run_test(
     }
     let pair = &mut lent.pair;
     let result = if spec.no_loss {
-        pair.trial(number, &spec, None, &mut start, &mut relay, &mut cancel).await
+        pair.trial_at((number, &spec), None, &mut start, &mut relay, &mut cancel).await
     } else {
         pair.pass(number, &spec, &legs, &mut start, &mut relay, &mut cancel).await
     };

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use model::{Direction, Inventory, RunHeader, Spec};
 use tokio::process::Command;
 
-use super::Pair;
+use super::AgentEnd;
 
 /// The setting that turns the cache off where it is 1.
 const SETTING: &str = "net.ipv4.tcp_no_metrics_save";
@@ -40,16 +40,16 @@ pub(super) struct Metrics {
 
 impl Metrics {
     /// Reads the state from the inventories. The near end's cache can be flushed if the near end is this process's host.
-    pub(super) fn of(header: &RunHeader, pair: &Pair) -> Self {
+    pub(super) fn of(header: &RunHeader, near: &AgentEnd, far: Option<&AgentEnd>) -> Self {
         let over_tcp = header.cells.iter().any(|cell| cell.spec.is_over_tcp());
         let senders = senders(header.cells.iter().map(|cell| &*cell.spec));
-        let Some(far) = pair.far.as_ref().filter(|_| over_tcp) else {
+        let Some(far) = far.filter(|_| over_tcp) else {
             return Self { ends: None, senders, shared: false, flush: None };
         };
         let ends = [state(&header.near), state(&header.far)];
         let data = header.cells.iter().find_map(|cell| cell.spec.far.data_addr);
         let address = data.or(far.address.map(|address| address.ip()));
-        let here = pair.near.address.is_none() && ends[0] == State::On;
+        let here = near.address.is_none() && ends[0] == State::On;
         let shared = address.is_some_and(|address| one_cache(&header.near, &header.far, address));
         Self { ends: Some(ends), senders, shared, flush: address.filter(|_| here) }
     }

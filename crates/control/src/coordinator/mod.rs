@@ -36,7 +36,7 @@ pub use choose::{choose_engine, choose_engines};
 pub use dial::first_open_port;
 pub use end::{AgentEnd, Target};
 pub use fleet::{ConnectedFleet, Member};
-use pair_run::PairRun;
+use metrics::Metrics;
 pub use pass::{Cancel, Pair};
 pub use path_probe::note_path;
 pub use program::{FarProgram, ProgramCurve, run_with_program};
@@ -107,19 +107,19 @@ pub async fn run(
     cancel: Cancel,
 ) -> (Ending, Option<ControlError>) {
     let RunRequest { header, schedule } = request;
-    let mut ends = PairRun::new(pair, header);
-    let mut run = ActiveRun::new(&mut ends, header, ScheduledRun::new(header, schedule, methods(header)), sink, cancel);
+    pair.metrics = Some(Metrics::of(header, &pair.near, pair.far.as_ref()));
+    let mut run = ActiveRun::new(pair, header, ScheduledRun::new(header, schedule, methods(header)), sink, cancel);
     let mut result = run.begin();
     if result.is_ok() {
         result = run.drive().await;
     }
     if schedule.kind().is_paired()
-        && let Some(statement) = run.pair.metrics.statement()
+        && let Some(metrics) = &run.pair.metrics
+        && let Some(statement) = metrics.statement()
     {
-        let may_carry_over = run.pair.metrics.may_carry_over();
-        run.run.metrics(statement, may_carry_over);
+        run.run.metrics(statement, metrics.may_carry_over());
     }
-    let (clocks, drift) = clocks_after(run.pair.pair, header.clocks, result.is_ok()).await;
+    let (clocks, drift) = clocks_after(run.pair, header.clocks, result.is_ok()).await;
     run.end(result, clocks, drift)
 }
 

@@ -1,30 +1,16 @@
 //! The steps of a run between two agents.
 
-use model::{BothEnds, Event, EventSink, Leg, Phase, RttTally, RunHeader, Spec};
+use model::{BothEnds, Event, EventSink, Leg, Phase, RttTally, Spec};
 use schedule::{Between, IdleProbe, LossSearch};
 
 use super::common_start::CommonStart;
 use super::drive::Ends;
-use super::metrics::Metrics;
 use super::{Cancel, Pair};
 use crate::ControlError;
 
-/// Two agents, and the TCP metrics caches of their hosts.
-pub(super) struct PairRun<'a> {
-    pub(super) pair: &'a mut Pair,
-    pub(super) metrics: Metrics,
-}
-
-impl<'a> PairRun<'a> {
-    pub(super) fn new(pair: &'a mut Pair, header: &RunHeader) -> Self {
-        let metrics = Metrics::of(header, pair);
-        Self { pair, metrics }
-    }
-}
-
-impl Ends for PairRun<'_> {
+impl Ends for Pair {
     async fn prepare(&mut self, spec: &Spec) -> Result<(), ControlError> {
-        self.pair.apply(&spec.settings).await
+        self.apply(&spec.settings).await
     }
 
     async fn trial(
@@ -35,7 +21,7 @@ impl Ends for PairRun<'_> {
         sink: &mut dyn EventSink,
         cancel: &mut Cancel,
     ) -> Result<BothEnds, ControlError> {
-        self.pair.trial(number, spec, left_ns, &mut None, sink, cancel).await
+        self.trial_at((number, spec), left_ns, &mut None, sink, cancel).await
     }
 
     async fn pass(
@@ -47,10 +33,10 @@ impl Ends for PairRun<'_> {
         sink: &mut dyn EventSink,
         cancel: &mut Cancel,
     ) -> Result<BothEnds, ControlError> {
-        let far = if near_only { self.pair.far.take() } else { None };
-        let result = self.pair.pass(number, spec, legs, &mut None, sink, cancel).await;
+        let far = if near_only { self.far.take() } else { None };
+        let result = Pair::pass(self, number, spec, legs, &mut None, sink, cancel).await;
         if near_only {
-            self.pair.far = far;
+            self.far = far;
         }
         result
     }
@@ -62,32 +48,33 @@ impl Ends for PairRun<'_> {
         sink: &mut dyn EventSink,
         cancel: &mut Cancel,
     ) -> Result<Option<RttTally>, ControlError> {
-        self.pair.idle(spec, sink, cancel).await
+        self.idle_round_trips(spec, sink, cancel).await
     }
 
     async fn flush_metrics(&mut self) {
-        self.metrics.flush().await;
+        if let Some(metrics) = &mut self.metrics {
+            metrics.flush().await;
+        }
     }
 
     async fn reset(&mut self) -> Result<(), ControlError> {
-        self.pair.cancel_setup().await
+        self.cancel_setup().await
     }
 }
 
 impl Pair {
     /// One trial over fresh connections; with `no_loss`, a search for the highest rate without loss. Its first pass begins at the
     /// common start, if it has one.
-    pub(super) async fn trial(
+    pub(super) async fn trial_at(
         &mut self,
-        number: u32,
-        spec: &Spec,
+        (number, spec): (u32, &Spec),
         left_ns: Option<u64>,
         start: &mut Option<CommonStart>,
         sink: &mut dyn EventSink,
         cancel: &mut Cancel,
     ) -> Result<BothEnds, ControlError> {
         if !spec.no_loss {
-            return self.pass(number, spec, &[Leg::of(spec)], start, sink, cancel).await;
+            return Pair::pass(self, number, spec, &[Leg::of(spec)], start, sink, cancel).await;
         }
         let mut search = LossSearch::new(spec, number);
         while let Some((number, spec, leg)) = search.next() {
@@ -96,13 +83,13 @@ impl Pair {
             }
             let phase = Phase { activity: search.activity(), cells_done: 0, cells: 1, remaining_ns: left_ns };
             sink.event(&Event::Phase(phase))?;
-            search.completed(self.pass(number, &spec, &[leg], start, sink, cancel).await?);
+            search.completed(Pair::pass(self, number, &spec, &[leg], start, sink, cancel).await?);
         }
         Ok(search.found())
     }
 
     /// The probe's round trips without load, for a spec with a probe.
-    pub(super) async fn idle(
+    pub(super) async fn idle_round_trips(
         &mut self,
         spec: &Spec,
         sink: &mut dyn EventSink,
@@ -110,7 +97,7 @@ impl Pair {
     ) -> Result<Option<RttTally>, ControlError> {
         let mut probe = IdleProbe::new(spec);
         while let Some((spec, leg)) = probe.next() {
-            let result = self.pass(u32::MAX, &spec, &[leg], &mut None, sink, cancel).await?;
+            let result = Pair::pass(self, u32::MAX, &spec, &[leg], &mut None, sink, cancel).await?;
             probe.completed(result.near);
         }
         Ok(probe.found())

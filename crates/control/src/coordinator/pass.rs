@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::common_start::CommonStart;
+use super::metrics::Metrics;
 use super::{AgentEnd, bounds};
 use crate::ControlError;
 use crate::connection_end::seconds;
@@ -25,6 +26,8 @@ pub struct Pair {
     pub far: Option<AgentEnd>,
     /// As what both agents keep the result of the next pass, if they are to keep it.
     pub(super) keep: Option<ResultOf>,
+    /// The TCP metrics caches of their hosts, for a run that compares trials.
+    pub(super) metrics: Option<Metrics>,
 }
 
 /// Whether the user wants to stop.
@@ -47,7 +50,7 @@ impl Pair {
     /// Two ends whose agents keep no result.
     #[must_use]
     pub fn new(near: AgentEnd, far: Option<AgentEnd>) -> Self {
-        Self { near, far, keep: None }
+        Self { near, far, keep: None, metrics: None }
     }
 
     /// Makes one pass, at the common start of simultaneous tests if there is one. An interrupt ends it early, with the results so
