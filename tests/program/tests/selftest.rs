@@ -52,6 +52,7 @@ fn loopback_is_tested_without_root_and_what_is_missing_is_named() {
 }
 
 #[test]
+#[ignore = "half a minute of both cores: scripts/test-long.sh whole"]
 fn links_of_known_rate_and_delay_are_tested_as_root() {
     if let Err(error) = lab::available() {
         skip::skip("links_of_known_rate_and_delay_are_tested_as_root", &error.to_string());
