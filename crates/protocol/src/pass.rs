@@ -66,7 +66,7 @@ pub enum PassEvent {
     Stop,
     /// The deadline has passed. `arriving`: a message of the near and of the far end is arriving.
     Timer {
-        /// Of the near and of the far end.
+        /// For the near end and the far end.
         arriving: [bool; 2],
     },
 }

@@ -66,7 +66,7 @@ impl Machine {
         self.with(|agent| agent.clients())
     }
 
-    /// Notified when those who wait may have another place.
+    /// Changes when a waiting session may move up.
     pub(super) fn moves(&self) -> watch::Receiver<u64> {
         self.0.moves.subscribe()
     }
@@ -125,14 +125,6 @@ impl OpenSession {
 impl Drop for OpenSession {
     fn drop(&mut self) {
         self.machine.with(|agent| agent.close(self.id));
-    }
-}
-
-/// Completes at `deadline`; never without one.
-pub(super) async fn until(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
-        None => std::future::pending().await,
     }
 }
 

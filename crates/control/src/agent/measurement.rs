@@ -95,7 +95,7 @@ impl Measurement {
         }
     }
 
-    /// Of several workers, the first one's readings have what is the host's.
+    /// The CPU time of the host, which goes with the readings of the first worker.
     pub(super) fn cpu(&mut self, worker: usize) -> Option<model::CpuUse> {
         self.trial.as_mut()?.watch.as_mut().filter(|_| worker == 0).and_then(Watch::lap)
     }

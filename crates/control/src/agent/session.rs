@@ -12,14 +12,14 @@ use tokio::sync::watch;
 
 use super::Shared;
 use super::addresses::Addresses;
-use super::machine::{OpenSession, until};
+use super::machine::OpenSession;
 use super::measurement::Measurement;
 use super::path_probe::{self, PathProbe};
 use super::session_captures::SessionCaptures;
 use super::session_end::SessionEnd;
 use crate::connection_end::ConnectionEnd;
 use crate::helper::Client;
-use crate::patience::ControlPath;
+use crate::patience::{ControlPath, until};
 use crate::proof::auth::Binding;
 use crate::wire::{SILENCE_LIMIT, Wire};
 

@@ -2,21 +2,20 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use model::{BothEnds, Event, EventSink, Leg, PathTimes, Spec};
 use protocol::message::{FromAgent, ReachabilityToken, ResultOf, ToAgent, WireRendezvous};
 use protocol::pass::{END_LIMIT, Order, Pass, PassAction, PassError, PassEvent, SETUP_LIMIT, Side};
 use text::say;
 use tokio::sync::watch;
-use tokio::time::Instant;
 
 use super::common_start::CommonStart;
 use super::metrics::Metrics;
 use super::{AgentEnd, bounds};
 use crate::ControlError;
 use crate::connection_end::seconds;
-use crate::patience::ControlPath;
+use crate::patience::{ControlPath, until};
 
 /// The two ends of a measurement; transports with one end have no far one.
 pub struct Pair {
@@ -287,13 +286,6 @@ async fn received(end: Option<&mut AgentEnd>, during: &str) -> Result<FromAgent,
 async fn started(starting: &mut Option<Starting>) -> bool {
     match starting {
         Some(starting) => starting.await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn until(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline).await,
         None => std::future::pending().await,
     }
 }

@@ -109,7 +109,7 @@ impl Session {
         own.tuning.changed && own.trial.is_none() && own.leaving.is_none()
     }
 
-    /// The purpose of a measurement that is no part of another one, and since when it has the machine.
+    /// The purpose and the start of a measurement, unless it has joined another one.
     pub(super) fn measures(&self) -> Option<(&str, Time)> {
         let Phase::Measuring(own) = &self.phase else { return None };
         (!own.joined).then_some((own.purpose.as_str(), own.since))
@@ -483,7 +483,7 @@ impl Measuring {
         }
     }
 
-    /// There is no trial any more, and the next one gets new workers.
+    /// Ends the trial; the next one gets new workers.
     fn fail(&mut self, (id, machine): (SessionId, &mut Machine), message: FromAgent, actions: &mut Vec<Action>) {
         self.trial = None;
         machine.holds.release(&self.ticket, id);

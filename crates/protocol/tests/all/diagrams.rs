@@ -5,12 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use model::{Leg, PathTimes, Pattern, Setting, Spec};
+use model::Setting;
 use protocol::agent::{Action, Agent, Client, Event, Rules, SessionId, Tuned};
 use protocol::message::{FromAgent, ToAgent, WireRendezvous};
-use protocol::pass::{Order, Pass, PassAction, PassEvent, Side};
+use protocol::pass::{Pass, PassAction, PassEvent, Side};
 use protocol::worker_message::FromWorker;
 use serde::Serialize;
+
+use super::pass::order;
 
 /// Characters between the lines of two parties.
 const WIDTH: usize = 22;
@@ -135,18 +137,7 @@ fn trial() -> String {
     for side in [Side::Near, Side::Far] {
         drawing.say((1, party(side)), at(side), acquire(None));
     }
-    let spec = Spec::new("tcp", Pattern::Stream);
-    let order = Order {
-        trial: 0,
-        legs: vec![Leg::of(&spec)],
-        spec,
-        keep: None,
-        path: PathTimes::default(),
-        has_far: true,
-        needs_token: false,
-        starts_together: false,
-    };
-    let (mut pass, actions) = Pass::begin(Duration::ZERO, order);
+    let (mut pass, actions) = Pass::begin(Duration::ZERO, order());
     let mut actions = VecDeque::from(actions);
     // What the workers do next, when nothing else happens.
     let works = |side| [(side, FromWorker::Armed { sockets: Vec::new() })];
