@@ -21,7 +21,10 @@ use crate::connection_end::ConnectionEnd;
 use crate::helper::Client;
 use crate::patience::{ControlPath, until};
 use crate::proof::auth::Binding;
-use crate::wire::{SILENCE_LIMIT, Wire};
+use crate::wire::Wire;
+
+/// Longest time that a message waits for room: as long as a coordinator waits for a long result that arrives over a slow link.
+const UNREAD_LIMIT: Duration = Duration::from_secs(600);
 
 /// A coordinator's session with this agent.
 pub(crate) struct Session {
@@ -225,9 +228,9 @@ impl Session {
         self.measurement.path_probe = Some(PathProbe::start(to, round_trip));
     }
 
-    /// Sends a message. A coordinator that reads nothing for a long time is as good as gone.
+    /// Sends a message. A coordinator that makes no room for it for a long time is as good as gone.
     pub(super) async fn send(&mut self, message: &FromAgent) -> Result<(), ConnectionEnd> {
-        let sent = self.wire.path().within(SILENCE_LIMIT, self.wire.send(message)).await;
+        let sent = self.wire.path().within(UNREAD_LIMIT, self.wire.send(message)).await;
         sent.unwrap_or_else(|waited| Err(ConnectionEnd::Unread { waited }))
     }
 }
