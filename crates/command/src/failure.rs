@@ -10,6 +10,7 @@ use lab::LabError;
 use model::{Answer, Cell, FindingKind, Run, RunKind};
 use peers::ProgramError;
 use plan::Mistake;
+use protocol::coordinator::DialogueError;
 use protocol::message::Obstacle;
 use text::{OptionsAs, RateUnit, Said, Spelling, Text, say};
 
@@ -179,6 +180,29 @@ impl From<ProgramError> for Failure {
     }
 }
 
+impl From<DialogueError> for Failure {
+    fn from(error: DialogueError) -> Self {
+        Self::from(ControlError::from(error))
+    }
+}
+
+/// The exit code of a dialogue with agents that failed.
+fn of_dialogue(error: &DialogueError) -> u8 {
+    match error {
+        DialogueError::Token { .. } | DialogueError::Refused { .. } | DialogueError::Unproven { .. } => 4,
+        DialogueError::Lost { .. } | DialogueError::LostBefore { .. } | DialogueError::Trial { .. } => 5,
+        DialogueError::Setup { .. } | DialogueError::Links(_) => 7,
+        DialogueError::Unmet { .. } => UNMET,
+        DialogueError::Tune { obstacle, .. } => match obstacle {
+            Obstacle::Wrong => 2,
+            Obstacle::Refused | Obstacle::Busy => 4,
+            Obstacle::Host => 7,
+        },
+        DialogueError::Interrupted => INTERRUPTED,
+        DialogueError::Outside(_) => 1,
+    }
+}
+
 impl From<ControlError> for Failure {
     fn from(error: ControlError) -> Self {
         Self::from(&error)
@@ -198,26 +222,12 @@ impl From<&ControlError> for Failure {
             | ControlError::Unreachable { .. }
             | ControlError::NoAgent { .. }
             | ControlError::NoGreeting { .. } => UNREACHED,
-            ControlError::Version { .. }
-            | ControlError::Token { .. }
-            | ControlError::Key { .. }
-            | ControlError::Refused { .. }
-            | ControlError::Unproven { .. } => 4,
-            ControlError::Lost { .. }
-            | ControlError::LostBefore { .. }
-            | ControlError::Trial { .. }
-            | ControlError::Program(_) => 5,
-            ControlError::Setup { .. } | ControlError::Links(_) => 7,
-            ControlError::Unmet { .. } => UNMET,
-            ControlError::Tune { obstacle, .. } => match obstacle {
-                Obstacle::Wrong => 2,
-                Obstacle::Refused | Obstacle::Busy => 4,
-                Obstacle::Host => 7,
-            },
+            ControlError::Version { .. } | ControlError::Key { .. } => 4,
+            ControlError::Dialogue(error) => of_dialogue(error),
+            ControlError::Program(_) => 5,
             ControlError::Sink(_) => 6,
             ControlError::Engine(engine::EngineError::Unknown { .. } | engine::EngineError::Unsupported { .. }) => 2,
             ControlError::Engine(_) => 7,
-            ControlError::Interrupted => INTERRUPTED,
             _ => 1,
         };
         Self::new(code, error)

@@ -1,8 +1,8 @@
 //! Why a measurement could not be started or finished.
 
 use std::io;
-use std::sync::Arc;
 
+use protocol::coordinator::DialogueError;
 use text::{Said, Text};
 
 use crate::connection_end::ConnectionEnd;
@@ -80,14 +80,6 @@ pub enum ControlError {
         /// The host with the older program: "that host" or "this host".
         older: &'static str,
     },
-    /// The token is missing or wrong.
-    #[error("{address}: {}", what.plain())]
-    Token {
-        /// Host and port.
-        address: String,
-        /// What is wrong and what to do.
-        what: Text,
-    },
     /// The agent's key is not the one that it is known by.
     #[error("{address}: {what}")]
     Key {
@@ -96,82 +88,12 @@ pub enum ControlError {
         /// What is wrong and what to do.
         what: KeyError,
     },
-    /// The agent refused.
-    #[error("{address} refuses: {}", reason.plain())]
-    Refused {
-        /// Host and port.
-        address: String,
-        /// Its reason, with its remedy.
-        reason: Text,
-    },
-    /// The agent does not connect to the other end, which has not proved that it takes part.
-    #[error("{address} refuses: {}", reason.plain())]
-    Unproven {
-        /// Host and port.
-        address: String,
-        /// Its reason, with its remedy.
-        reason: Text,
-    },
-    /// The connection to an agent was lost.
-    #[error("lost the connection to the agent at {address} {during}: {reason}; finished trials are kept")]
-    Lost {
-        /// Host and port.
-        address: String,
-        /// The activity at that time.
-        during: String,
-        /// What happened.
-        reason: ConnectionEnd,
-    },
-    /// The agent was lost in an earlier test.
-    #[error("lost the connection to the agent at {address} before this test: {why}; finished trials are kept")]
-    LostBefore {
-        /// Host and port.
-        address: String,
-        /// The error of that test.
-        why: Arc<ControlError>,
-    },
-    /// One end's host cannot set up the trial.
-    #[error("{address}: {}", reason.plain())]
-    Setup {
-        /// Host and port, or "this host".
-        address: String,
-        /// The engine's message.
-        reason: Text,
-    },
-    /// Settings of one end's host were not changed.
-    #[error("{address}: {}", reason.plain())]
-    Tune {
-        /// Host and port, or "this host".
-        address: String,
-        /// Why, and what to do.
-        reason: Text,
-        /// The kind of obstacle.
-        obstacle: protocol::message::Obstacle,
-    },
-    /// A plan's requirement was not met in time.
-    #[error(
-        "a requirement of the plan was not met within {waited}: {what}; try again later, relax [require], or skip such cells with otherwise = \"skip\""
-    )]
-    Unmet {
-        /// The requirement, with the host.
-        what: String,
-        /// How long the run waited.
-        waited: String,
-    },
-    /// A trial failed at one end.
-    #[error("{address}: {}", reason.plain())]
-    Trial {
-        /// Host and port, or "this host".
-        address: String,
-        /// The engine's message.
-        reason: Text,
-    },
+    /// A dialogue with agents failed.
+    #[error(transparent)]
+    Dialogue(#[from] DialogueError),
     /// A trial with another program at the far end failed.
     #[error("{}", _0.plain())]
     Program(Text),
-    /// The links of the lab could not be changed.
-    #[error("cannot change the lab's links: {}", _0.plain())]
-    Links(Text),
     /// The spec is impossible.
     #[error(transparent)]
     Engine(#[from] engine::EngineError),
@@ -188,9 +110,6 @@ pub enum ControlError {
         /// The remedy, or an empty text.
         hint: Text,
     },
-    /// The user interrupted the run.
-    #[error("interrupted; finished trials are kept")]
-    Interrupted,
 }
 
 impl ControlError {

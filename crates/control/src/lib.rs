@@ -13,7 +13,7 @@ mod error;
 pub mod helper;
 mod key_error;
 mod limits;
-mod line;
+
 mod patience;
 pub mod proof;
 pub mod scrape;

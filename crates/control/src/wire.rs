@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -196,6 +197,12 @@ impl<S: Message, R: Message> Wire<S, R> {
     pub(crate) async fn recv(&mut self) -> Result<R, ConnectionEnd> {
         let message = self.incoming.recv().await.unwrap_or_else(|| Err(ConnectionEnd::Closed));
         message.map(|(message, _)| message)
+    }
+
+    /// The next message, when it arrives.
+    pub(crate) fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Result<R, ConnectionEnd>> {
+        let arrived = self.incoming.poll_recv(context);
+        arrived.map(|message| message.unwrap_or(Err(ConnectionEnd::Closed)).map(|(message, _)| message))
     }
 
     /// The next message if it has already arrived.

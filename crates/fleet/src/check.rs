@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use bus::Buses;
 use command::signals::CaughtSignals;
 use command::{Failure, setup};
-use control::ControlError;
 use control::coordinator::{AgentEnd, Target};
 use futures_util::StreamExt;
 use futures_util::stream::iter;
 use model::{Family, HostCheck, Interface};
 use plan::FleetHost;
+use protocol::coordinator::DialogueError;
 use text::say;
 
 use crate::reach::{access, data_address};
@@ -58,7 +58,7 @@ pub fn check(
                     found.push((at, check));
                     done(found.len(), note.as_deref());
                 }
-                _ = signals.next() => return Err(Failure::from(ControlError::Interrupted)),
+                _ = signals.next() => return Err(Failure::from(DialogueError::Interrupted)),
             }
         }
     })?;
@@ -89,7 +89,7 @@ async fn ask(
         // A forwarded port is at no interface of the host.
         let data = data_address(host)?.filter(|data| data.port() == 0).map(|data| data.ip());
         let mut end = AgentEnd::connect(Target::Remote { host: &host.control, access: &access, family }).await?;
-        note = end.note.clone();
+        note = end.facts.note.clone();
         let told = tell(&mut end, data, &mut check).await;
         end.release().await;
         told
@@ -106,8 +106,8 @@ async fn ask(
 }
 
 async fn tell(end: &mut AgentEnd, data: Option<IpAddr>, check: &mut HostCheck) -> Result<(), Failure> {
-    check.version = Some(end.version.clone());
-    let inventory = &end.inventory;
+    check.version = Some(end.facts.version.clone());
+    let inventory = &end.facts.inventory;
     check.kernel.clone_from(&inventory.kernel);
     check.cores = inventory.cores;
     check.load = inventory.load_average.map(|load| load[0]);
@@ -121,12 +121,12 @@ async fn tell(end: &mut AgentEnd, data: Option<IpAddr>, check: &mut HostCheck) -
             "no interface there has the data address {data}: correct `--data` or the host's addresses"
         )));
     }
-    if let Some(clock) = end.clock_offset().await? {
+    if let Some(clock) = end.talk(async |end| end.clock_offset().await).await? {
         check.clock_offset_ns = Some(clock.offset_ns);
         check.clock_error_ns = Some(clock.error_ns);
         check.rtt_ns = Some(2 * clock.error_ns);
     }
-    let (users, waiting) = end.users().await?;
+    let (users, waiting) = end.talk(async |end| end.users().await).await?;
     check.users = Some(users);
     check.waiting = Some(waiting);
     Ok(())

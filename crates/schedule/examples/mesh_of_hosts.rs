@@ -13,7 +13,7 @@ use clock::Clock;
 use model::{
     Cell, EndResult, EndTally, Factor, FlowTally, Pattern, Plan, RunHeader, RunKind, Shared, Spec, SplitMix64, Stopping,
 };
-use schedule::{Completed, PassResult, PlanSchedule, RunEnd, ScheduledRun, Step, TestRequest, TestResult};
+use schedule::{Completed, PassResult, PlanSchedule, RunEnd, ScheduledRun, Step, TestRequest, TestResult, Tests};
 
 /// Length of a trial, and until the next can begin, ns.
 const TRIAL_NS: [u64; 2] = [5_000_000_000, 6_000_000_000];
@@ -43,14 +43,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 start.report(&format!("its end; {events} events"));
                 return Ok(());
             }
-            Step::Pause(ns) => {
-                now += ns;
+            Step::Pause(pause) => {
+                now += pause.ns;
                 Completed::Done
             }
-            Step::Together { tests: begun, .. } => {
+            Step::Run(Tests { tests: begun, .. }) => {
                 let begun_ns = now;
                 (steps, tests, now) = (steps + 1, tests + begun.len(), now + TRIAL_NS[1]);
-                Completed::Together(begun.iter().map(|test| result(test, begun_ns, &mut random)).collect())
+                Completed::Tests(begun.iter().map(|test| result(test, begun_ns, &mut random)).collect())
             }
             _ => Completed::Done,
         };

@@ -11,7 +11,10 @@ use text::{Text, say};
 
 use crate::search_state::{PILOT, SearchState};
 use crate::state::RunState;
-use crate::{Completed, FailureKind, Machine, RunEnd, Step};
+use crate::{Completed, FailureKind, Machine, PassResult, RunEnd, Step, StepFailure};
+
+/// What came of a step with one trial.
+type Alone = Result<Option<PassResult>, StepFailure>;
 
 /// The options of a search.
 #[derive(Debug, Clone, PartialEq)]
@@ -106,7 +109,7 @@ struct Tryout {
 #[derive(Debug)]
 enum TryoutAt {
     Gap,
-    Flush,
+    Prepare,
     Trial,
     /// Both ends drop the failed set-up; the reason of the failure.
     Reset(Text),
@@ -131,7 +134,7 @@ impl Advise {
                     self.try_out(state, &[], PILOT, None, now);
                 } else if let Some(first) = &self.first {
                     let (cell, spec) = (first.id, Spec::clone(&first.spec));
-                    self.trial = Some(Tryout { spec, cell, on: PILOT, what: None, begun: now, at: TryoutAt::Flush });
+                    self.trial = Some(Tryout { spec, cell, on: PILOT, what: None, begun: now, at: TryoutAt::Prepare });
                 }
             }
             At::Races { reserve } => {
@@ -185,9 +188,9 @@ impl Advise {
         }
     }
 
-    fn after_trial(&mut self, state: &mut RunState, mut trial: Tryout, result: Completed, now: u64) {
+    fn after_trial(&mut self, state: &mut RunState, mut trial: Tryout, result: Alone, now: u64) {
         let number = state.passes;
-        let failure = if let Completed::Failed(failure) = &result { Some(failure.clone()) } else { None };
+        let failure = result.as_ref().err().cloned();
         let ended = state.pass(result, &[(Some(trial.cell), 0)]);
         let first = matches!(self.at, At::Pilot(0));
         match (ended, failure) {
@@ -365,10 +368,10 @@ impl Machine for Advise {
         loop {
             if let Some(trial) = &self.trial {
                 return match &trial.at {
-                    TryoutAt::Gap => Step::Pause(GAP_NS),
-                    TryoutAt::Flush => Step::FlushMetrics,
-                    TryoutAt::Trial => Step::Trial { number: state.passes, spec: trial.spec.clone().into() },
-                    TryoutAt::Reset(_) => Step::Reset,
+                    TryoutAt::Gap => Step::pause(GAP_NS),
+                    TryoutAt::Prepare => Step::afresh(&trial.spec),
+                    TryoutAt::Trial => Step::trial(state.passes, trial.spec.clone().into()),
+                    TryoutAt::Reset(_) => Step::reset(),
                 };
             }
             if let At::End(end) = &self.at {
@@ -380,26 +383,24 @@ impl Machine for Advise {
 
     fn completed(&mut self, state: &mut RunState, result: Completed, now: u64) {
         let Some(mut trial) = self.trial.take() else { return };
-        match trial.at {
-            TryoutAt::Gap | TryoutAt::Flush => {
-                trial.at = if matches!(trial.at, TryoutAt::Gap) { TryoutAt::Flush } else { TryoutAt::Trial };
+        let result = result.alone();
+        match (&trial.at, &result) {
+            (TryoutAt::Gap | TryoutAt::Prepare, Ok(_)) => {
+                trial.at = if matches!(trial.at, TryoutAt::Gap) { TryoutAt::Prepare } else { TryoutAt::Trial };
                 self.trial = Some(trial);
                 if let Some(end) = state.interrupted() {
                     self.end(end);
                 }
             }
-            TryoutAt::Trial => {
+            (TryoutAt::Gap | TryoutAt::Prepare | TryoutAt::Trial, _) => {
                 self.search.spend(trial.on, now - trial.begun);
                 self.after_trial(state, trial, result, now);
             }
-            TryoutAt::Reset(why) => {
-                let failed = Completed::Done != result;
-                if failed {
-                    self.end(state.pass(result, &[]).unwrap_or(RunEnd::Failed));
-                } else {
-                    self.failed(state, trial.what, why);
-                }
+            (TryoutAt::Reset(why), Ok(_)) => {
+                let why = why.clone();
+                self.failed(state, trial.what, why);
             }
+            (TryoutAt::Reset(_), Err(_)) => self.end(state.pass(result, &[]).unwrap_or(RunEnd::Failed)),
         }
     }
 }

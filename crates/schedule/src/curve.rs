@@ -9,7 +9,10 @@ use crate::cells::CellState;
 use crate::curve_check::{CHECK_SHARE, Check};
 use crate::curve_leg::{Planned, TRIAL_NS, leg, leg_cost_ns, spec_of, warm_up};
 use crate::state::RunState;
-use crate::{Completed, FailureKind, Machine, RunEnd, Step};
+use crate::{Between, Completed, FailureKind, Machine, PassResult, RunEnd, Step, StepFailure, TestRequest, Tests};
+
+/// What came of a step with one pass.
+type Alone = Result<Option<PassResult>, StepFailure>;
 
 /// How a curve is measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -197,7 +200,9 @@ impl Curve {
 
     fn step(&self, state: &RunState, first: &Spec, near_only: bool) -> Step {
         let legs: Vec<Leg> = self.planned.iter().map(|(_, leg)| *leg).collect();
-        Step::Pass { number: state.passes, spec: spec_of(first, &legs).into(), legs, near_only }
+        let between = Between { single_ended: near_only, ..Between::PAIR };
+        let test = TestRequest { between, ..TestRequest::of_pair(spec_of(first, &legs).into(), legs) };
+        Step::Run(Tests { first: state.passes, tests: vec![test], recorded: true })
     }
 
     /// The next pass: each size. Where a budget limits the time, those that cost much or have converged take part in every k-th pass.
@@ -346,16 +351,16 @@ impl Curve {
     }
 
     /// A curve has all its points by now, so it does without a check that an end refuses or that fails.
-    fn after_check(&mut self, state: &mut RunState, result: Completed) {
+    fn after_check(&mut self, state: &mut RunState, result: Alone) {
         let At::Check(check) = &mut self.at else { return };
         let (positions, over) = match &result {
-            Completed::Failed(failure) if failure.kind == FailureKind::Setup => {
+            Err(failure) if failure.kind == FailureKind::Setup => {
                 self.at = At::Refused;
                 return;
             }
-            Completed::Failed(failure) if failure.kind == FailureKind::Trial => return self.finish(state),
-            Completed::Pass(result) => (check.take(result), check.step(0).is_none()),
-            _ => (Vec::new(), true),
+            Err(failure) if failure.kind == FailureKind::Trial => return self.finish(state),
+            Ok(Some(result)) => (check.take(result), check.step(0).is_none()),
+            Ok(None) | Err(_) => (Vec::new(), true),
         };
         let (cell, found) = check.found(&state.header.stopping);
         state.cells.check(cell, found);
@@ -367,11 +372,11 @@ impl Curve {
     }
 
     /// A curve has all its points by now, so it does without an anatomy that an end refuses or that fails.
-    fn after_anatomy(&mut self, state: &mut RunState, spec: &Spec, result: Completed) {
+    fn after_anatomy(&mut self, state: &mut RunState, spec: &Spec, result: Alone) {
         match &result {
-            Completed::Failed(failure) if failure.kind == FailureKind::Setup => return self.at = At::Refused,
-            Completed::Failed(failure) if failure.kind == FailureKind::Trial => return self.finish(state),
-            Completed::Pass(result) => state.cells.anatomy(spec, result),
+            Err(failure) if failure.kind == FailureKind::Setup => return self.at = At::Refused,
+            Err(failure) if failure.kind == FailureKind::Trial => return self.finish(state),
+            Ok(Some(result)) => state.cells.anatomy(spec, result),
             _ => {}
         }
         match state.pass(result, &[(None, 0)]) {
@@ -445,9 +450,9 @@ impl Machine for Curve {
                     let activity = "the anatomy of a round trip";
                     let (number, spec) = (state.passes, spec.clone());
                     state.phase(activity, None);
-                    return Step::Trial { number, spec };
+                    return Step::trial(number, spec);
                 }
-                At::Refused => return Step::Reset,
+                At::Refused => return Step::reset(),
                 At::Ceiling(ceiling) => {
                     let of = |cell: &CellState| {
                         (Some(cell.cell.id), leg(cell.cell.spec.block, CEILING.1, cell.expected_ns()))
@@ -462,6 +467,7 @@ impl Machine for Curve {
     }
 
     fn completed(&mut self, state: &mut RunState, result: Completed, now: u64) {
+        let result = result.alone();
         match &self.at {
             At::Anatomy(spec) => {
                 let spec = spec.clone();

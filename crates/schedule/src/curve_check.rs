@@ -75,9 +75,9 @@ impl Check {
         Some(match self.due.front()? {
             Due::Pass => {
                 let legs: Vec<Leg> = self.legs.iter().map(|(_, leg)| *leg).collect();
-                Step::Pass { number, spec: spec_of(&self.spec, &legs).into(), legs, near_only: false }
+                Step::pass(number, spec_of(&self.spec, &legs).into(), legs)
             }
-            Due::Stream(spec) => Step::Trial { number, spec: spec.clone() },
+            Due::Stream(spec) => Step::trial(number, spec.clone()),
         })
     }
 

@@ -10,7 +10,7 @@ const MAX_IDLE_NS: u64 = 10_000_000_000;
 
 /// The probing of one path: one pass, or two if the first gave too few samples.
 #[derive(Debug)]
-pub struct IdleProbe {
+pub(crate) struct IdleProbe {
     /// `None` for a spec without a probe.
     probe: Option<Spec>,
     probes_per_s: u64,
@@ -23,9 +23,10 @@ pub struct IdleProbe {
 impl IdleProbe {
     /// The probing of the path of `spec`.
     #[must_use]
-    pub fn new(spec: &Spec) -> Self {
+    pub(crate) fn new(spec: &Spec) -> Self {
         let time = if let Stop::TimeNs(ns) = spec.stop { ns.min(IDLE_NS) } else { IDLE_NS };
-        let probe = spec.probing();
+        // Another program has no probe.
+        let probe = spec.probing().filter(|_| spec.speak.is_none());
         let next_ns = probe.as_ref().map(|_| time);
         let probes_per_s = u64::from(spec.probe.unwrap_or(1)).max(1);
         Self { probe, probes_per_s, next_ns, found: None, passes: 0 }
@@ -33,16 +34,16 @@ impl IdleProbe {
 
     /// The next pass; `None` when there is no more.
     #[must_use]
-    pub fn next(&self) -> Option<(Spec, Leg)> {
+    pub(crate) fn next(&self) -> Option<(Spec, Leg)> {
         let spec = Spec { stop: Stop::TimeNs(self.next_ns?), ..self.probe.clone()? };
         let leg = Leg::of(&spec);
         Some((spec, leg))
     }
 
-    /// Takes the near end's results of the last pass.
-    pub fn completed(&mut self, near: EndResult) {
-        let tally = near.tallies.into_iter().next();
-        let rtt = tally.and_then(|tally| RttTally::weighted(tally.rtt?.histogram?, tally.transactions));
+    /// Takes the near end's results of the last pass, if there are any.
+    pub(crate) fn completed(&mut self, near: Option<&EndResult>) {
+        let tally = near.and_then(|near| near.tallies.first());
+        let rtt = tally.and_then(|tally| RttTally::weighted(tally.rtt.clone()?.histogram?, tally.transactions));
         self.passes += 1;
         self.next_ns = match &rtt {
             Some(rtt) if self.passes == 1 && rtt.count < Responsiveness::MIN_SAMPLES => {
@@ -59,7 +60,7 @@ impl IdleProbe {
 
     /// The round trips of the pass with more samples.
     #[must_use]
-    pub fn found(self) -> Option<RttTally> {
-        self.found
+    pub(crate) fn found(&self) -> Option<RttTally> {
+        self.found.clone()
     }
 }

@@ -23,13 +23,12 @@ mod sequence;
 mod simulated;
 mod single;
 mod state;
+mod whole;
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
-use model::{
-    Change, Conditions, EndResult, Event, HostSettings, LabReport, Leg, RttTally, RunHeader, Shared, Spec, Verdict,
-};
+use model::{Change, Conditions, EndResult, Event, HostSettings, LabReport, Leg, RunHeader, Shared, Spec, Verdict};
 use text::Text;
 
 pub use advise::{AdvisePlan, Methods};
@@ -38,7 +37,7 @@ pub use curve::{CurvePlan, anatomy_of};
 pub use curve_check::check_stream_of;
 pub use curve_leg::{Planned, leg, spec_of, warm_up};
 pub use fit::{Unfixed, fit_to_path};
-pub use idle::IdleProbe;
+use idle::IdleProbe;
 pub use noloss::LossSearch;
 pub use paired::PairedPlan;
 pub use plan_schedule::PlanSchedule;
@@ -47,60 +46,53 @@ pub use state::{RetestPlace, RunState};
 /// What the caller is to do next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Wait for that many ns.
-    Pause(u64),
-    /// Remove what the kernels' TCP metrics caches know of earlier connections.
-    FlushMetrics,
-    /// Measure the round trips of a path without load, with an [`IdleProbe`].
-    Idle {
-        /// The spec with the probe.
-        spec: Shared<Spec>,
-        /// The hosts.
-        between: Between,
-    },
-    /// Make one trial over fresh connections, with the host settings of its spec. With `no_loss` it is a [`LossSearch`].
-    Trial {
-        /// Its number among the run's passes.
-        number: u32,
-        /// What to measure.
-        spec: Shared<Spec>,
-    },
-    /// Make one pass of several legs over fresh connections.
-    Pass {
-        /// Its number among the run's passes.
-        number: u32,
-        /// What to measure, apart from the legs.
-        spec: Shared<Spec>,
-        /// The legs, in order.
-        legs: Vec<Leg>,
-        /// The near end measures alone.
-        near_only: bool,
-    },
-    /// Make both ends drop what is left of a failed set-up of this spec.
-    Reset,
-    /// Of a fleet: have all hosts' machines, waiting in their queues if necessary.
-    Hold,
-    /// Of a fleet: revert all settings and let others have the machines during a long pause.
-    Release,
-    /// Of a fleet: apply these settings to these hosts.
-    Tune(Vec<(Between, HostSettings)>),
-    /// Of a fleet: read the conditions of these hosts.
-    Conditions(Vec<usize>),
-    /// Of a fleet: make these tests at the same time, the first with this number.
-    Together {
-        /// Number of the first among the run's passes.
-        first: u32,
-        /// The tests, no host in two of them unless they share hosts.
-        tests: Vec<TestRequest>,
-        /// It is a warm-up that is not recorded.
-        warm_up: bool,
-    },
+    /// Make hosts ready for tests.
+    Prepare(Preparation),
+    /// Make tests at the same time, over fresh connections.
+    Run(Tests),
+    /// Wait.
+    Pause(Pause),
     /// Stop: the run is over.
     End(RunEnd),
 }
 
-/// The hosts of a test, by their numbers in the fleet; a run between two ends has no other hosts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// What hosts need before a test, in the order of the fields.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Preparation {
+    /// Have all hosts' machines, waiting in their queues if necessary; others get a turn after some minutes.
+    pub hold: bool,
+    /// Make the hosts drop what is left of a failed set-up.
+    pub reset: bool,
+    /// Apply these settings to these hosts; equal ones are not changed again.
+    pub settings: Vec<(Between, HostSettings)>,
+    /// Remove what the kernels' TCP metrics caches know of earlier connections.
+    pub forget_paths: bool,
+    /// Read the conditions of these hosts.
+    pub conditions: Vec<usize>,
+}
+
+/// Tests that are made at the same time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tests {
+    /// Number of the first among the run's passes.
+    pub first: u32,
+    /// The tests, no host in two of them unless they share hosts.
+    pub tests: Vec<TestRequest>,
+    /// They are a part of the result; a warm-up, or a probe of the path without load, is not.
+    pub recorded: bool,
+}
+
+/// A pause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pause {
+    /// Its length, ns.
+    pub ns: u64,
+    /// Revert all settings and let others have the machines meanwhile.
+    pub release: bool,
+}
+
+/// The hosts of a test, by their numbers in the fleet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Between {
     /// The near and the far host.
     pub hosts: [usize; 2],
@@ -108,24 +100,79 @@ pub struct Between {
     pub single_ended: bool,
 }
 
-/// One of several simultaneous tests.
+impl Between {
+    /// The two hosts of a fleet of two, or the only one.
+    pub const PAIR: Self = Self { hosts: [0, 1], single_ended: false };
+}
+
+/// A test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestRequest {
     /// Its hosts.
     pub between: Between,
     /// What to measure; with `no_loss` it is a [`LossSearch`].
-    pub spec: Spec,
+    pub spec: Shared<Spec>,
     /// The legs, in order.
     pub legs: Vec<Leg>,
     /// Other tests of the step may have the same hosts.
     pub shares_hosts: bool,
     /// All tests of the step start when the last one is ready, or none does.
     pub starts_together: bool,
-    /// The round of its cells that it is for; `None` for a warm-up, and for tests of what stands out.
+    /// The round of a plan's cells that it is for; `None` for a warm-up, for tests of what stands out, and without a plan.
     pub round: Option<u32>,
 }
 
-/// What came of one of several simultaneous tests.
+impl Step {
+    /// A pause during which the hosts keep their settings.
+    pub(crate) fn pause(ns: u64) -> Self {
+        Self::Pause(Pause { ns, release: false })
+    }
+
+    /// One trial of `spec` between two hosts, as the pass `number` of the run.
+    pub(crate) fn trial(number: u32, spec: Shared<Spec>) -> Self {
+        let legs = vec![Leg::of(&spec)];
+        Self::pass(number, spec, legs)
+    }
+
+    /// One pass of several legs between two hosts.
+    pub(crate) fn pass(number: u32, spec: Shared<Spec>, legs: Vec<Leg>) -> Self {
+        Self::Run(Tests { first: number, tests: vec![TestRequest::of_pair(spec, legs)], recorded: true })
+    }
+
+    /// The next pass of a probe of the path without load.
+    pub(crate) fn idle(probe: &IdleProbe, between: Between) -> Option<Self> {
+        let (spec, leg) = probe.next()?;
+        let test = TestRequest { between, ..TestRequest::of_pair(spec.into(), vec![leg]) };
+        Some(Self::Run(Tests { first: u32::MAX, tests: vec![test], recorded: false }))
+    }
+
+    /// Ready for a trial that is compared with others: with the settings of `spec`, and as over a path that was never used.
+    pub(crate) fn afresh(spec: &Spec) -> Self {
+        Self::Prepare(Preparation { forget_paths: true, ..Preparation::settings_of(spec) })
+    }
+
+    /// After a failed set-up.
+    pub(crate) fn reset() -> Self {
+        Self::Prepare(Preparation { reset: true, ..Preparation::default() })
+    }
+}
+
+impl Preparation {
+    /// The settings of `spec` at two hosts.
+    pub(crate) fn settings_of(spec: &Spec) -> Self {
+        Self { settings: vec![(Between::PAIR, spec.settings.clone())], ..Self::default() }
+    }
+}
+
+impl TestRequest {
+    /// The only test of a step, between two hosts.
+    #[must_use]
+    pub fn of_pair(spec: Shared<Spec>, legs: Vec<Leg>) -> Self {
+        Self { between: Between::PAIR, spec, legs, shares_hosts: false, starts_together: false, round: None }
+    }
+}
+
+/// What came of a test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestResult {
     /// The pass, or why there is none.
@@ -164,18 +211,25 @@ pub enum RunEnd {
 /// What came of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Completed {
-    /// A pause, a flush or a reset is over.
+    /// A pause or a preparation is over.
     Done,
-    /// The round trips without load; `None` if there were too few.
-    Idle(Option<RttTally>),
-    /// A trial or pass has ended, at its end or early.
-    Pass(Box<PassResult>),
-    /// The conditions of the requested hosts, in order, with the hosts' names.
+    /// A preparation is over, with the names and conditions of the requested hosts, in order.
     Conditions(Vec<(String, Conditions)>),
-    /// Simultaneous tests have ended, in the order of the requests.
-    Together(Vec<TestResult>),
+    /// Tests have ended, at their end or early, in the order of the requests.
+    Tests(Vec<TestResult>),
     /// The step could not be carried out.
     Failed(StepFailure),
+}
+
+impl Completed {
+    /// The result of a step with one test at most: its pass, `None` for another step, or the failure of either.
+    pub(crate) fn alone(self) -> Result<Option<PassResult>, StepFailure> {
+        match self {
+            Self::Tests(results) => results.into_iter().next().map(|result| result.pass).transpose(),
+            Self::Failed(failure) => Err(failure),
+            Self::Done | Self::Conditions(_) => Ok(None),
+        }
+    }
 }
 
 /// Why a step could not be carried out.
@@ -239,6 +293,8 @@ pub enum Schedule {
     Sequence(Unfixed),
     /// One cell for each block size, in passes over all of them.
     Curve(CurvePlan),
+    /// One cell for each block size, all in one pass, as another program measures them.
+    Whole,
     /// Two cells in turns, A's first in the header, until the interval of their ratio is narrow enough.
     Paired(PairedPlan),
     /// One cell and its possible changes, in search of better settings.
@@ -251,7 +307,7 @@ impl Schedule {
     pub fn kind(&self) -> ScheduleKind {
         match self {
             Self::Single(_) | Self::Sequence(_) => ScheduleKind::Single,
-            Self::Curve(_) => ScheduleKind::Curve,
+            Self::Curve(_) | Self::Whole => ScheduleKind::Curve,
             Self::Paired(_) => ScheduleKind::Paired,
             Self::Advise(_) => ScheduleKind::Search,
         }
@@ -283,6 +339,7 @@ impl ScheduledRun {
             Schedule::Single(plan) => Box::new(single::Single::new(header, *plan)),
             Schedule::Sequence(plan) => Box::new(sequence::Sequence::new(header, *plan)),
             Schedule::Curve(plan) => Box::new(curve::Curve::new(header, plan)),
+            Schedule::Whole => Box::new(whole::Whole::Pass),
             Schedule::Paired(plan) => Box::new(paired::PairedRun::new(header, plan)),
             Schedule::Advise(plan) => Box::new(advise::Advise::new(header, plan.clone(), methods)),
         };

@@ -44,7 +44,7 @@ pub(crate) struct PairedRun {
 enum At {
     Round,
     Gap,
-    Flush,
+    Prepare,
     Trial,
     End(RunEnd),
 }
@@ -91,24 +91,24 @@ impl Machine for PairedRun {
             (self.begun, self.trials) = (now, 0);
             self.turned = self.coin.next_u64() >> 63 == 1;
             self.report(state, now);
-            self.at = if state.passes > 0 { At::Gap } else { At::Flush };
+            self.at = if state.passes > 0 { At::Gap } else { At::Prepare };
         }
         match (&self.at, self.cell()) {
             (At::End(end), _) => Step::End(end.clone()),
-            (At::Gap, _) => Step::Pause(self.gap_ns),
-            (At::Flush, _) => Step::FlushMetrics,
-            (_, Some(cell)) => Step::Trial { number: state.passes, spec: cell.spec.clone() },
+            (At::Gap, _) => Step::pause(self.gap_ns),
+            (At::Prepare, Some(cell)) => Step::afresh(&cell.spec),
+            (_, Some(cell)) => Step::trial(state.passes, cell.spec.clone()),
             (_, None) => Step::End(RunEnd::Finished),
         }
     }
 
     fn completed(&mut self, state: &mut RunState, result: Completed, now: u64) {
         let Some(id) = self.cell().map(|cell| cell.id) else { return };
-        let ended = state.pass(result, &[(Some(id), 0)]);
+        let ended = state.pass(result.alone(), &[(Some(id), 0)]);
         self.at = match (ended, &self.at) {
             (Some(end), _) => At::End(end),
-            (None, At::Gap) => At::Flush,
-            (None, At::Flush) => At::Trial,
+            (None, At::Gap) => At::Prepare,
+            (None, At::Prepare) => At::Trial,
             (None, _) => {
                 self.trials += 1;
                 if self.trials < 4 { At::Gap } else { self.after_round(state, now) }

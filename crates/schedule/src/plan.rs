@@ -1,24 +1,29 @@
 //! A plan: rounds of all open cells. Each cell uses fresh connections between its hosts, and the tests of a step run together.
 
+mod ready;
 mod sets;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use analysis::plan::Slot;
-use model::{Cell, Conditions, EndPass, Every, Leg, Order, Otherwise, Pass, RunHeader, Stop, Trial, Verdict};
+use model::{Cell, Conditions, EndPass, Every, Leg, Order, Pass, RunHeader, Stop, Trial};
 use text::Text;
 
 use crate::curve::WARM_UP;
 use crate::curve_leg::{Planned, leg, warm_up};
+use crate::idle::IdleProbe;
 use crate::plan_parts::{
-    CLOSE_NS, close_some, is_cut, many_hosts, planned_by_peer, report, rounds_of, settled_end, skipped, spec_and_legs,
+    CLOSE_NS, close_some, is_cut, many_hosts, planned_by_peer, report, rounds_of, settled_end, spec_and_legs,
     step_in_words, trials_left_ns,
 };
 use crate::plan_retest::Retests;
 use crate::plan_schedule::PlanSchedule;
 use crate::single::GAP_NS;
 use crate::state::{RetestPlace, RunState};
-use crate::{Between, Completed, FailureKind, Machine, RunEnd, Step, StepFailure, TestRequest, TestResult};
+use crate::{
+    Between, Completed, FailureKind, Machine, Pause, Preparation, RunEnd, Step, StepFailure, TestRequest, TestResult,
+    Tests,
+};
 
 /// Interval of the checks of a requirement that is not met, ns.
 const RETRY_NS: u64 = 1_000_000_000;
@@ -73,10 +78,9 @@ enum At {
     Start,
     /// Between two rounds.
     Round,
-    /// Until a scheduled time, with its number. The hosts have been released, or are to be.
+    /// Until a scheduled time, with its number.
     Wait {
         next: u64,
-        released: bool,
     },
     /// The cells are being closed, some at a time.
     Close,
@@ -84,18 +88,17 @@ enum At {
     Step,
     /// Before failed tests are repeated.
     Recover,
-    /// The hosts are to be acquired, where they have been released.
-    Hold,
-    Tune,
-    /// The requirements are to be checked, until this time.
-    Require {
-        until: u64,
-    },
+    /// The hosts of this step's tests are to be made ready.
+    Prepare,
+    /// Its requirements are not met; they are to be checked again, until this time.
     Retry {
         until: u64,
     },
-    /// The path of the test with this index is to be probed without load.
-    Idle(usize),
+    Require {
+        until: u64,
+    },
+    /// The paths of the tests from this index on are to be probed without load; the first one's probe.
+    Idle(usize, Option<Box<IdleProbe>>),
     WarmUp,
     Measure,
     Gap,
@@ -187,7 +190,7 @@ impl PlanRun {
             && round.is_multiple_of(state.header.stopping.min_trials.max(1))
         {
             return match self.next_time(&state.header, every, now) {
-                Some(next) => At::Wait { next, released: false },
+                Some(next) => At::Wait { next },
                 None => At::End(RunEnd::Finished),
             };
         }
@@ -227,7 +230,7 @@ impl PlanRun {
             Some(Test { retest: Some(place), ..test })
         });
         self.tests = tests.collect();
-        At::Hold
+        At::Prepare
     }
 
     /// The number of the next scheduled time, from 0; `None` after the last one. Times that passed during a measurement are
@@ -315,7 +318,7 @@ impl PlanRun {
         self.report_step(state, &cells, now);
         self.tests = cells.iter().filter_map(|id| self.test(state, *id)).collect();
         self.due = cells;
-        At::Hold
+        At::Prepare
     }
 
     /// Whether the plan goes on after a failed test: the tests of other hosts have nothing to do with it. A test that cannot be set up
@@ -359,52 +362,6 @@ impl PlanRun {
             Some((Some(id), leg(open.cell.spec.block, ns, open.expected_ns())))
         };
         std::iter::once(warm_up(spec, WARM_UP)).chain(order.into_iter().filter_map(of)).collect()
-    }
-
-    /// Takes the conditions of both hosts of each test. A test whose requirements are not met in time is skipped, or ends the
-    /// run.
-    fn require(&mut self, state: &mut RunState, found: &[(String, Conditions)], until: u64, now: u64) -> At {
-        let Some(require) = self.schedule.plan.require.clone() else { return At::Idle(0) };
-        let mut unmet: Vec<(usize, String)> = Vec::new();
-        for (at, (test, found)) in self.tests.iter_mut().zip(found.chunks(2)).enumerate() {
-            for ((name, found), slot) in found.iter().zip(&mut test.conditions) {
-                *slot = Some(*found);
-                unmet.extend(require.unmet(found).into_iter().map(|what| (at, format!("{name}: {what}"))));
-            }
-        }
-        for (_, test) in self.tests.iter().enumerate().filter(|(at, _)| !unmet.iter().any(|(unmet, _)| unmet == at)) {
-            self.waited.remove(&test.cell.id);
-        }
-        let Some((_, what)) = unmet.first().cloned() else { return At::Idle(0) };
-        if now < until {
-            report(state, format!("waiting: {what}"), None);
-            return At::Retry { until };
-        }
-        if require.otherwise == Otherwise::End {
-            return At::End(RunEnd::Unmet { what, waited_ns: require.wait_ns });
-        }
-        let tests = std::mem::take(&mut self.tests);
-        for (at, test) in tests.into_iter().enumerate() {
-            // Groups are measured together or not at all.
-            let Some((_, what)) = unmet.iter().find(|(unmet, _)| *unmet == at || test.starts_together) else {
-                self.tests.push(test);
-                continue;
-            };
-            self.waited.insert(test.cell.id);
-            let ids: Vec<u32> = test.legs.iter().filter_map(|(cell, _)| *cell).collect();
-            ids.iter().for_each(|id| state.cells.remark_on(*id, Verdict::Unmet));
-            state.notes.push(skipped(&test.cell, ids, self.round, what));
-        }
-        At::Idle(0)
-    }
-
-    /// The index of the first test from `from` on whose path is to be probed without load.
-    fn next_idle(&self, state: &RunState, from: usize) -> Option<usize> {
-        let due = |test: &Test| {
-            let id = test.cell.id;
-            test.cell.spec.probe.is_some() && state.cells.open().any(|open| open.cell.id == id && open.idle.is_none())
-        };
-        (from..self.tests.len()).find(|at| due(&self.tests[*at]))
     }
 
     /// The requests of this step's tests, or of the warm-up before them. A curve has warm-up legs of its own.
@@ -505,17 +462,14 @@ impl Machine for PlanRun {
                     At::Round
                 }
                 At::Round => self.next_round(state, now),
-                At::Close if close_some(state) => return Step::Pause(CLOSE_NS),
+                At::Close if close_some(state) => return Step::pause(CLOSE_NS),
                 At::Close => self.begin_retests(state, now),
-                At::Wait { next, released } => {
+                At::Wait { next } => {
                     let left = self.due(&state.header, *next).saturating_sub(self.unix_ns(now));
-                    if left > 0 && !released {
-                        return Step::Release;
-                    }
                     if left > 0 {
                         let times = self.schedule.plan.schedule.map_or(1, Every::times);
                         report(state, format!("waiting for repetition {} of {times}", next + 1), Some(left));
-                        return Step::Pause(left.min(PAUSE_NS));
+                        return Step::Pause(Pause { ns: left.min(PAUSE_NS), release: true });
                     }
                     self.time = next + 1;
                     self.begin_round(state, now)
@@ -523,36 +477,44 @@ impl Machine for PlanRun {
                 At::Step => self.next_step(state, now),
                 At::Recover => {
                     report(state, format!("repeating {} failed tests", self.steps.len()), None);
-                    return Step::Pause(RECOVER_NS);
+                    return Step::pause(RECOVER_NS);
                 }
-                At::Hold => return Step::Hold,
-                At::Tune => {
+                At::Prepare => {
                     let of = |test: &Test| (test.between, test.cell.spec.settings.clone());
-                    return Step::Tune(self.tests.iter().map(of).collect());
+                    let settings = self.tests.iter().map(of).collect();
+                    let conditions = if self.schedule.plan.require.is_some() { self.hosts() } else { Vec::new() };
+                    return Step::Prepare(Preparation { hold: true, settings, conditions, ..Preparation::default() });
                 }
-                At::Require { .. } if self.schedule.plan.require.is_some() => {
-                    return Step::Conditions(self.tests.iter().flat_map(|test| test.between.hosts).collect());
+                At::Retry { .. } => return Step::pause(RETRY_NS),
+                At::Require { .. } => {
+                    return Step::Prepare(Preparation { conditions: self.hosts(), ..Preparation::default() });
                 }
-                At::Require { .. } => At::Idle(0),
-                At::Retry { .. } => return Step::Pause(RETRY_NS),
-                At::Idle(from) => match self.next_idle(state, *from) {
-                    Some(at) => {
-                        self.at = At::Idle(at);
-                        let test = &self.tests[at];
-                        return Step::Idle { spec: test.cell.spec.clone(), between: test.between };
+                At::Idle(at, Some(probe)) => {
+                    let test = &self.tests[*at];
+                    if let Some(step) = Step::idle(probe, test.between) {
+                        return step;
                     }
+                    state.cells.idle(test.cell.id, probe.found());
+                    At::Idle(at + 1, None)
+                }
+                At::Idle(from, None) => match self.next_idle(state, *from) {
+                    Some(at) => At::Idle(at, Some(Box::new(IdleProbe::new(&self.tests[at].cell.spec)))),
                     None => At::WarmUp,
                 },
                 At::WarmUp => match self.schedule.plan.warmup_ns {
                     Some(ns) => {
-                        return Step::Together { first: state.passes, tests: self.requests(Some(ns)), warm_up: true };
+                        return Step::Run(Tests {
+                            first: state.passes,
+                            tests: self.requests(Some(ns)),
+                            recorded: false,
+                        });
                     }
                     None => At::Measure,
                 },
                 At::Measure => {
-                    return Step::Together { first: state.passes, tests: self.requests(None), warm_up: false };
+                    return Step::Run(Tests { first: state.passes, tests: self.requests(None), recorded: true });
                 }
-                At::Gap => return Step::Pause(GAP_NS),
+                At::Gap => return Step::pause(GAP_NS),
                 At::End(end) => return Step::End(end.clone()),
             };
         }
@@ -562,26 +524,32 @@ impl Machine for PlanRun {
         let at = std::mem::replace(&mut self.at, At::Round);
         self.at = match (at, result) {
             (_, Completed::Failed(failure)) => At::End(failure.end()),
-            (At::Measure, Completed::Together(results)) => match self.record(state, results) {
+            (At::Measure, Completed::Tests(results)) => match self.record(state, results) {
                 Some(end) => At::End(end),
                 None => At::Gap,
             },
             (at, result) => match (state.interrupted(), at, result) {
                 (Some(end), ..) => At::End(end),
-                (None, At::Wait { next, .. }, _) => At::Wait { next, released: true },
-                (None, At::Hold, _) => At::Tune,
-                (None, At::Tune, _) => {
+                (None, At::Prepare, Completed::Conditions(found)) => {
+                    // What was waited for in vain is not waited for again.
                     let in_vain = self.tests.iter().all(|test| self.waited.contains(&test.cell.id));
                     let require = self.schedule.plan.require.as_ref().filter(|_| !in_vain);
-                    At::Require { until: now + require.map_or(0, |require| require.wait_ns) }
+                    let wait_ns = require.map_or(0, |require| require.wait_ns);
+                    self.require(state, &found, now + wait_ns, now)
                 }
+                (None, At::Prepare, _) => At::Idle(0, None),
                 (None, At::Require { until }, Completed::Conditions(found)) => self.require(state, &found, until, now),
                 (None, At::Retry { until }, _) => At::Require { until },
-                (None, At::Idle(at), Completed::Idle(found)) => {
-                    state.cells.idle(self.tests[at].cell.id, found);
-                    At::Idle(at + 1)
+                (None, At::Idle(at, Some(mut probe)), Completed::Tests(results)) => {
+                    match results.into_iter().next().map(|result| result.pass).transpose() {
+                        Ok(pass) => {
+                            probe.completed(pass.as_ref().map(|pass| &pass.near));
+                            At::Idle(at, Some(probe))
+                        }
+                        Err(failure) => At::End(failure.end()),
+                    }
                 }
-                (None, At::WarmUp, Completed::Together(results)) => {
+                (None, At::WarmUp, Completed::Tests(results)) => {
                     let ends =
                         |one: &TestResult| one.pass.as_ref().is_err_and(|failure| !self.goes_on_after(state, failure));
                     // A step that fails as a whole fails again, and is then recorded.

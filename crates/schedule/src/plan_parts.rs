@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::plan::Slot;
-use model::{Cell, Event, Factor, Finding, FindingKind, Leg, Phase, Plan, RunHeader, Spec, Stop, Trial, Verdict};
+use model::{
+    Cell, Event, Factor, Finding, FindingKind, Leg, Phase, Plan, RunHeader, Shared, Spec, Stop, Trial, Verdict,
+};
 use text::{Text, say};
 
 use crate::curve_leg::{Planned, spec_of};
@@ -43,15 +45,15 @@ fn shortened(spec: &Spec, ns: u64) -> Spec {
 }
 
 /// The spec and the legs of a test, or of the `warmup` ns before it.
-pub(crate) fn spec_and_legs(spec: &Spec, legs: &[Planned], warmup: Option<u64>) -> (Spec, Vec<Leg>) {
+pub(crate) fn spec_and_legs(spec: &Shared<Spec>, legs: &[Planned], warmup: Option<u64>) -> (Shared<Spec>, Vec<Leg>) {
     let legs: Vec<Leg> = legs.iter().map(|(_, leg)| *leg).collect();
     if spec.is_point() && spec.speak.is_none() {
-        return (spec_of(spec, &legs), legs);
+        return (spec_of(spec, &legs).into(), legs);
     }
     let Some(ns) = warmup else { return (spec.clone(), legs) };
     let spec = shortened(spec, ns);
     let legs = legs.into_iter().map(|leg| Leg { stop: spec.stop, ..leg }).collect();
-    (spec, legs)
+    (spec.into(), legs)
 }
 
 /// Whether there are more than two hosts, whose tests have nothing to do with each other, or are repeated together.

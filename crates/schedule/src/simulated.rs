@@ -3,6 +3,7 @@
 
 mod curve;
 mod groups;
+mod links;
 mod mesh;
 mod racks;
 mod require;
@@ -21,7 +22,7 @@ use proptest::prelude::*;
 
 use crate::{
     AdvisePlan, Completed, CurvePlan, FailureKind, Methods, PairedPlan, PassResult, PlanSchedule, RunEnd, Schedule,
-    ScheduledRun, Step, StepFailure, TestRequest, TestResult, Unfixed,
+    ScheduledRun, Step, StepFailure, TestResult, Tests, Unfixed,
 };
 
 const SECOND: u64 = 1_000_000_000;
@@ -131,7 +132,6 @@ fn carry_out(mut run: ScheduledRun, path: &Path) -> Ended {
     loop {
         let begun = world.now;
         let step = run.next(begun);
-        let stamps = matches!(&step, Step::Trial { spec, .. } if spec.anatomy);
         ended.steps += 1;
         assert!(ended.steps < 200_000, "it does not end");
         let result = match step {
@@ -139,26 +139,24 @@ fn carry_out(mut run: ScheduledRun, path: &Path) -> Ended {
                 ended.end = end;
                 break;
             }
-            Step::Pause(ns) => world.wait(ns),
-            Step::FlushMetrics => world.wait(MS),
-            Step::Reset => {
-                ended.resets += 1;
-                world.wait(MS)
+            Step::Pause(pause) => world.wait(pause.ns),
+            Step::Prepare(preparation) => {
+                ended.resets += u32::from(preparation.reset);
+                match &preparation.conditions[..] {
+                    [] => world.wait(MS),
+                    hosts => world.conditions(hosts),
+                }
             }
-            Step::Idle { .. } => {
-                world.now += SECOND;
-                Completed::Idle(None)
+            Step::Run(tests) => {
+                let result = world.tests(&tests);
+                if let Completed::Tests(results) = &result {
+                    let passes = results.iter().filter(|result| tests.recorded && result.pass.is_ok()).count() as u32;
+                    ended.passes += passes;
+                    ended.stamped += if tests.tests.iter().any(|test| test.spec.anatomy) { passes } else { 0 };
+                }
+                result
             }
-            Step::Hold | Step::Release | Step::Tune(_) => world.wait(MS),
-            Step::Conditions(hosts) => world.conditions(&hosts),
-            Step::Together { first, tests, .. } => world.together(first, &tests, &mut ended),
-            Step::Trial { number, spec } => world.trial(number, &spec),
-            Step::Pass { number, spec, legs, .. } => world.pass(number, &spec, &legs),
         };
-        if let Completed::Pass(_) = &result {
-            ended.passes += 1;
-            ended.stamped += u32::from(stamps);
-        }
         ended.longest_ns = ended.longest_ns.max(world.now - begun);
         if path.interrupted_at == Some(ended.steps) {
             run.interrupt();
@@ -224,14 +222,14 @@ impl World {
         None
     }
 
-    fn trial(&mut self, number: u32, spec: &Spec) -> Completed {
+    fn trial(&mut self, number: u32, spec: &Spec) -> Result<PassResult, StepFailure> {
         let begun_ns = self.now;
         self.now += self.path.set_up_ns;
         if let Some(failure) = self.failure(number) {
-            return Completed::Failed(failure);
+            return Err(failure);
         }
         if spec.anatomy && self.path.unstamped {
-            return Completed::Failed(StepFailure { kind: FailureKind::Setup, reason: "simulated".into() });
+            return Err(StepFailure { kind: FailureKind::Setup, reason: "simulated".into() });
         }
         let Stop::TimeNs(ns) = spec.stop else { panic!("a trial by time") };
         let gain = spec.near.cc.as_deref().and_then(|cc| self.path.gains.get(cc)).copied().unwrap_or(1.0);
@@ -259,7 +257,7 @@ impl World {
         let far =
             EndTally { bytes_received: bytes, receiving_ns: ns, flows: vec![flow(0, bytes)], ..EndTally::default() };
         let (near, far) = if spec.direction == Direction::Reverse { (far, near) } else { (near, far) };
-        self.result(begun_ns, vec![near], vec![far])
+        Ok(self.result(begun_ns, vec![near], vec![far]))
     }
 
     /// The conditions of hosts: with few free resources now and then.
@@ -274,7 +272,8 @@ impl World {
     }
 
     /// Simultaneous tests take as long as the longest of them.
-    fn together(&mut self, first: u32, tests: &[TestRequest], ended: &mut Ended) -> Completed {
+    fn tests(&mut self, step: &Tests) -> Completed {
+        let tests = &step.tests;
         let mut hosts: Vec<usize> = tests.iter().flat_map(|test| test.between.hosts).collect();
         let count = hosts.len();
         hosts.sort_unstable();
@@ -284,39 +283,43 @@ impl World {
         let begun = self.now;
         let mut latest = begun;
         let mut results = Vec::new();
-        for (number, test) in (first..).zip(tests) {
+        for (at, test) in (0..).zip(tests) {
             self.now = begun;
-            let trial = self.trial(number, &test.spec);
-            latest = latest.max(self.now);
-            let pass = match trial {
-                Completed::Pass(pass) => {
-                    ended.passes += 1;
-                    Ok(*pass)
-                }
-                Completed::Failed(failure) => Err(failure),
-                _ => panic!("a trial"),
+            let pass = if !step.recorded {
+                self.now += SECOND;
+                Ok(PassResult::default())
+            } else if matches!(test.spec.stop, Stop::TimeNs(_)) && test.legs.len() == 1 {
+                self.trial(step.first + at, &test.spec)
+            } else {
+                self.pass(step.first + at, &test.legs)
             };
-            results.push(TestResult { pass, changes: [Vec::new(), Vec::new()], begun_unix_ns: begun });
+            latest = latest.max(self.now);
+            results.push(TestResult { begun_unix_ns: begun, ..passed(pass) });
         }
         self.now = latest;
-        Completed::Together(results)
+        Completed::Tests(results)
     }
 
-    fn result(&self, begun_ns: u64, mut near: Vec<EndTally>, far: Vec<EndTally>) -> Completed {
+    fn result(&self, begun_ns: u64, mut near: Vec<EndTally>, far: Vec<EndTally>) -> PassResult {
         if self.path.single_ended {
             for (near, far) in near.iter_mut().zip(&far) {
                 (near.bytes_received, near.receiving_ns) = (far.bytes_received, far.receiving_ns);
             }
         }
         let end = |tallies| EndResult { tallies, ..EndResult::default() };
-        Completed::Pass(Box::new(PassResult {
+        PassResult {
             begun_ns,
             duration_ns: self.now - begun_ns,
             near: end(near),
             far: (!self.path.single_ended).then(|| end(far)),
             ..PassResult::default()
-        }))
+        }
     }
+}
+
+/// What came of a test that changed no settings.
+fn passed(pass: Result<PassResult, StepFailure>) -> TestResult {
+    TestResult { pass, changes: [Vec::new(), Vec::new()], begun_unix_ns: 0 }
 }
 
 fn header(cells: Vec<Spec>, budget_ns: u64, seed: u64) -> RunHeader {

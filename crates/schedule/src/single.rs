@@ -5,8 +5,9 @@
 use model::{Cell, RunHeader, SplitMix64, Stop, Verdict};
 
 use crate::fit::{LONGEST_NS, STEP_NS, Unfixed, with_length};
+use crate::idle::IdleProbe;
 use crate::state::RunState;
-use crate::{Between, Completed, Machine, RunEnd, Step};
+use crate::{Between, Completed, Machine, Preparation, RunEnd, Step};
 
 /// Mean pause between two trials, in which queues empty and timers expire, ns.
 pub(crate) const GAP_NS: u64 = 10_000_000;
@@ -33,7 +34,9 @@ pub(crate) struct Single {
 
 #[derive(Debug)]
 enum At {
-    Idle,
+    /// The hosts get the settings of the cell.
+    Prepare,
+    Idle(Box<IdleProbe>),
     Trial,
     Gap,
     End(RunEnd),
@@ -52,8 +55,7 @@ impl Single {
     fn of(cell: Option<Cell>, seed: u64, plan: Unfixed) -> Self {
         let at = match &cell {
             None => At::End(RunEnd::Finished),
-            Some(cell) if cell.spec.probe.is_some() => At::Idle,
-            Some(_) => At::Trial,
+            Some(_) => At::Prepare,
         };
         Self { cell, plan, at, begun: 0, too_short: 0, random: SplitMix64::new(seed), name: None, later_ns: 0 }
     }
@@ -110,32 +112,44 @@ impl Single {
 impl Machine for Single {
     fn next(&mut self, state: &mut RunState, now: u64) -> Step {
         let Some(cell) = &self.cell else { return Step::End(RunEnd::Finished) };
-        match &self.at {
-            At::Idle => {
+        if let At::Idle(probe) = &self.at {
+            if let Some(step) = Step::idle(probe, Between::PAIR) {
                 state.phase("round trips without load", self.name.and_then(|_| self.left_ns(state, now)));
-                Step::Idle { spec: cell.spec.clone(), between: Between::default() }
+                return step;
             }
-            At::Trial => {
+            state.cells.idle(cell.id, probe.found());
+            self.at = At::Trial;
+        }
+        match &self.at {
+            At::Prepare => Step::Prepare(Preparation::settings_of(&cell.spec)),
+            At::Idle(_) | At::Trial => {
                 self.begun = now;
                 let what = self.name.map_or_else(|| format!("trial {}", state.passes + 1), str::to_owned);
                 state.phase(what, self.left_ns(state, now));
-                Step::Trial { number: state.passes, spec: cell.spec.clone() }
+                Step::trial(state.passes, cell.spec.clone())
             }
             // Trials at equal distances would be in step with anything periodic on the path.
-            At::Gap => Step::Pause(GAP_NS / 2 + self.random.next_u64() % GAP_NS),
+            At::Gap => Step::pause(GAP_NS / 2 + self.random.next_u64() % GAP_NS),
             At::End(end) => Step::End(end.clone()),
         }
     }
 
     fn completed(&mut self, state: &mut RunState, result: Completed, now: u64) {
-        let Some(id) = self.cell.as_ref().map(|cell| cell.id) else { return };
-        let result = match result {
-            Completed::Idle(rtt) => {
-                state.cells.idle(id, rtt);
-                Completed::Done
+        let Some(cell) = &self.cell else { return };
+        let id = cell.id;
+        let result = result.alone();
+        match (&mut self.at, &result) {
+            (At::Prepare, Ok(_)) => {
+                let idle = At::Idle(Box::new(IdleProbe::new(&cell.spec)));
+                return self.at = state.interrupted().map_or(idle, At::End);
             }
-            other => other,
-        };
+            (At::Idle(probe), Ok(found)) => {
+                probe.completed(found.as_ref().map(|pass| &pass.near));
+                return self.at =
+                    state.interrupted().map_or_else(|| std::mem::replace(&mut self.at, At::Trial), At::End);
+            }
+            _ => {}
+        }
         let before = state.cells.trials_of(id).len();
         let ended = state.pass(result, &[(Some(id), 0)]);
         self.at = match (ended, &self.at) {

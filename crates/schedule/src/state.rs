@@ -7,7 +7,7 @@ use model::{
 use text::Text;
 
 use crate::cells::Cells;
-use crate::{Completed, PassResult, RunEnd, ScheduleKind};
+use crate::{PassResult, RunEnd, ScheduleKind, StepFailure};
 
 /// The place of a test among those that test again what stands out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -103,11 +103,15 @@ impl RunState {
 
     /// Records the result of a pass whose legs belong to `cells` (`None` for a warm-up). Returns how the run ended, if this ended
     /// it.
-    pub(crate) fn pass(&mut self, result: Completed, cells: &[(Option<u32>, u32)]) -> Option<RunEnd> {
+    pub(crate) fn pass(
+        &mut self,
+        result: Result<Option<PassResult>, StepFailure>,
+        cells: &[(Option<u32>, u32)],
+    ) -> Option<RunEnd> {
         let result = match result {
-            Completed::Pass(result) => *result,
-            Completed::Failed(failure) => return Some(failure.end()),
-            _ => return self.interrupted(),
+            Ok(Some(result)) => result,
+            Err(failure) => return Some(failure.end()),
+            Ok(None) => return self.interrupted(),
         };
         let PassResult { begun_ns, duration_ns, lab, links, near, far, failure, repeats: _ } = result;
         let pass = Pass { index: self.passes, started_ns: begun_ns, duration_ns, lab, ..Pass::default() };

@@ -9,6 +9,7 @@ use control::agent::Agent;
 use control::coordinator::{AgentEnd, Target};
 use host::{RealSys, TrafficSample};
 use model::{Family, Inventory, Watched};
+use protocol::coordinator::End;
 
 /// The inventory of a host.
 #[derive(Debug)]
@@ -51,8 +52,12 @@ pub fn elsewhere(
         let mut reported = Vec::new();
         for host in hosts {
             let end = AgentEnd::connect(Target::Remote { host, access: &access, family }).await?;
-            end.note.iter().for_each(|line| note(line));
-            reported.push(HostFacts { name: host.clone(), inventory: end.inventory.clone(), clock_ns: end.clock_ns });
+            end.facts.note.iter().for_each(|line| note(line));
+            reported.push(HostFacts {
+                name: host.clone(),
+                inventory: end.facts.inventory.clone(),
+                clock_ns: end.facts.clock_ns,
+            });
             end.release().await;
         }
         Ok(reported)
@@ -82,7 +87,7 @@ pub fn watch(
         };
         let watched = async {
             let mut end = AgentEnd::connect(target).await?;
-            end.note.iter().for_each(|line| note(line));
+            end.facts.note.iter().for_each(|line| note(line));
             let shown = show_each(&mut end, interval, &mut show).await;
             end.release().await;
             shown
@@ -100,9 +105,14 @@ async fn show_each(
     interval: Duration,
     show: &mut impl FnMut(&Watched, u64) -> Result<bool, Failure>,
 ) -> Result<(), Failure> {
-    end.watch(interval).await?;
+    let watch = async |end: &mut End| {
+        end.watch(interval);
+        Ok(())
+    };
+    end.talk(watch).await?;
     for shown in 0.. {
-        if !show(&end.watched().await?, shown)? {
+        let seen = end.talk(async |end| end.watched().await).await?;
+        if !show(&seen, shown)? {
             break;
         }
     }

@@ -50,7 +50,6 @@ use tokio::sync::Notify;
 
 use crate::helper::Helper;
 use crate::limits::file_limit;
-use crate::line::Line;
 use crate::patience::{ControlPath, patience_on};
 use crate::proof::auth::{Binding, Token};
 use crate::{AgentKey, ControlError};
@@ -67,6 +66,7 @@ pub use machine::Machine;
 use measured::Measured;
 pub use packets::Captures;
 pub use pool::{WorkerLimits, Workers};
+use protocol::line::Line;
 use protocol::{CONTROL_MAGIC, PROTOCOL};
 use reach::Challenges;
 use results::Turns;

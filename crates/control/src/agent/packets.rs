@@ -158,14 +158,9 @@ fn is_multipath(spec: &Spec) -> bool {
 }
 
 /// A unique name for each capture: time, trial and end.
-pub(crate) fn file(folder: &Path, role: Role, trial: u32) -> PathBuf {
-    let seconds = engine::unix_ns() / 1_000_000_000;
-    let mark = engine::random::<3>().map(hex::encode).unwrap_or_default();
-    let end = match role {
-        Role::Active => "near",
-        Role::Passive => "far",
-    };
-    folder.join(format!("thru-{seconds}-{mark}-trial{}-{end}.pcapng", trial.saturating_add(1)))
+fn file(folder: &Path, role: Role, trial: u32) -> PathBuf {
+    let number = engine::random().map(u64::from_ne_bytes).unwrap_or_default();
+    protocol::capture_file(folder, role, trial, (engine::unix_ns(), number))
 }
 
 /// Ends a capture; `None` after an internal failure.

@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use crate::ControlError;
 use crate::connection_end::ConnectionEnd;
 use crate::wire::{Sender, Wire};
+use protocol::coordinator::DialogueError;
 use protocol::worker_message::{FromWorker, ToWorker};
 
 /// Where an agent's worker processes come from.
@@ -96,7 +97,7 @@ impl WorkerPool {
             }
             Workers::Waiting(slot) => {
                 let socket = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
-                let one = socket.filter(|_| count == 1).ok_or_else(|| ControlError::Setup {
+                let one = socket.filter(|_| count == 1).ok_or_else(|| DialogueError::Setup {
                     address: "this host".into(),
                     reason: "there is only one worker process, and it has ended or several were requested".into(),
                 })?;

@@ -7,6 +7,7 @@ use engine::transport::{Cookie, SharedPort as Port, is_link_local, scoped, trans
 use host::Capturing;
 use model::{EndPass, EndResult, Role, Spec};
 use protocol::agent::{Ended, NotSetUp};
+use protocol::coordinator::DialogueError;
 use protocol::message::{Prepare, WireRendezvous};
 use protocol::worker_message::{Assignment, ToWorker};
 use text::Said;
@@ -102,7 +103,7 @@ impl Session {
             let command = ToWorker::Prepare(Box::new(assignment));
             pool.send(index, &command)
                 .await
-                .map_err(|ended| ControlError::Setup { address: "this host".into(), reason: ended.say() })?;
+                .map_err(|ended| DialogueError::Setup { address: "this host".into(), reason: ended.say() })?;
         }
         let capture = match prepare.role {
             Role::Active => {

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use text::{Text, say};
 
-use super::not_greeted::{refused, silent};
-use crate::ControlError;
+use super::not_greeted::{lost_in_greeting, silent};
 use crate::proof::auth::Binding;
 use crate::proof::code::{Code, Exchange, Side};
 use crate::wire::Wire;
+use crate::{ConnectionEnd, ControlError};
+use protocol::coordinator::DialogueError;
 use protocol::message::{FromAgent, ToAgent};
 
 /// Time limit for each answer, on a short path.
@@ -25,7 +26,7 @@ pub(super) async fn prove_code(
     nonces: [&str; 2],
     binding: &Binding,
 ) -> Result<(), ControlError> {
-    let refuted = |what: Text| ControlError::Token { address: name.to_owned(), what };
+    let refuted = |what: Text| ControlError::from(DialogueError::Token { address: name.to_owned(), what });
     let (exchange, half) = Exchange::begin(Side::Coordinator, code, binding);
     let FromAgent::Code { half } = answer(wire, name, &ToAgent::Code { half }).await? else {
         return Err(ControlError::NoAgent { address: name.to_owned() });
@@ -43,11 +44,13 @@ pub(super) async fn prove_code(
 
 /// The agent's answer to a message.
 async fn answer(wire: &mut Wire<ToAgent, FromAgent>, name: &str, message: &ToAgent) -> Result<FromAgent, ControlError> {
-    let lost = |reason| ControlError::Lost { address: name.to_owned(), during: "during the greeting".into(), reason };
+    let lost = |reason: ConnectionEnd| lost_in_greeting(name, &reason);
     wire.send(message).await.map_err(lost)?;
     let path = wire.path().clone();
     match path.within(LIMIT, wire.recv()).await {
-        Ok(Ok(FromAgent::Refused { reason, cause })) => Err(refused(name.to_owned(), &reason, cause)),
+        Ok(Ok(FromAgent::Refused { reason, cause })) => {
+            Err(DialogueError::refused(name.to_owned(), &reason, cause).into())
+        }
         Ok(answer) => answer.map_err(lost),
         Err(waited) => Err(silent(name.to_owned(), waited)),
     }

@@ -2,23 +2,19 @@
 
 use std::time::Duration;
 
-use text::Text;
+use text::Said;
 
-use super::bounds;
 use crate::ControlError;
 use crate::connection_end::ConnectionEnd;
 use crate::patience::ControlPath;
+use protocol::coordinator::DialogueError;
 use protocol::hello::Hello;
-use protocol::message::RefusalCause;
 use protocol::{PROTOCOL, program};
 
-/// The error for an agent's refusal.
-pub(super) fn refused(address: String, reason: &Text, cause: RefusalCause) -> ControlError {
-    let reason = bounds::one_line(reason);
-    match cause {
-        RefusalCause::Token => ControlError::Token { address, what: reason },
-        RefusalCause::Other => ControlError::Refused { address, reason },
-    }
+/// The connection was lost before the agent accepted this coordinator.
+pub(super) fn lost_in_greeting(address: &str, reason: &ConnectionEnd) -> ControlError {
+    let during = "during the greeting".into();
+    DialogueError::Lost { address: address.to_owned(), during, reason: reason.say() }.into()
 }
 
 /// The error for an agent with this hello, if the two programs speak different protocols.

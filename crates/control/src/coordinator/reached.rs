@@ -1,11 +1,12 @@
 //! How an agent was reached, so that further connections lead to the same one.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
 use bus::Buses;
 use model::Family;
 
+use super::address::split;
 use crate::agent::Agent;
 use crate::proof::auth::Token;
 use crate::proof::fingerprint::Fingerprint;
@@ -48,6 +49,13 @@ impl Known {
 }
 
 impl Reached {
+    /// The name by which the user reached the agent; `None` for an address.
+    pub(super) fn name(&self) -> Option<String> {
+        let Self::Remote { host, .. } = self else { return None };
+        let (name, _) = split(host).ok()?;
+        name.parse::<IpAddr>().is_err().then(|| name.to_owned())
+    }
+
     /// The agent's address; `None` within this process.
     pub(super) fn address(&self) -> Option<SocketAddr> {
         match self {

@@ -6,13 +6,13 @@ mod request;
 mod ssh;
 mod state;
 
+use protocol::coordinator::DialogueError;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use command::failure::{Failure, INTERRUPTED};
 use command::setup;
 use command::signals::CaughtSignals;
-use control::ControlError;
 use model::Family;
 use plan::{Fleet, FleetHost};
 
@@ -99,7 +99,7 @@ pub fn up(
         };
         tokio::select! {
             started = work => started,
-            _ = signals.next() => Err(ControlError::Interrupted.into()),
+            _ = signals.next() => Err(DialogueError::Interrupted.into()),
         }
     });
     let results = started.and_then(|started| ready(fleet, hosts, &state, started, &signals));
@@ -144,7 +144,7 @@ fn ready(
     let running = state.over(fleet.clone());
     loop {
         if signals.arrived() {
-            return Err(ControlError::Interrupted.into());
+            return Err(DialogueError::Interrupted.into());
         }
         let open: Vec<&FleetHost> = hosts
             .iter()

@@ -36,15 +36,15 @@ pub(super) fn mostly_asleep(ns: u64) -> Spent {
 }
 
 impl World {
-    pub(super) fn pass(&mut self, number: u32, _: &Spec, legs: &[crate::Leg]) -> Completed {
+    pub(super) fn pass(&mut self, number: u32, legs: &[crate::Leg]) -> Result<PassResult, StepFailure> {
         let begun_ns = self.now;
         self.now += self.path.set_up_ns;
         if let Some(failure) = self.failure(number) {
-            return Completed::Failed(failure);
+            return Err(failure);
         }
         let near: Vec<EndTally> = legs.iter().map(|leg| self.leg(leg)).collect();
         let far = near.iter().map(|_| EndTally::default()).collect();
-        self.result(begun_ns, near, far)
+        Ok(self.result(begun_ns, near, far))
     }
 
     fn leg(&mut self, leg: &crate::Leg) -> EndTally {

@@ -11,6 +11,7 @@ use model::{
 use super::{MS, SECOND, stream};
 use crate::{
     Completed, FailureKind, PassResult, PlanSchedule, RunEnd, ScheduledRun, Step, StepFailure, TestRequest, TestResult,
+    Tests,
 };
 
 const HOSTS: usize = 6;
@@ -117,11 +118,11 @@ pub(super) fn carry_out(
                 run.close(end != RunEnd::Finished);
                 break;
             }
-            Step::Pause(ns) => {
-                now += ns;
+            Step::Pause(pause) => {
+                now += pause.ns;
                 Completed::Done
             }
-            Step::Together { tests, .. } => {
+            Step::Run(Tests { tests, .. }) => {
                 let begun_ns = now;
                 now += 120 * MS;
                 let pairs: Vec<[usize; 2]> = tests.iter().map(|test: &TestRequest| test.between.hosts).collect();
@@ -134,9 +135,9 @@ pub(super) fn carry_out(
                     changes: Default::default(),
                     begun_unix_ns: begun_ns,
                 };
-                Completed::Together(factors(&pairs, begun_ns).into_iter().map(result).collect())
+                Completed::Tests(factors(&pairs, begun_ns).into_iter().map(result).collect())
             }
-            _ => Completed::Done,
+            Step::Prepare(_) => Completed::Done,
         };
         if interrupted_at == Some(step) {
             run.interrupt();

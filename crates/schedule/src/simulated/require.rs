@@ -3,7 +3,7 @@
 use model::{Conditions, Otherwise, Require};
 
 use super::{SECOND, plan};
-use crate::{Completed, Step};
+use crate::{Completed, Preparation, Step, Tests};
 
 /// How long a plan waits for requirements that are never met.
 fn waited_ns() -> u64 {
@@ -19,22 +19,21 @@ fn waited_ns() -> u64 {
     loop {
         let completed = match run.next(now) {
             Step::End(_) => return waited,
-            Step::Pause(ns) => {
-                now += ns;
-                waited += if checking { ns } else { 0 };
+            Step::Pause(pause) => {
+                now += pause.ns;
+                waited += if checking { pause.ns } else { 0 };
                 Completed::Done
             }
-            Step::Conditions(hosts) => {
+            Step::Prepare(Preparation { conditions, .. }) => {
                 checking = true;
                 let found = Conditions { free_memory_bytes: Some(0), ..Conditions::default() };
-                Completed::Conditions(hosts.iter().map(|host| (format!("host {host}"), found)).collect())
+                Completed::Conditions(conditions.iter().map(|host| (format!("host {host}"), found)).collect())
             }
-            Step::Together { tests, .. } => {
+            Step::Run(Tests { tests, .. }) => {
                 checking = false;
                 assert!(tests.is_empty(), "its requirements are not met");
-                Completed::Together(Vec::new())
+                Completed::Tests(Vec::new())
             }
-            _ => Completed::Done,
         };
         assert!(now < 10_000 * SECOND);
         run.completed(completed, now);

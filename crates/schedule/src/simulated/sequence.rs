@@ -18,22 +18,23 @@ fn steps(start_up_ns: [u64; 2], interrupted_in: usize) -> (Vec<String>, Vec<u64>
     let end = loop {
         let result = match run.next(now) {
             Step::End(end) => break end,
-            Step::Pause(ns) => {
-                now += ns;
+            Step::Pause(pause) => {
+                now += pause.ns;
                 Completed::Done
             }
-            Step::Idle { .. } => {
+            Step::Prepare(_) => Completed::Done,
+            Step::Run(tests) if !tests.recorded => {
                 steps.push("idle".to_owned());
-                Completed::Idle(None)
+                Completed::Tests(vec![passed(Ok(PassResult::default()))])
             }
-            Step::Trial { spec, .. } => {
+            Step::Run(tests) => {
+                let spec = &tests.tests[0].spec;
                 let length_ns = spec.timed_ns().unwrap();
                 let start_up_ns = start_up_ns[usize::from(spec.direction == Direction::Reverse)];
                 steps.push(format!("{:?} {}", spec.direction, length_ns / SECOND));
                 now += length_ns;
-                trial(&spec, start_up_ns, now - length_ns)
+                Completed::Tests(vec![passed(Ok(trial(spec, start_up_ns, now - length_ns)))])
             }
-            step => panic!("{step:?}"),
         };
         if steps.len() == interrupted_in {
             run.interrupt();

@@ -8,7 +8,7 @@ use super::*;
 const RATE: f64 = 1e8;
 
 /// A trial of `spec` whose rate grows evenly for `start_up_ns`.
-pub(super) fn trial(spec: &Spec, start_up_ns: u64, begun_ns: u64) -> Completed {
+pub(super) fn trial(spec: &Spec, start_up_ns: u64, begun_ns: u64) -> PassResult {
     let Stop::TimeNs(length_ns) = spec.stop else { panic!("a trial by time") };
     let entry = |at: u64| {
         let (start_ns, end_ns) = (at * spec.interval_ns, (at + 1) * spec.interval_ns);
@@ -28,7 +28,7 @@ pub(super) fn trial(spec: &Spec, start_up_ns: u64, begun_ns: u64) -> Completed {
     };
     let end = |tally| EndResult { tallies: vec![tally], ..EndResult::default() };
     let (near, far) = (end(near), Some(end(far)));
-    Completed::Pass(Box::new(PassResult { begun_ns, duration_ns: length_ns, near, far, ..PassResult::default() }))
+    PassResult { begun_ns, duration_ns: length_ns, near, far, ..PassResult::default() }
 }
 
 /// The outcome of a run of trials of `length_ns`, and their lengths.
@@ -41,17 +41,18 @@ fn measured(length_ns: u64, start_up_ns: u64, budget_ns: u64, plan: Unfixed) -> 
     loop {
         let result = match run.next(now) {
             Step::End(_) => break,
-            Step::Pause(ns) => {
-                now += ns;
+            Step::Pause(pause) => {
+                now += pause.ns;
                 Completed::Done
             }
-            Step::Trial { spec, .. } => {
+            Step::Prepare(_) => Completed::Done,
+            Step::Run(tests) => {
+                let spec = &tests.tests[0].spec;
                 let Stop::TimeNs(ns) = spec.stop else { panic!("a trial by time") };
                 lengths.push(ns);
                 now += ns;
-                trial(&spec, start_up_ns, now - ns)
+                Completed::Tests(vec![passed(Ok(trial(spec, start_up_ns, now - ns)))])
             }
-            step => panic!("{step:?}"),
         };
         run.completed(result, now);
     }
@@ -109,11 +110,11 @@ fn trials_without_a_value_end_too() {
     for now in 0.. {
         let result = match run.next(now * SECOND) {
             Step::End(_) => break,
-            Step::Trial { .. } => {
+            Step::Run(_) => {
                 trials += 1;
                 let end = EndResult { tallies: vec![EndTally::default()], ..EndResult::default() };
                 let (near, far) = (end.clone(), Some(end));
-                Completed::Pass(Box::new(PassResult { near, far, ..PassResult::default() }))
+                Completed::Tests(vec![passed(Ok(PassResult { near, far, ..PassResult::default() }))])
             }
             _ => Completed::Done,
         };

@@ -4,7 +4,7 @@ use analysis::stats::Paired;
 use model::{Event, Spec, SplitMix64, Stop};
 
 use super::{MS, Path, SECOND, World, header, mesh, schedules, stream};
-use crate::{Completed, Methods, Schedule, ScheduledRun, Step, Unfixed};
+use crate::{Completed, Methods, Preparation, Schedule, ScheduledRun, Step, Unfixed};
 
 /// The time left in the phase of the first trial, ns.
 fn at_first(mut run: ScheduledRun) -> Option<u64> {
@@ -13,15 +13,15 @@ fn at_first(mut run: ScheduledRun) -> Option<u64> {
     for _ in 0..100 {
         let step = run.next(world.now);
         let result = match &step {
-            Step::Trial { .. } | Step::Together { .. } => {
+            Step::Run(tests) if tests.first < u32::MAX => {
                 let mut told = run.events().into_iter().filter_map(|event| match event {
                     Event::Phase(phase) => Some(phase.remaining_ns),
                     _ => None,
                 });
                 return told.next_back().expect("a phase is told before a trial");
             }
-            Step::Conditions(hosts) => world.conditions(hosts),
-            Step::Idle { .. } => Completed::Idle(None),
+            Step::Run(idle) => world.tests(idle),
+            Step::Prepare(Preparation { conditions, .. }) if !conditions.is_empty() => world.conditions(conditions),
             _ => Completed::Done,
         };
         run.completed(result, world.now);

@@ -1,13 +1,13 @@
 //! How a run begins.
 
 use command::{Failure, config};
-use control::coordinator::AgentEnd;
+use control::coordinator::AgentFacts;
 use model::{RunHeader, Tool};
 
 use super::request::Request;
 
 /// The beginning of a run between two ends; its cells, its rule and its target are still to be set.
-pub(super) fn header(request: &Request, near: &AgentEnd, far: &AgentEnd) -> Result<RunHeader, Failure> {
+pub(super) fn header(request: &Request, near: &AgentFacts, far: &AgentFacts) -> Result<RunHeader, Failure> {
     let started_unix_ns = engine::unix_ns();
     let entropy = u16::from_be_bytes(engine::random().map_err(Failure::other)?);
     Ok(RunHeader {

@@ -19,6 +19,7 @@ use control::coordinator::Cancel;
 use control::{Access, ControlError};
 use engine::transport::Launcher;
 use model::Run;
+use protocol::coordinator::DialogueError;
 
 pub use self::path_only::program_at;
 pub use self::request::{Hosts, Request, Resumed, Work};
@@ -111,7 +112,9 @@ pub fn conduct(request: &Request, screen: &mut dyn Screen) -> Result<Finished, F
                 None => pair::measure(request, (specs, rule, schedule), &mut here).await?,
             },
         };
-        let failure = failed.filter(|error| !matches!(error, ControlError::Interrupted)).map(Failure::from);
+        let failure = failed
+            .filter(|error| !matches!(error, ControlError::Dialogue(DialogueError::Interrupted)))
+            .map(Failure::from);
         Ok(Finished { run: here.sinks.document()?, failure })
     })
 }
@@ -152,13 +155,13 @@ impl<'s> Here<'s> {
     }
 }
 
-/// The result of `work`, or [`ControlError::Interrupted`] as soon as the user ends the run.
+/// The result of `work`, or [`DialogueError::Interrupted`] as soon as the user ends the run.
 async fn unless_interrupted<T>(
     mut cancel: Cancel,
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
     tokio::select! {
         result = work => result,
-        _ = cancel.wait_for(|stop| *stop) => Err(ControlError::Interrupted.into()),
+        _ = cancel.wait_for(|stop| *stop) => Err(DialogueError::Interrupted.into()),
     }
 }

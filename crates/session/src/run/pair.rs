@@ -3,7 +3,7 @@
 use command::Failure;
 use control::ControlError;
 use control::agent::Agent;
-use control::coordinator::{self, AgentEnd, Cancel, Pair, RunRequest, Schedule, Target};
+use control::coordinator::{self, AgentEnd, Cancel, ConnectedFleet, Member, Schedule, Target};
 use model::{Cell, Family, Goal, RunHeader, Spec, Stopping};
 use text::say;
 use vec1::Vec1;
@@ -23,18 +23,16 @@ pub(super) async fn measure(
     cells: Cells<'_>,
     here: &mut Here<'_>,
 ) -> Result<Option<ControlError>, Failure> {
-    let mut pair = unless_interrupted(here.cancel.clone(), reach(request, cells.0.first(), here)).await?;
-    let measured = apply_and_measure(request, cells, &mut pair, &mut here.sinks, here.cancel.clone()).await;
-    // Settings of the run are restored in any case, while the ends are still connected.
-    for line in pair.put_back().await {
-        here.sinks.note(line);
+    let mut fleet = unless_interrupted(here.cancel.clone(), reach(request, cells.0.first(), here)).await?;
+    let measured = apply_and_measure(request, cells, &mut fleet, &mut here.sinks, here.cancel.clone()).await;
+    // Settings of a run that has not begun are restored while the ends are still connected.
+    match fleet.untune().await {
+        Ok(left) => left.into_iter().for_each(|line| here.sinks.note(line)),
+        Err(error) => here.sinks.note(say!("{error}; the agent there reverts its settings itself")),
     }
     let failed = measured?;
     engine::transport::pvm::leave();
-    pair.near.release().await;
-    if let Some(far) = pair.far {
-        far.release().await;
-    }
+    fleet.release().await;
     Ok(failed)
 }
 
@@ -42,16 +40,18 @@ pub(super) async fn measure(
 async fn apply_and_measure(
     request: &Request,
     (specs, rule, schedule): Cells<'_>,
-    pair: &mut Pair,
+    fleet: &mut ConnectedFleet,
     sinks: &mut Sinks<'_>,
     cancel: Cancel,
 ) -> Result<Option<ControlError>, Failure> {
-    let settings = pair.apply_all(specs).await?;
-    let specs = with_engines(specs, pair, sinks, &cancel).await?;
-    let begun = header(request, &pair.near, pair.far.as_ref().unwrap_or(&pair.near))?;
+    let settings = fleet.apply_all(specs).await?;
+    let specs = with_engines(specs, fleet, sinks, &cancel).await?;
+    let near = fleet.facts(0).ok_or_else(|| Failure::other("the near end is not connected"))?;
+    let begun = header(request, near, fleet.facts(1).unwrap_or(near))?;
+    let has_far = fleet.facts(1).is_some();
     let mut header = RunHeader {
         settings,
-        target: request.hosts.host.clone().filter(|_| pair.far.is_some()),
+        target: request.hosts.host.clone().filter(|_| has_far),
         stopping: rule.clone(),
         cells: specs.into_iter().zip(0..).map(|(spec, id)| Cell::new(id, spec)).collect(),
         ..begun
@@ -59,17 +59,19 @@ async fn apply_and_measure(
     if !request.hosts.no_path {
         sinks.status("probing the path");
         let spec = header.cells[0].spec.clone();
-        let probe = async { Ok(pair.probe_path(&mut header, &spec).await?) };
+        let probe = async { Ok(fleet.probe_path([0, 1], &mut header, &spec).await?) };
         unless_interrupted(cancel.clone(), probe).await?;
     }
     coordinator::fit_to_path(&mut header, schedule);
     let schedule = with_possible_anatomy(schedule, &mut header);
-    let run = RunRequest { header, schedule };
-    Ok(coordinator::run(pair, &run, sinks, cancel).await.1)
+    let order = coordinator::scheduled(header, &schedule);
+    let (failed, left) = fleet.run(order, sinks, &mut cancel.clone()).await;
+    left.into_iter().for_each(|line| sinks.note(line));
+    Ok(failed)
 }
 
 /// Connects to both ends and waits for their machines.
-async fn reach(request: &Request, spec: &Spec, here: &mut Here<'_>) -> Result<Pair, Failure> {
+async fn reach(request: &Request, spec: &Spec, here: &mut Here<'_>) -> Result<ConnectedFleet, Failure> {
     let hosts = &request.hosts;
     let transport = engine::transport::transport(spec.transport.as_str())?;
     let capabilities = transport.capabilities();
@@ -93,19 +95,17 @@ async fn reach(request: &Request, spec: &Spec, here: &mut Here<'_>) -> Result<Pa
         Some(host) => AgentEnd::connect(remote(host)).await?,
         None => AgentEnd::connect(Target::Local(local_near)).await?,
     };
-    if far.as_ref().is_some_and(|far| !far.instance.is_empty() && far.instance == near.instance) {
+    if far.as_ref().is_some_and(|far| !far.instance().is_empty() && far.instance() == near.instance()) {
         return Err(Failure::usage(say!(
             "HOST and `--from` are the same agent, which cannot wait for itself: omit `--from`"
         )));
     }
-    let mut pair = Pair::new(near, far);
-    pair.far.iter().chain([&pair.near]).filter_map(|end| end.note.as_deref()).for_each(|note| here.sinks.note(note));
-    let purpose = format!("{} {}", request.kind, spec.transport);
-    for end in std::iter::once(&mut pair.near).chain(pair.far.as_mut()) {
-        let name = end.name.clone();
-        end.acquire(&purpose, |ahead| here.sinks.status(say!("{name} is busy: {ahead} ahead in the queue"))).await?;
-    }
-    Ok(pair)
+    let ends = std::iter::once(near).chain(far);
+    let ends = ends.inspect(|end| end.facts.note.iter().for_each(|note| here.sinks.note(note.as_str())));
+    let members = ends.map(Member::agent).collect();
+    let mut fleet = ConnectedFleet::new(members, &format!("{} {}", request.kind, spec.transport));
+    fleet.acquire(|name, ahead| here.sinks.status(say!("{name} is busy: {ahead} ahead in the queue"))).await?;
+    Ok(fleet)
 }
 
 /// Connects to the agent that a launcher started, at the first of its addresses that answers.
@@ -152,7 +152,7 @@ fn with_possible_anatomy(schedule: &Schedule, header: &mut RunHeader) -> Schedul
 /// The specs, with `engine auto` replaced by the fastest send method of a pilot trial each.
 async fn with_engines(
     specs: &[Spec],
-    pair: &mut Pair,
+    fleet: &mut ConnectedFleet,
     sinks: &mut Sinks<'_>,
     cancel: &Cancel,
 ) -> Result<Vec<Spec>, Failure> {
@@ -161,7 +161,7 @@ async fn with_engines(
         let mut spec = spec.clone();
         if spec.engine.auto {
             sinks.status("comparing send methods");
-            spec.engine = coordinator::choose_engine(pair, &spec, &mut cancel.clone()).await?;
+            fleet.choose_engine([0, 1], &mut spec, &mut cancel.clone()).await?;
         }
         settled.push(spec);
     }

@@ -31,7 +31,7 @@ pub fn program_at(hosts: &Hosts) -> Result<Option<Program>, Failure> {
 pub(super) async fn measure(request: &Request, here: &mut Here<'_>) -> Result<Option<ControlError>, Failure> {
     let host = request.hosts.host.clone().ok_or_else(|| Failure::usage("there is no host to probe the path to"))?;
     let mut near = local_near(&here.agents).await?;
-    let begun = header(request, &near, &near)?;
+    let begun = header(request, &near.facts, &near.facts)?;
     let mut header = RunHeader {
         far: Inventory::default(),
         target: Some(host.clone()),
@@ -81,7 +81,7 @@ pub(super) async fn probe(
     here: &mut Here<'_>,
 ) -> Result<Option<PathFacts>, Failure> {
     here.sinks.status("probing the path");
-    near.acquire(request.kind.name(), |_| {}).await?;
+    near.talk(async |end| end.acquire(request.kind.name(), |_| {}).await).await?;
     let probe = async { Ok(near.probe_host(host, request.hosts.family).await?) };
     unless_interrupted(here.cancel.clone(), probe).await
 }

@@ -11,6 +11,7 @@ use control::{Access, Answers, ControlError};
 use futures_util::stream::iter;
 use futures_util::{StreamExt, TryStreamExt};
 use model::{Cell, Factor, FactorKind, Inventory, PlanEnd, Run, RunHeader, RunKind, Shared, Spec, Tool};
+use protocol::coordinator::DialogueError;
 use text::say;
 
 use super::header::header;
@@ -40,8 +41,7 @@ pub(super) async fn measure(
         }
         None => {
             let mut specs: Vec<_> = parsed.specs().cloned().collect();
-            let status = |what: &str| here.sinks.status(what);
-            coordinator::choose_engines(&mut fleet, &slots, &mut specs, &mut here.cancel.clone(), status).await?;
+            choose_engines(&mut fleet, &slots, &mut specs, here).await?;
             let mut header = begin(request, parsed, specs, (&slots, &hosts), &fleet, &programs)?;
             if parsed.plan.groups().is_some() && !request.hosts.no_path {
                 probe_path(&slots, &mut fleet, &mut header, here).await?;
@@ -55,13 +55,11 @@ pub(super) async fn measure(
         let earlier = earlier.as_ref().map(|run| (run, trials.as_slice()));
         here.sinks.keep_on(OnBus::begin(bus, place, &header.id, earlier).await?);
     }
-    fleet.keep_results_of(&header);
-    if resumed.is_some() {
-        let unread = fleet.recall_results().await;
-        unread.into_iter().for_each(|line| here.sinks.note(line));
-    }
+    let unread = fleet.keep_results_of(&header, resumed.is_some()).await;
+    unread.into_iter().for_each(|line| here.sinks.note(line));
     let schedule = PlanSchedule { plan: parsed.plan.clone(), slots, trials, passes, retests };
-    let (_, failed) = coordinator::run_plan(&mut fleet, &header, &schedule, &mut here.sinks, here.cancel.clone()).await;
+    let order = coordinator::planned(header, schedule);
+    let (failed, _) = fleet.run(order, &mut here.sinks, &mut here.cancel.clone()).await;
     match fleet.recalled() {
         0 => {}
         1 => here.sinks.note("1 test was not repeated: its agents had kept the result"),
@@ -75,6 +73,30 @@ pub(super) async fn measure(
     }
     fleet.release().await;
     Ok(failed)
+}
+
+/// Chooses the engine for all specs with `--engine auto`, each between its own hosts and with its own settings, which are reverted.
+async fn choose_engines(
+    fleet: &mut ConnectedFleet,
+    slots: &[Slot],
+    specs: &mut [Shared<Spec>],
+    here: &mut Here<'_>,
+) -> Result<(), Failure> {
+    let is_auto = |slot: &&Slot| specs.get(slot.cell as usize).is_some_and(|spec| spec.engine.auto);
+    let mut due: Vec<&Slot> = slots.iter().filter(is_auto).collect();
+    // Expensive settings are changed once.
+    due.sort_by_key(|slot| slot.plot);
+    let mut chosen = Ok(());
+    for (at, slot) in due.iter().enumerate() {
+        here.sinks.status(format!("pilot trials of the send methods, cell {} of {}", at + 1, due.len()));
+        let Some(spec) = specs.get_mut(slot.cell as usize) else { continue };
+        chosen = fleet.choose_engine([slot.near, slot.far], spec, &mut here.cancel.clone()).await;
+        if chosen.is_err() {
+            break;
+        }
+    }
+    let reverted = fleet.untune().await;
+    Ok(chosen.and(reverted.map(drop))?)
 }
 
 /// Probes the path of groups, all of which have the same hosts.
@@ -155,22 +177,23 @@ async fn reach(
                 here.sinks.note(say!("{name} does not answer and will be retried during the mesh: {error}"));
                 let control = of_fleet(name).map_or(name, |host| &host.control);
                 missing.push(Failure::from(&error));
-                members.push(Member::lost(name, control, access(name)?, family, error));
+                members.push(Member::lost(name, control, access(name)?, family, &error));
                 continue;
             }
             (Err(error), _) => return Err(error.into()),
         };
-        if let Some(note) = &end.note {
+        if let Some(note) = &end.facts.note {
             here.sinks.note(note.as_str());
         }
-        if let Some([_, other]) = instances.iter().find(|[other, _]| !end.instance.is_empty() && *other == end.instance)
+        if let Some([_, other]) =
+            instances.iter().find(|[other, _]| !end.instance().is_empty() && *other == end.instance())
         {
             return Err(Failure::usage(format!(
                 "{other} and {} are names of the same agent: use one of them",
-                end.name
+                end.name()
             )));
         }
-        instances.push([end.instance.clone(), end.name.clone()]);
+        instances.push([end.instance().to_owned(), end.name().to_owned()]);
         members.push(Member::agent(end));
     }
     // Two hosts make a pair.
@@ -193,7 +216,7 @@ fn does_not_answer(error: &ControlError) -> bool {
             | ControlError::Unreachable { .. }
             | ControlError::NoAgent { .. }
             | ControlError::NoGreeting { .. }
-            | ControlError::Lost { .. }
+            | ControlError::Dialogue(DialogueError::Lost { .. })
             | ControlError::Bus(BusError::Absent { .. })
     )
 }
@@ -208,10 +231,10 @@ fn begin(
 ) -> Result<RunHeader, Failure> {
     let first = slots.first().ok_or_else(|| Failure::other("the plan has no cell"))?;
     // Of a mesh, the first pair of hosts that answered.
-    let reached = slots.iter().find_map(|slot| Some((fleet.end(slot.near)?, fleet.end(slot.far)?)));
-    let reached = reached.or_else(|| fleet.end(first.near).map(|near| (near, near)));
+    let reached = slots.iter().find_map(|slot| Some((fleet.facts(slot.near)?, fleet.facts(slot.far)?)));
+    let reached = reached.or_else(|| fleet.facts(first.near).map(|near| (near, near)));
     let (near, far) = reached.ok_or_else(|| Failure::other("the near host is not connected"))?;
-    let inventory = |host: usize| fleet.end(host).map(|end| &end.inventory);
+    let inventory = |host: usize| fleet.facts(host).map(|facts| &facts.inventory);
     // Cells whose specs were changed alike have one again.
     for at in 1..specs.len() {
         let (before, rest) = specs.split_at_mut(at);

@@ -1,19 +1,21 @@
 //! Runs with the server of another program as the far end.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use command::Failure;
 use control::ControlError;
-use control::coordinator::{self, Cancel, FarProgram, ProgramCurve, Schedule, run_with_program};
+use control::coordinator::{self, Cancel, ConnectedFleet, FarProgram, Member, ProgramTest, Schedule, Unfixed};
 use host::{RealSys, Watch, WatchOptions};
 use model::{
-    Cell, EndPass, EndResult, Event, EventSink, HostSettings, Inventory, Live, Program, RunHeader, RunKind, Spec, Stop,
-    Stopping, Tool,
+    BothEnds, Cell, EndPass, EndResult, EndTally, Event, EventSink, HostSettings, Inventory, Leg, Live, Program,
+    RunHeader, RunKind, Spec, Stop, Stopping, Tool,
 };
 use peers::{Curve, CurveLimits, Login, OpenCurve, ProgramError, ProgramProtocol, ProgramServer, Sides, TrialObserver};
-use text::{Said, say};
+use protocol::coordinator::DialogueError;
+use text::{Said, Text, say};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinHandle;
 use vec1::Vec1;
@@ -104,7 +106,7 @@ pub(super) async fn measure(
         }
         None => far.pilot_trial(specs.first(), &here.cancel).await?,
     };
-    let begun = header(request, &near, &near)?;
+    let begun = header(request, &near.facts, &near.facts)?;
     let mut header = RunHeader {
         far: Inventory::default(),
         target: Some(host.clone()),
@@ -117,8 +119,16 @@ pub(super) async fn measure(
         control::coordinator::note_path(facts, &mut header.near, &mut header.path_outbound);
         coordinator::fit_to_path(&mut header, schedule);
     }
-    let (_, failed) = run_with_program(&mut far, &header, schedule, &mut here.sinks, here.cancel.clone()).await;
-    near.release().await;
+    let schedule = match schedule {
+        Schedule::Curve(_) => Schedule::Whole,
+        Schedule::Sequence(unfixed) => Schedule::Sequence(*unfixed),
+        _ => Schedule::Single(Unfixed::default()),
+    };
+    let members = vec![Member::agent(near), Member::program(far)];
+    let mut fleet = ConnectedFleet::new(members, request.kind.name());
+    let order = coordinator::scheduled(header, &schedule);
+    let (failed, _) = fleet.run(order, &mut here.sinks, &mut here.cancel.clone()).await;
+    fleet.release().await;
     Ok(failed)
 }
 
@@ -288,13 +298,34 @@ impl<T: Send + 'static> Underway<T> {
 }
 
 impl FarProgram for Far {
+    fn test<'a>(
+        &'a mut self,
+        number: u32,
+        spec: &'a Spec,
+        legs: &'a [Leg],
+        sink: &'a mut dyn EventSink,
+        cancel: &'a mut Cancel,
+    ) -> Pin<Box<dyn Future<Output = ProgramTest> + 'a>> {
+        Box::pin(async move {
+            if spec.is_point() {
+                let points = legs.iter().map(|leg| Spec { block: leg.block, stop: leg.stop, ..spec.clone() });
+                return self.curve(points.collect(), cancel).await;
+            }
+            let both = self.trial(number, spec, sink, cancel).await?;
+            Ok((Box::new(both), Vec::new()))
+        })
+    }
+}
+
+impl Far {
+    /// One trial over fresh connections: the results of the near end, and of the far end as the program reported it.
     async fn trial(
         &mut self,
         number: u32,
         spec: &Spec,
         sink: &mut dyn EventSink,
         cancel: &mut Cancel,
-    ) -> Result<[EndResult; 2], ControlError> {
+    ) -> Result<BothEnds, ControlError> {
         let mut live = |report| sink.event(&Event::live(number, "near", report));
         let trial = self.first.take().unwrap_or_else(|| self.begin(spec));
         let (sides, host) = trial.finish(&mut live, cancel).await?;
@@ -313,13 +344,13 @@ impl FarProgram for Far {
             spent.host_ns = Some(cpu.busy_ns());
             spent.host_resolution_ns = Some(cpu.resolution_ns);
         }
-        let near = EndResult { tallies: vec![near], failure, elapsed_ns, host, overlapped_by: 0 };
-        Ok([near, EndResult { tallies: vec![far], ..EndResult::default() }])
+        Ok(both_ends(vec![near], vec![far], failure, elapsed_ns, host))
     }
 
-    async fn curve(&mut self, points: &[Spec], cancel: &mut Cancel) -> Result<ProgramCurve, ControlError> {
+    /// All points of a curve over one control connection, with the number of trials of each.
+    async fn curve(&mut self, points: Vec<Spec>, cancel: &mut Cancel) -> ProgramTest {
         let Some(first) = points.first() else { return Err(ControlError::Program("a curve without a size".into())) };
-        let (peer, own, opened) = (self.peer.clone(), points.to_vec(), self.opened.take());
+        let (peer, own, opened, wanted) = (self.peer.clone(), points.clone(), self.opened.take(), points.len());
         let curve = Underway::begin(first, move |live_progress, flag| {
             let opened = match opened {
                 Some(opened) => opened,
@@ -329,17 +360,30 @@ impl FarProgram for Far {
         });
         let (curve, host) = curve.finish(&mut |_| Ok(()), cancel).await?;
         let Curve { points, failure, elapsed_ns } = into_control_error(curve)?;
-        let trials = points.iter().map(Vec::len).collect();
+        // A program's own limit may have left out the last sizes.
+        let mut trials: Vec<usize> = points.iter().map(Vec::len).collect();
+        trials.resize(wanted, 0);
         let (near, far): (Vec<_>, Vec<_>) = points.into_iter().flatten().map(|[near, far]| (near, far)).unzip();
-        let near = EndResult { tallies: near, failure, elapsed_ns, host, overlapped_by: 0 };
-        Ok(ProgramCurve { trials, ends: [near, EndResult { tallies: far, ..EndResult::default() }] })
+        Ok((Box::new(both_ends(near, far, failure, elapsed_ns, host)), trials))
     }
+}
+
+/// The results of a test with another program, which says nothing of its host.
+fn both_ends(
+    near: Vec<EndTally>,
+    far: Vec<EndTally>,
+    failure: Option<Text>,
+    elapsed_ns: u64,
+    host: EndPass,
+) -> BothEnds {
+    let near = EndResult { tallies: near, failure: failure.clone(), elapsed_ns, host, overlapped_by: 0 };
+    BothEnds { near, far: Some(EndResult { tallies: far, ..EndResult::default() }), failure }
 }
 
 /// Distinguishes an interruption by the user from a failure of the other program.
 fn into_control_error<T>(result: Result<T, ProgramError>) -> Result<T, ControlError> {
     result.map_err(|error| match error {
-        ProgramError::Interrupted => ControlError::Interrupted,
+        ProgramError::Interrupted => DialogueError::Interrupted.into(),
         error => ControlError::Program(error.say()),
     })
 }

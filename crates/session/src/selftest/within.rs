@@ -1,11 +1,11 @@
 //! Measurements within this host, by the one way of a run. They are neither shown nor stored.
 
 use command::Failure;
-use control::ControlError;
 use control::coordinator::{Schedule, Unfixed};
 use model::{Event, EventSink, Run, SinkError, Stopping};
 use options::TestOptions;
 use plan::specs;
+use protocol::coordinator::DialogueError;
 use text::Text;
 
 use crate::{Finished, Hosts, Request, Screen, ThisHost, Work};
@@ -37,7 +37,7 @@ fn ended(Finished { run, failure }: Finished) -> Result<Run, Failure> {
     match failure {
         Some(failure) => Err(failure),
         None if run.ending.as_ref().is_some_and(|ending| ending.how == "interrupted") => {
-            Err(ControlError::Interrupted.into())
+            Err(DialogueError::Interrupted.into())
         }
         None => Ok(run),
     }

@@ -9,6 +9,7 @@ use control::ControlError;
 use control::coordinator::AgentEnd;
 use host::tune::{RealBackend, TuneFault, Tuner};
 use model::{Change, Setting, SettingNow};
+use protocol::coordinator::DialogueError;
 use protocol::message::Obstacle;
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -93,7 +94,7 @@ impl TuneRequest {
             Some(host) => setup::runtime()?.block_on(async {
                 let mut end = tokio::select! {
                     reached = place.reach(host, "tune set") => reached?,
-                    _ = signals.next() => return Err(ControlError::Interrupted.into()),
+                    _ = signals.next() => return Err(DialogueError::Interrupted.into()),
                 };
                 let changed = self.at_agent(&mut end, &mut signals, held).await;
                 end.release().await;
@@ -137,9 +138,13 @@ impl TuneRequest {
         held: impl Fn(&[Change]),
     ) -> Result<Changed, Failure> {
         let change = async || {
-            let changed =
-                if self.keep { end.tune_and_keep(&self.settings).await } else { end.tune(&self.settings).await };
-            let busy = matches!(changed, Err(ControlError::Tune { obstacle: Obstacle::Busy, .. }));
+            let changed = if self.keep {
+                end.talk(async |end| end.tune_and_keep(&self.settings).await).await
+            } else {
+                end.talk(async |end| end.tune(&self.settings).await).await
+            };
+            let busy =
+                matches!(changed, Err(ControlError::Dialogue(DialogueError::Tune { obstacle: Obstacle::Busy, .. })));
             (changed.map_err(Failure::from), busy)
         };
         let changes = self.change_when_free(signals, change).await?;
@@ -157,9 +162,9 @@ impl TuneRequest {
         tokio::select! {
             () = time => {}
             _ = signals.next() => {}
-            error = end.lost_contact() => return Err(error.into()),
+            lost = end.talk(async |end| Err::<(), _>(end.lost_contact().await)) => lost?,
         }
-        Ok(Changed { changes, ending: Lasting::Restored(end.untune().await?) })
+        Ok(Changed { changes, ending: Lasting::Restored(end.talk(async |end| end.untune().await).await?) })
     }
 
     /// Repeats a change while another session holds a setting, until it succeeds, the wait is over or a signal comes. `change`
@@ -177,7 +182,7 @@ impl TuneRequest {
             }
             tokio::select! {
                 () = sleep(RETRY_INTERVAL) => {}
-                _ = signals.next() => return Err(ControlError::Interrupted.into()),
+                _ = signals.next() => return Err(DialogueError::Interrupted.into()),
             }
         }
     }

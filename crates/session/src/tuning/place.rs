@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use command::{Failure, setup};
-use control::ControlError;
 use control::coordinator::{AgentEnd, Target};
 use control::helper::recover;
 use host::tune::{self, Allowance, Journal, RealBackend, TuneError, Which};
 use model::{Family, JournalEntry, Reverted, SettingNow};
+use protocol::coordinator::{DialogueError, End};
 use protocol::message::Obstacle;
 
 /// A host whose settings are shown or changed.
@@ -53,7 +53,7 @@ impl TuningPlace<'_> {
             for key in keys {
                 known.push(match end.show(std::slice::from_ref(key)).await {
                     Ok(_) => true,
-                    Err(ControlError::Tune { obstacle: Obstacle::Wrong, .. }) => false,
+                    Err(DialogueError::Tune { obstacle: Obstacle::Wrong, .. }) => false,
                     Err(other) => return Err(other),
                 });
             }
@@ -107,11 +107,11 @@ impl TuningPlace<'_> {
         &self,
         host: &str,
         purpose: &str,
-        work: impl AsyncFnOnce(&mut AgentEnd) -> Result<T, ControlError>,
+        work: impl AsyncFnOnce(&mut End) -> Result<T, DialogueError>,
     ) -> Result<T, Failure> {
         setup::runtime()?.block_on(async {
             let mut end = self.reach(host, purpose).await?;
-            let result = work(&mut end).await;
+            let result = end.talk(work).await;
             end.release().await;
             Ok(result?)
         })
@@ -121,8 +121,9 @@ impl TuningPlace<'_> {
     pub(super) async fn reach(&self, host: &str, purpose: &str) -> Result<AgentEnd, Failure> {
         let access = setup::access(self.token_file)?;
         let mut end = AgentEnd::connect(Target::Remote { host, access: &access, family: Family::Any }).await?;
-        end.note.iter().for_each(|line| (self.note)(line));
-        end.acquire(purpose, |ahead| (self.note)(&format!("{host} is busy: {ahead} ahead in the queue"))).await?;
+        end.facts.note.iter().for_each(|line| (self.note)(line));
+        let queued = |ahead| (self.note)(&format!("{host} is busy: {ahead} ahead in the queue"));
+        end.talk(async |end| end.acquire(purpose, queued).await).await?;
         Ok(end)
     }
 }

@@ -2,12 +2,13 @@
 //! round trip; ip-tcp_metrics(8)). For compared trials it is off, or flushed before each trial, or a note names it.
 
 use std::net::IpAddr;
-use std::process::Stdio;
 
 use model::{Direction, Inventory, RunHeader, Spec};
-use tokio::process::Command;
 
-use super::AgentEnd;
+use super::end::End;
+use super::event::Answer;
+use super::outside::Outside;
+use super::work::Work;
 
 /// The setting that turns the cache off where it is 1.
 const SETTING: &str = "net.ipv4.tcp_no_metrics_save";
@@ -40,7 +41,7 @@ pub(super) struct Metrics {
 
 impl Metrics {
     /// Reads the state from the inventories. The near end's cache can be flushed if the near end is this process's host.
-    pub(super) fn of(header: &RunHeader, near: &AgentEnd, far: Option<&AgentEnd>) -> Self {
+    pub(super) fn of(header: &RunHeader, near: &End, far: Option<&End>) -> Self {
         let over_tcp = header.cells.iter().any(|cell| cell.spec.is_over_tcp());
         let senders = senders(header.cells.iter().map(|cell| &*cell.spec));
         let Some(far) = far.filter(|_| over_tcp) else {
@@ -55,14 +56,9 @@ impl Metrics {
     }
 
     /// Removes the near host's cache entry for the far one. This needs root; after one failure it is not tried again.
-    pub(super) async fn flush(&mut self) {
+    pub(super) async fn flush(&mut self, outside: &Outside) {
         let Some(address) = self.flush else { return };
-        let mut command = Command::new("ip");
-        command.args(["tcp_metrics", "flush", &address.to_string()]);
-        command.env("LC_ALL", "C").stdin(Stdio::null()).kill_on_drop(true);
-        // Without an entry it fails with ESRCH.
-        let no_entry = |errors: &[u8]| String::from_utf8_lossy(errors).contains("No such process");
-        let done = command.output().await.is_ok_and(|output| output.status.success() || no_entry(&output.stderr));
+        let done = matches!(outside.ask(Work::ForgetPath(address)).await, Answer::Done);
         if !done {
             self.flush = None;
         }

@@ -4,15 +4,17 @@ use text::{Span, Text};
 
 /// A text from elsewhere as one line of at most `most` characters, without control characters.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Line {
+pub struct Line {
     /// The line.
-    pub(crate) text: Text,
+    pub text: Text,
     /// Whether the text goes on.
-    pub(crate) is_cut: bool,
+    pub is_cut: bool,
 }
 
 impl Line {
-    pub(crate) fn of(text: &Text, most: usize) -> Self {
+    /// The first characters of `text`.
+    #[must_use]
+    pub fn of(text: &Text, most: usize) -> Self {
         let mut line = Self { text: Text::default(), is_cut: false };
         let mut left = most;
         for span in text.spans() {

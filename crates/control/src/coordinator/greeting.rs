@@ -1,33 +1,31 @@
-//! The coordinator's connection to one agent.
+//! The greeting of an agent: both sides recognize each other, and it accepts this coordinator.
 
-use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use bus::is_bus;
-use engine::transport::{at_port, lacks_scope, scope_hint, scope_of, scoped};
-use model::{Change, EndOptions, Family, HostReading, Inventory, MachineUser, Setting, Watched};
+use bus::{Buses, is_bus};
+use model::{Family, Inventory};
+use protocol::CONTROL_MAGIC;
+use protocol::coordinator::DialogueError;
+use protocol::coordinator::bounds;
+use protocol::frame::MAX_WELCOME;
+use protocol::hello::Hello;
+use protocol::message::{FromAgent, ToAgent};
 use text::{Text, say};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::access::Proof;
 use crate::agent::{Agent, hello};
-use crate::connection_end::ConnectionEnd;
 use crate::patience::ControlPath;
 use crate::proof::auth::Binding;
 use crate::wire::Wire;
-use crate::{Access, ControlError, Recognized, tls};
-use protocol::CONTROL_MAGIC;
-use protocol::frame::MAX_WELCOME;
-use protocol::hello::Hello;
-use protocol::message::{Cause, FromAgent, ReachabilityToken, ToAgent};
+use crate::{Access, Answers, ConnectionEnd, ControlError, Recognized, tls};
 
-use super::address::{identity, label, split};
-use super::bounds;
-use super::dial::{dial, unreachable_at};
+use super::address::{identity, label};
+use super::dial::{self, dial, unreachable_at};
 use super::invited::prove_code;
-use super::not_greeted::{incompatible, refused, silent, without_tls};
+use super::not_greeted::{incompatible, lost_in_greeting, silent, without_tls};
 use super::reached::{Known, Reached};
 
 /// The agent to connect to.
@@ -45,37 +43,31 @@ pub enum Target<'a> {
     },
 }
 
-/// One end of the measurements: an agent that has accepted this coordinator.
-pub struct AgentEnd {
+/// An agent that has accepted this coordinator.
+pub(super) struct Greeted {
     /// "this host", or host and port.
-    pub name: String,
+    pub(super) name: String,
+    pub(super) facts: AgentFacts,
+    /// Identifier of the agent's process.
+    pub(super) instance: String,
+    /// Number of its network namespace, if it is reported.
+    pub(super) namespace: Option<u64>,
+    /// How it was reached.
+    pub(super) reached: Reached,
+    pub(super) wire: Wire<ToAgent, FromAgent>,
+}
+
+/// What is known of an agent.
+#[derive(Debug, Clone)]
+pub struct AgentFacts {
     /// Its host.
     pub inventory: Inventory,
     /// Cost of a clock read there, ns.
     pub clock_ns: f64,
     /// Version of its program.
     pub version: String,
-    /// Identifier of the agent's process.
-    pub instance: String,
-    /// Number of its network namespace, if it is reported.
-    pub(super) namespace: Option<u64>,
-    /// The settings of the last [`apply`](Self::apply).
-    pub(super) applied: Vec<Setting>,
-    /// The changes that it made.
-    pub(super) changed: Vec<Change>,
-    /// The agent's address; `None` within this process.
-    pub(crate) address: Option<SocketAddr>,
-    /// A line for the user about how the agent was recognized.
+    /// A line for the user about how it was recognized.
     pub note: Option<String>,
-    /// Its reachability tokens by the address that other agents get, while this coordinator has the machine.
-    pub(super) reach_tokens: HashMap<Option<IpAddr>, ReachabilityToken>,
-    /// The ticket for further connections, while this coordinator has the machine.
-    pub(super) ticket: Option<String>,
-    /// It has joined another connection, which has the settings of the host.
-    pub(super) joined: bool,
-    /// How it was reached.
-    pub(super) reached: Reached,
-    wire: Wire<ToAgent, FromAgent>,
 }
 
 /// Time limit for an agent's hello, on a short path.
@@ -83,9 +75,9 @@ const HELLO_LIMIT: Duration = Duration::from_secs(10);
 /// How long an agent's host may be unreachable before the run fails, on a short path without loss.
 const VANISHED_AFTER: Duration = Duration::from_secs(5);
 
-impl AgentEnd {
+impl Greeted {
     /// Connects to an agent and authenticates.
-    pub async fn connect(target: Target<'_>) -> Result<Self, ControlError> {
+    pub(super) async fn connect(target: Target<'_>) -> Result<Self, ControlError> {
         match target {
             Target::Local(agent) => {
                 let wire = Wire::start(agent.connect(), &ToAgent::Ping);
@@ -96,6 +88,23 @@ impl AgentEnd {
             Target::Remote { host, access, family } => {
                 Self::over(dial(host, family, &access.answers).await?, host, access).await
             }
+        }
+    }
+
+    /// A further connection to the same agent, or one in place of a lost one.
+    pub(super) async fn again(reached: &Reached) -> Result<Self, ControlError> {
+        match reached {
+            Reached::Local(agent) => Self::connect(Target::Local(agent)).await,
+            Reached::Not { host, access, family } => {
+                Self::connect(Target::Remote { host, access, family: *family }).await
+            }
+            Reached::Remote { host, address, known } => {
+                let stream = dial::connect(*address, &Answers::default())
+                    .await
+                    .map_err(|source| unreachable_at(host, source))?;
+                Self::over(stream, host, &known.access(Buses::default())).await
+            }
+            Reached::OverBus { host, known, buses, .. } => Self::over_bus(host, &known.access(buses.clone())).await,
         }
     }
 
@@ -163,7 +172,7 @@ impl AgentEnd {
             }
             Recognized::New => Some(access.keys.keep(&agent, key)),
         };
-        Ok(Self { note, ..end })
+        Ok(Self { facts: AgentFacts { note, ..end.facts }, ..end })
     }
 
     async fn greet(
@@ -175,7 +184,7 @@ impl AgentEnd {
     ) -> Result<Self, ControlError> {
         let nonce =
             hex::encode(engine::random::<16>().map_err(|source| ControlError::io("draw a random number", source))?);
-        let lost = |reason| ControlError::Lost { address: name.clone(), during: "during the greeting".into(), reason };
+        let lost = |reason: ConnectionEnd| lost_in_greeting(&name, &reason);
         // An agent that requires no proof may send its welcome at once.
         if !matches!(proof, Proof::Token(_)) {
             wire.expect_welcome();
@@ -186,7 +195,9 @@ impl AgentEnd {
         let path = wire.path().clone();
         let theirs = match path.within(HELLO_LIMIT, wire.recv()).await {
             Ok(Ok(FromAgent::Hello(theirs))) => theirs,
-            Ok(Ok(FromAgent::Refused { reason, cause })) => return Err(refused(name, &reason, cause)),
+            Ok(Ok(FromAgent::Refused { reason, cause })) => {
+                return Err(DialogueError::refused(name, &reason, cause).into());
+            }
             Ok(Ok(_)) => return Err(ControlError::NoAgent { address: name }),
             Ok(Err(reason)) => return Err(ControlError::NoGreeting { address: name, what: reason }),
             Err(waited) => return Err(silent(name, waited)),
@@ -195,7 +206,7 @@ impl AgentEnd {
             return Err(error);
         }
         if let Some(what) = distrust(&theirs, proof, &nonce, binding) {
-            return Err(ControlError::Token { address: name, what });
+            return Err(DialogueError::Token { address: name, what }.into());
         }
         let nonces = [nonce.as_str(), theirs.nonce.as_str()];
         let proved = match proof {
@@ -223,202 +234,14 @@ impl AgentEnd {
                     if reached.address().is_some() {
                         wire.accept_up_to(bounds::ANSWER);
                     }
-                    return Ok(Self {
-                        name,
-                        inventory: *inventory,
-                        clock_ns,
-                        version: theirs.version,
-                        instance: theirs.instance,
-                        namespace,
-                        applied: Vec::new(),
-                        changed: Vec::new(),
-                        address: reached.address(),
-                        note: None,
-                        reach_tokens: HashMap::new(),
-                        ticket: None,
-                        joined: false,
-                        reached,
-                        wire,
-                    });
+                    let (inventory, version) = (*inventory, theirs.version);
+                    let facts = AgentFacts { inventory, clock_ns, version, note: None };
+                    return Ok(Self { name, facts, instance: theirs.instance, namespace, reached, wire });
                 }
-                FromAgent::Refused { reason, cause } => return Err(refused(name, &reason, cause)),
+                FromAgent::Refused { reason, cause } => return Err(DialogueError::refused(name, &reason, cause).into()),
                 _ => return Err(ControlError::NoAgent { address: name }),
             }
         }
-    }
-
-    /// An agent on another host sends no message with more bytes than this.
-    pub(super) fn accept_up_to(&self, bytes: usize) {
-        if self.address.is_some() {
-            self.wire.accept_up_to(bytes);
-        }
-    }
-
-    /// Bytes of the messages that it has sent.
-    pub(super) fn received_bytes(&self) -> usize {
-        self.wire.received_bytes()
-    }
-
-    /// Waits until this coordinator has the machine; `queued` gets the number of clients in front.
-    pub async fn acquire(&mut self, purpose: &str, mut queued: impl FnMut(u32)) -> Result<(), ControlError> {
-        self.send(&ToAgent::Acquire { purpose: purpose.into(), join: None }).await?;
-        loop {
-            match self.recv("while waiting in its queue").await? {
-                FromAgent::Granted { ticket } => {
-                    self.ticket = ticket;
-                    return Ok(());
-                }
-                FromAgent::Queued { ahead } => queued(ahead),
-                _ => {}
-            }
-        }
-    }
-
-    /// Requests a report of the host every `interval`, also while others measure there; [`watched`](Self::watched) returns them.
-    ///
-    /// # Errors
-    /// If the connection is lost.
-    pub async fn watch(&mut self, interval: Duration) -> Result<(), ControlError> {
-        let interval_ns = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
-        self.send(&ToAgent::Watch { interval_ns }).await
-    }
-
-    /// The address of its agent; `None` within this process.
-    #[must_use]
-    pub fn address(&self) -> Option<SocketAddr> {
-        self.address
-    }
-
-    /// Who measures there, and how many clients wait.
-    ///
-    /// # Errors
-    /// If the connection is lost.
-    pub async fn users(&mut self) -> Result<(Vec<MachineUser>, u32), ControlError> {
-        self.send(&ToAgent::AskUsers).await?;
-        loop {
-            if let FromAgent::Users { users, waiting } = self.recv("while it listed its clients").await? {
-                return Ok((users, waiting));
-            }
-        }
-    }
-
-    /// The next report of [`watch`](Self::watch). Dropping the future loses nothing.
-    ///
-    /// # Errors
-    /// If the connection is lost.
-    pub async fn watched(&mut self) -> Result<Watched, ControlError> {
-        loop {
-            if let FromAgent::Watched(seen) = self.recv("during `watch`").await? {
-                return Ok(*seen);
-            }
-        }
-    }
-
-    /// The current state of its host. The machine must have been acquired.
-    pub(crate) async fn read_conditions(&mut self) -> Result<HostReading, ControlError> {
-        self.send(&ToAgent::ReadConditions).await?;
-        loop {
-            if let FromAgent::Conditions(reading) = self.recv("while it read the state of its host").await? {
-                return Ok(reading);
-            }
-        }
-    }
-
-    /// Reads messages that have arrived, so that pings do not pile up during a long wait.
-    ///
-    /// # Errors
-    /// If the connection was lost.
-    pub(crate) fn drain_messages(&mut self) -> Result<(), ControlError> {
-        while let Some(message) = self.wire.arrived() {
-            match message {
-                Ok(FromAgent::Refused { reason, cause }) => return Err(refused(self.name.clone(), &reason, cause)),
-                Ok(_) => {}
-                Err(reason) => return Err(self.lost("during a wait", reason)),
-            }
-        }
-        Ok(())
-    }
-
-    /// Releases the machine and stays connected.
-    pub(crate) async fn release_machine(&mut self) -> Result<(), ControlError> {
-        self.reach_tokens.clear();
-        self.ticket = None;
-        self.send(&ToAgent::Release).await
-    }
-
-    /// Releases the machine and closes the connection.
-    pub async fn release(self) {
-        let _ = self.wire.send(&ToAgent::Release).await;
-        self.wire.close().await;
-    }
-
-    /// The address for data connections, for a rendezvous that has only a port. The agent's shared port is reached as the control connection
-    /// reached it: the agent does not know under which number it is forwarded.
-    ///
-    /// # Errors
-    /// A link-local address without an interface.
-    pub(crate) fn data_address(&self, far: &EndOptions, port: u16, shared: bool) -> Result<SocketAddr, ControlError> {
-        let control = self.address.unwrap_or_else(|| SocketAddr::new(std::net::Ipv4Addr::LOCALHOST.into(), port));
-        let address = match (far.data_at, far.data_addr) {
-            (Some(at), _) => at_port(at, if at.port() > 0 { at.port() } else { port }),
-            (None, Some(address)) => scoped(address, port, scope_of(&control)),
-            (None, None) if shared => control,
-            // Keeps a link-local address's scope.
-            (None, None) => at_port(control, port),
-        };
-        if lacks_scope(&address) {
-            let host = address.ip().to_string();
-            return Err(ControlError::NoInterface { host, hint: scope_hint(address.ip()) });
-        }
-        Ok(address)
-    }
-
-    /// The name by which the user reached the agent, for a near end that does not reach its address. `None` for an address, and where the
-    /// user gave one for data.
-    pub(crate) fn name_for_others(&self, far: &EndOptions) -> Option<String> {
-        let Reached::Remote { host, .. } = &self.reached else { return None };
-        let (name, _) = split(host).ok()?;
-        let given = far.data_at.is_some() || far.data_addr.is_some();
-        (!given && name.parse::<IpAddr>().is_err()).then(|| name.to_owned())
-    }
-
-    /// What the connection shows of the path.
-    pub(super) fn path(&self) -> &ControlPath {
-        self.wire.path()
-    }
-
-    /// Whether a message of its agent is arriving.
-    pub(super) fn is_receiving(&self) -> bool {
-        self.wire.is_receiving()
-    }
-
-    pub(crate) async fn send(&self, message: &ToAgent) -> Result<(), ControlError> {
-        self.wire.send(message).await.map_err(|reason| self.lost("while sending a message", reason))
-    }
-
-    /// The next message that is not a ping. Dropping the future loses nothing.
-    pub(crate) async fn recv(&mut self, during: &str) -> Result<FromAgent, ControlError> {
-        loop {
-            match self.wire.recv().await {
-                Ok(FromAgent::Ping) => {}
-                Ok(FromAgent::Refused { reason, cause }) => return Err(refused(self.name.clone(), &reason, cause)),
-                Ok(FromAgent::Failed { reason, cause }) => {
-                    let (address, reason) = (self.name.clone(), bounds::one_line(&reason));
-                    return Err(match cause {
-                        Cause::Limits => ControlError::Refused { address, reason },
-                        Cause::Unproven => ControlError::Unproven { address, reason },
-                        Cause::Setup => ControlError::Setup { address, reason },
-                        Cause::Trial => ControlError::Trial { address, reason },
-                    });
-                }
-                Ok(message) => return Ok(message),
-                Err(reason) => return Err(self.lost(during, reason)),
-            }
-        }
-    }
-
-    fn lost(&self, during: &str, reason: ConnectionEnd) -> ControlError {
-        ControlError::Lost { address: self.name.clone(), during: during.into(), reason }
     }
 }
 

@@ -6,12 +6,12 @@ use model::{Direction, EndPass, EndResult, EndTally, Leg, Observe, Observed, Pat
 use text::Text;
 
 use crate::line::Line;
-use protocol::message::{FromAgent, Message};
+use crate::message::{FromAgent, Message};
 
 /// Longest text of an agent, characters.
 const TEXT: usize = 1_000;
 /// The largest message outside a trial, bytes: a kept result.
-pub(super) const ANSWER: usize = 5 << 20;
+pub const ANSWER: usize = 5 << 20;
 /// Bytes of a result without its lists.
 const BASE: usize = 2 << 20;
 /// Bytes of an entry of the series, of a flow with its socket, of a reading of TCP_INFO, and of a leg.
@@ -199,7 +199,7 @@ fn cut(text: &mut String) {
 }
 
 /// A text of an agent as a line that is not too long.
-pub(super) fn one_line(text: &Text) -> Text {
+pub fn one_line(text: &Text) -> Text {
     let Line { text, is_cut } = Line::of(text, TEXT);
     if is_cut { text + " ..." } else { text }
 }

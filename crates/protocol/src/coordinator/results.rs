@@ -2,21 +2,22 @@
 //! whose results the coordinator has lost.
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use model::{BothEnds, Role, RunHeader, Stop};
 use ring::digest::{self, SHA256};
 use schedule::TestRequest;
 use serde::Serialize;
 
-use protocol::message::{KeptResult, ResultOf};
+use crate::agent::Time;
+use crate::message::{KeptResult, ResultOf};
 
 /// How long agents keep what is stored: longer than a bus takes to write to its disk what it has acknowledged (`sync_interval` of
 /// JetStream, 2 min), so that a run can be continued from the bus after both the coordinator and the bus have lost power.
 const LAG: Duration = Duration::from_secs(150);
 
 /// What is known of the results that agents keep.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Results {
     /// The digest of the run; `None` if nothing is to be kept.
     pub(super) run: Option<String>,
@@ -25,7 +26,7 @@ pub(super) struct Results {
     /// Tests for which they were used.
     pub(super) used: usize,
     /// The times at which steps began, with the number of their first test: the results of those before are stored.
-    begun: VecDeque<(Instant, u32)>,
+    begun: VecDeque<(Time, u32)>,
 }
 
 /// A test that was made in an earlier part of the run.
@@ -36,13 +37,13 @@ pub(super) struct Recalled {
 }
 
 impl Results {
-    /// As what the agents are to keep the result of a test that starts now; `None` if they are not to keep it.
-    pub(super) fn of(&self, test: &TestRequest, started_unix_ns: u64) -> Option<ResultOf> {
+    /// As what the agents are to keep the result of a test, by this attempt, that starts then; `None` if they are not to keep it.
+    pub(super) fn of(&self, test: &TestRequest, attempt: u64, started_unix_ns: u64) -> Option<ResultOf> {
         // A search has several trials, and a capture is a file of the agent's.
         if test.spec.no_loss || test.spec.capture.is_some() {
             return None;
         }
-        let (run, attempt) = (self.run.clone()?, hex::encode(engine::random::<8>().ok()?));
+        let (run, attempt) = (self.run.clone()?, format!("{attempt:016x}"));
         Some(ResultOf { run, test: digest_of(test)?, attempt, started_unix_ns })
     }
 
@@ -86,9 +87,9 @@ impl Results {
     }
 
     /// A step begins whose first test has this number. Returns the number below which agents may forget all results.
-    pub(super) fn step(&mut self, first: u32) -> Option<u32> {
-        self.begun.push_back((Instant::now(), first));
-        let old = self.begun.partition_point(|(begun, _)| begun.elapsed() > LAG);
+    pub(super) fn step(&mut self, now: Time, first: u32) -> Option<u32> {
+        self.begun.push_back((now, first));
+        let old = self.begun.partition_point(|(begun, _)| now.saturating_sub(*begun) > LAG);
         self.begun.drain(..old).next_back().map(|(_, first)| first)
     }
 }
@@ -115,7 +116,7 @@ mod tests {
         let spec = Spec { block, ..Spec::new("tcp", Pattern::Stream) };
         let legs = vec![Leg::of(&spec)];
         let between = Between { hosts: [1, 2], single_ended: false };
-        TestRequest { between, spec, legs, shares_hosts: false, starts_together: false, round }
+        TestRequest { between, round, ..TestRequest::of_pair(spec.into(), legs) }
     }
 
     fn results() -> Results {
@@ -130,19 +131,21 @@ mod tests {
     #[test]
     fn only_tests_of_a_round_are_kept() {
         let results = results();
-        assert!(results.of(&test(1, Some(0)), 7).is_some_and(|of| of.started_unix_ns == 7));
-        assert_eq!(results.of(&test(1, None), 7), None);
-        let search =
-            TestRequest { spec: Spec { no_loss: true, ..Spec::new("udp", Pattern::Stream) }, ..test(1, Some(0)) };
-        assert_eq!(results.of(&search, 7), None);
-        assert_eq!(Results::default().of(&test(1, Some(0)), 7), None);
+        assert!(results.of(&test(1, Some(0)), 7, 7).is_some_and(|of| of.started_unix_ns == 7));
+        assert_eq!(results.of(&test(1, None), 7, 7), None);
+        let search = TestRequest {
+            spec: Spec { no_loss: true, ..Spec::new("udp", Pattern::Stream) }.into(),
+            ..test(1, Some(0))
+        };
+        assert_eq!(results.of(&search, 7, 7), None);
+        assert_eq!(Results::default().of(&test(1, Some(0)), 7, 7), None);
     }
 
     #[test]
     fn a_test_is_recalled_once_from_both_ends_of_one_attempt() {
         let mut results = results();
         let wanted = test(1, Some(3));
-        let [first, second] = [5, 6].map(|started| results.of(&wanted, started).unwrap());
+        let [first, second] = [5, 6].map(|started| results.of(&wanted, started, started).unwrap());
         assert_eq!(first.test, second.test);
         assert_ne!(first.attempt, second.attempt);
         // The near end of one attempt and the far end of another one are no trial.
@@ -164,7 +167,7 @@ mod tests {
     fn an_attempt_of_which_one_end_is_missing_does_not_hide_a_whole_one() {
         let mut results = results();
         let wanted = test(1, Some(0));
-        let [half, whole] = [5, 6].map(|started| results.of(&wanted, started).unwrap());
+        let [half, whole] = [5, 6].map(|started| results.of(&wanted, started, started).unwrap());
         results.found = vec![
             kept(&half, 1, Role::Active, 10),
             kept(&whole, 1, Role::Active, 10),
@@ -177,7 +180,7 @@ mod tests {
     fn tests_that_load_each_other_are_recalled_together() {
         let mut results = results();
         let [one, other] = [1, 2].map(|block| TestRequest { shares_hosts: true, ..test(block, Some(0)) });
-        let of = results.of(&one, 5).unwrap();
+        let of = results.of(&one, 5, 5).unwrap();
         results.found = vec![kept(&of, 1, Role::Active, 10), kept(&of, 2, Role::Passive, 20)];
         assert!(results.recall(&[one, other]).iter().all(Option::is_none));
         assert_eq!(results.used, 0);
@@ -186,12 +189,10 @@ mod tests {
     #[test]
     fn results_are_forgotten_long_after_they_were_stored() {
         let mut results = results();
-        assert_eq!(results.step(0), None);
-        assert_eq!(results.step(5), None);
-        for (begun, _) in &mut results.begun {
-            *begun = begun.checked_sub(LAG + Duration::from_secs(1)).unwrap();
-        }
-        assert_eq!(results.step(9), Some(5));
-        assert_eq!(results.step(12), None);
+        let later = LAG + Duration::from_secs(2);
+        assert_eq!(results.step(Duration::ZERO, 0), None);
+        assert_eq!(results.step(Duration::from_secs(1), 5), None);
+        assert_eq!(results.step(later, 9), Some(5));
+        assert_eq!(results.step(later, 12), None);
     }
 }
