@@ -137,7 +137,8 @@ impl Active<'_> {
                 let activity = say!("{name} is busy: {ahead} ahead in the queue");
                 outside.act(Action::Show(Box::new(Event::Phase(Phase { activity, ..Phase::default() }))));
             };
-            self.fleet.hold(waits).await?;
+            let held = self.outside.unless_stopped(self.fleet.hold(waits)).await;
+            held.unwrap_or(Err(DialogueError::Interrupted))?;
         }
         if reset && let Some(lent) = self.fleet.lend([0, 1], false) {
             let canceled = lent.pair.cancel_setup().await;
