@@ -12,6 +12,9 @@ use super::event::{Action, Connected, LineId, Seen};
 use super::outside::Outside;
 use crate::message::{Cause, FromAgent, ReachabilityToken, ToAgent};
 
+/// Time limit for an answer, on a short path: a host changes some settings slowly.
+pub(super) const ANSWER_LIMIT: Duration = Duration::from_secs(120);
+
 /// An agent that has accepted this coordinator. Dropping it ends the connection.
 #[derive(Debug)]
 pub struct End {
@@ -139,17 +142,28 @@ impl End {
         }
     }
 
-    /// Waits for the answer that `of` takes; others are late messages of what is over.
-    pub(super) async fn answer<T>(
-        &self,
-        during: &str,
-        mut of: impl FnMut(FromAgent) -> Option<T>,
-    ) -> Result<T, DialogueError> {
+    /// Waits for the answer that `of` takes, however long it takes; others are late messages of what is over.
+    async fn whenever<T>(&self, during: &str, mut of: impl FnMut(FromAgent) -> Option<T>) -> Result<T, DialogueError> {
         loop {
             if let Some(answer) = of(self.recv(during).await?) {
                 return Ok(answer);
             }
         }
+    }
+
+    /// Waits for the answer that `of` takes. An agent that only keeps its connection alive is lost.
+    pub(super) async fn answer<T>(
+        &self,
+        during: &str,
+        of: impl FnMut(FromAgent) -> Option<T>,
+    ) -> Result<T, DialogueError> {
+        let answered = self.within(ANSWER_LIMIT, self.whenever(during, of)).await;
+        answered.unwrap_or_else(|| Err(DialogueError::lost(&self.name, during, LineEnd::silent(ANSWER_LIMIT))))
+    }
+
+    /// The next message, as one of several answers.
+    pub(super) async fn next_answer(&self, during: &str) -> Result<FromAgent, DialogueError> {
+        self.answer(during, Some).await
     }
 
     /// Waits until this coordinator has the machine; `queued` gets the number of clients in front.
@@ -166,7 +180,7 @@ impl End {
             }
             _ => None,
         };
-        self.ticket = self.answer("while waiting in its queue", granted).await?;
+        self.ticket = self.whenever("while waiting in its queue", granted).await?;
         Ok(())
     }
 
@@ -202,7 +216,7 @@ impl End {
     /// If the connection is lost.
     pub async fn watched(&self) -> Result<Watched, DialogueError> {
         let seen = |message| if let FromAgent::Watched(seen) = message { Some(*seen) } else { None };
-        self.answer("during `watch`", seen).await
+        self.whenever("during `watch`", seen).await
     }
 
     /// The current state of its host. The machine must have been acquired.

@@ -119,6 +119,10 @@ impl LineEnd {
     pub(super) fn closed() -> Self {
         Self("the connection was closed".into())
     }
+
+    pub(super) fn silent(limit: Duration) -> Self {
+        Self(format!("it gave no answer within {}", seconds(limit)).into())
+    }
 }
 
 impl DialogueError {

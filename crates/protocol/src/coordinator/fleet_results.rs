@@ -29,7 +29,7 @@ impl Fleet {
             end.accept_up_to(bounds::ANSWER);
             let before = end.seen().received_bytes;
             let why = loop {
-                match end.recv("while it sent its kept results").await {
+                match end.next_answer("while it sent its kept results").await {
                     Ok(FromAgent::Result(_)) if end.seen().received_bytes - before > MOST => {
                         break Some("it sent more than an agent keeps".into());
                     }
