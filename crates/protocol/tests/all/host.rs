@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use model::Reading;
 use model::random::SplitMix64;
+use model::{EndResult, EndTally, HostReading, Reading, Role};
 use protocol::agent::{Action, Event, NotSetUp, NotTuned, SessionId, Tuned};
-use protocol::message::{Cause, FilePiece, FromAgent, Obstacle, ToAgent, WireRendezvous};
+use protocol::message::{
+    Cause, FilePiece, FromAgent, KeptResult, Obstacle, Prepare, ReachabilityToken, ToAgent, WireRendezvous,
+};
 use protocol::worker_message::FromWorker;
 
 /// What the host does later.
@@ -57,6 +59,8 @@ struct Own {
     trial: u64,
     /// Workers, if there are any, and whether each has ended that trial.
     workers: Vec<bool>,
+    /// What they measure.
+    prepare: Option<Box<Prepare>>,
     since: Option<Duration>,
     /// Changes of settings.
     changes: usize,
@@ -72,6 +76,8 @@ pub(super) struct Host {
     fails_one_in: usize,
     /// Changes that no session is responsible for.
     leaked: usize,
+    /// Results that are kept for coordinators, on a disk.
+    pub(super) kept: Vec<KeptResult>,
 }
 
 type Later = (Duration, Option<Answer>, Option<Box<FromAgent>>);
@@ -80,7 +86,17 @@ impl Host {
     pub(super) fn new(random: &mut SplitMix64) -> Self {
         let slow_ns = 10_u64.pow(5 + random.below(5) as u32);
         let fails_one_in = [usize::MAX, 50, 8][random.below(3)];
-        Self { sessions: BTreeMap::new(), slow_ns, fails_one_in, leaked: 0 }
+        Self::with(slow_ns, fails_one_in)
+    }
+
+    /// A host whose work takes up to `slow_ns`, and one in `fails_one_in` fails.
+    pub(super) fn with(slow_ns: u64, fails_one_in: usize) -> Self {
+        Self { sessions: BTreeMap::new(), slow_ns, fails_one_in, leaked: 0, kept: Vec::new() }
+    }
+
+    /// The host after its agent was started again, which reverts what the last one left.
+    pub(super) fn after_restart(&self) -> Self {
+        Self { kept: self.kept.clone(), ..Self::with(self.slow_ns, self.fails_one_in) }
     }
 
     /// A session has the machine.
@@ -88,6 +104,10 @@ impl Host {
         if let Some(own) = self.sessions.get_mut(&session) {
             own.since = Some(now);
         }
+    }
+
+    pub(super) fn sessions(&self) -> impl Iterator<Item = SessionId> {
+        self.sessions.keys().copied()
     }
 
     pub(super) fn open(&mut self, session: SessionId) {
@@ -145,6 +165,7 @@ impl Host {
         match action {
             Action::SetUp(prepare) => {
                 let (workers, shared) = (prepare.spec.processes as usize, random.below(2) == 0);
+                own.prepare = Some(prepare);
                 answered(Outcome::SetUp { ok: !fails, workers, shared })
             }
             Action::Finish(_) => answered(Outcome::Finished),
@@ -172,7 +193,8 @@ impl Host {
             Action::Report { reading, .. } => vec![(Duration::ZERO, None, Some(Box::new(FromAgent::Reading(reading))))],
             Action::ReportHost => vec![(Duration::ZERO, None, Some(Box::new(FromAgent::Ping)))],
             Action::Answer(message) => {
-                answer(&message).map(|answer| (Duration::ZERO, None, Some(answer))).into_iter().collect()
+                let answers = self.answer(*message);
+                answers.into_iter().map(|answer| (Duration::ZERO, None, Some(Box::new(answer)))).collect()
             }
             Action::Log(_) | Action::Left | Action::BeginReports | Action::Send(_) | Action::Close(_) => Vec::new(),
         }
@@ -184,6 +206,9 @@ impl Host {
         match answer {
             Answer::To(event) => {
                 own.busy = false;
+                if let (Outcome::Finished, Some(prepare)) = (event, &own.prepare) {
+                    self.kept.extend(kept(prepare));
+                }
                 Some(own.answered(event))
             }
             Answer::PathProbed => own.or_queue(Event::PathProbed(Box::default())),
@@ -257,7 +282,7 @@ impl Own {
                 self.events.extend((0..workers).map(|index| work(index, next)));
                 Event::SetUp(Ok(shared.then(|| vec![rendezvous(); workers])))
             }
-            Outcome::Finished => Event::Finished(Box::default()),
+            Outcome::Finished => Event::Finished(Box::new(self.prepare.as_deref().map(measured).unwrap_or_default())),
             Outcome::Tuned { ok: false, .. } => {
                 let reason = "the kernel refuses".into();
                 Event::Tuned(Err(NotTuned { reason, obstacle: Obstacle::Host, lost: false }))
@@ -308,14 +333,45 @@ fn rendezvous() -> WireRendezvous {
     WireRendezvous { address, name, port, shared: false, path, cookie: String::new(), boot_id, blob: String::new() }
 }
 
-/// The host's answer to a message that concerns it only.
-fn answer(message: &ToAgent) -> Option<Box<FromAgent>> {
-    Some(Box::new(match message {
-        ToAgent::Clock => FromAgent::Clock { realtime_ns: 0, monotonic_ns: 0 },
-        ToAgent::Fetch { .. } => FromAgent::Piece(FilePiece::default()),
-        ToAgent::Show { .. } => FromAgent::Shown { settings: Vec::new() },
-        ToAgent::Journal => FromAgent::Journal { entries: Vec::new() },
-        ToAgent::Results { .. } => FromAgent::NoMoreResults { unread: None },
-        _ => return None,
-    }))
+/// What an end has measured: both ends of one attempt have the same number of bytes, and no other one has.
+pub(super) fn measured(prepare: &Prepare) -> EndResult {
+    let attempt = prepare.keep.as_ref().and_then(|keep| u64::from_str_radix(&keep.attempt, 16).ok()).unwrap_or(0);
+    let bytes = 1_000_000_000 + u64::from(prepare.trial % 1_000) * 1_000 + attempt % 1_000;
+    let ns = 1_000_000_000;
+    let tally = match prepare.role {
+        Role::Active => EndTally { bytes_sent: bytes, sending_ns: ns, ..EndTally::default() },
+        Role::Passive => EndTally { bytes_received: bytes, receiving_ns: ns, ..EndTally::default() },
+    };
+    EndResult { tallies: vec![tally; prepare.legs.len()], elapsed_ns: ns, ..EndResult::default() }
+}
+
+fn kept(prepare: &Prepare) -> Option<KeptResult> {
+    let (of, trial, role) = (prepare.keep.clone()?, prepare.trial, prepare.role);
+    Some(KeptResult { of, trial, role, done: measured(prepare) })
+}
+
+impl Host {
+    /// The host's answers to a message that concerns it only.
+    fn answer(&mut self, message: ToAgent) -> Vec<FromAgent> {
+        vec![match message {
+            ToAgent::Clock => FromAgent::Clock { realtime_ns: 0, monotonic_ns: 0 },
+            ToAgent::Fetch { .. } => FromAgent::Piece(FilePiece::default()),
+            ToAgent::Show { .. } => FromAgent::Shown { settings: Vec::new() },
+            ToAgent::Journal => FromAgent::Journal { entries: Vec::new() },
+            ToAgent::IssueReachToken { .. } => {
+                FromAgent::ReachToken(ReachabilityToken { port: None, cookie: String::new() })
+            }
+            ToAgent::ReadConditions => FromAgent::Conditions(HostReading::default()),
+            ToAgent::Stored { run, below } => {
+                self.kept.retain(|kept| kept.of.run != run || kept.trial >= below);
+                return Vec::new();
+            }
+            ToAgent::Results { run } => {
+                let own = self.kept.iter().filter(|kept| kept.of.run == run);
+                let own = own.map(|kept| FromAgent::Result(Box::new(kept.clone())));
+                return own.chain([FromAgent::NoMoreResults { unread: None }]).collect();
+            }
+            _ => return Vec::new(),
+        }]
+    }
 }

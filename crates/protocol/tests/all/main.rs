@@ -1,11 +1,15 @@
 //! An agent and its coordinators in virtual time. Each seed has its own delays, lost connections and crashes.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+#![allow(clippy::print_stdout, reason = "how fast it was")]
 
 mod coordinator;
 mod diagrams;
+mod fleets;
 mod host;
+mod machine;
 mod manual;
 mod pass;
+mod runs;
 mod world;
 
 use std::time::Instant;
@@ -24,15 +28,15 @@ fn seeds() -> std::ops::Range<u64> {
     first.parse().expect("a number")..end.parse().expect("a number")
 }
 
-#[test]
-fn every_run_keeps_the_promises_of_the_agent() {
+/// Runs the worlds of all seeds. One that breaks a promise is run again for its trace.
+fn simulate(run: impl Fn(u64, Option<&mut Vec<String>>) -> Result<u64, String>) {
     let (begun, mut events) = (Instant::now(), 0);
     for seed in seeds() {
-        match World::new(seed).run(None) {
+        match run(seed, None) {
             Ok(count) => events += count,
             Err(broken) => {
                 let mut trace = Vec::new();
-                let _ = World::new(seed).run(Some(&mut trace));
+                let _ = run(seed, Some(&mut trace));
                 let first = trace.len().saturating_sub(TRACE);
                 panic!("seed {seed}: {broken}\n{}", trace[first..].join("\n"));
             }
@@ -40,4 +44,14 @@ fn every_run_keeps_the_promises_of_the_agent() {
     }
     let seconds = begun.elapsed().as_secs_f64();
     println!("{} seeds, {events} events, {:.0} events a second", seeds().count(), events as f64 / seconds);
+}
+
+#[test]
+fn every_run_keeps_the_promises_of_the_agent() {
+    simulate(|seed, trace| World::new(seed).run(trace));
+}
+
+#[test]
+fn every_run_over_a_fleet_ends_and_loses_nothing() {
+    simulate(|seed, trace| fleets::World::new(seed).run(trace));
 }

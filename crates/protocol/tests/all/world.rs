@@ -6,11 +6,12 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use model::random::SplitMix64;
-use protocol::agent::{Action, Agent, Client, Event, Limits, Rules, SessionId};
+use protocol::agent::{Client, Event, Limits, Rules, SessionId};
 use protocol::message::FromAgent;
 
 use super::coordinator::{Character, Coordinator, Wish};
 use super::host::{Answer, Host};
+use super::machine::{Machine, Out};
 
 /// No run takes longer than this, in virtual time.
 const END: Duration = Duration::from_secs(4_000);
@@ -58,10 +59,9 @@ struct Link {
 pub(super) struct World {
     now: Duration,
     random: SplitMix64,
-    agent: Agent,
+    machine: Machine,
     rules: Rules,
     slots: usize,
-    host: Host,
     links: BTreeMap<SessionId, Link>,
     coordinators: Vec<Coordinator>,
     /// Clients of other programs that have a slot.
@@ -90,20 +90,17 @@ impl World {
             allows_tuning: random.below(4) > 0,
             grace: Duration::from_secs(random.below(30) as u64),
         };
-        let mut agent = Agent::new(slots);
-        agent.obey(rules.clone());
         let count = 1 + random.below(12);
         let coordinators = (0..count).map(|number| Coordinator::new(number, &mut random)).collect();
         let delay_ns = 10_u64.pow(3 + random.below(7) as u32);
         let cut_one_in = [usize::MAX, 200, 40][random.below(3)];
-        let host = Host::new(&mut random);
+        let machine = Machine::new(slots, rules.clone(), Host::new(&mut random));
         let mut world = Self {
             now: Duration::ZERO,
             random,
-            agent,
+            machine,
             rules,
             slots,
-            host,
             links: BTreeMap::new(),
             coordinators,
             others: 0,
@@ -177,8 +174,8 @@ impl World {
                         Event::Gone
                     }
                 };
-                self.host.queue(session, event);
-                self.serve(session);
+                let outs = self.machine.on(self.now, session, event, &mut self.random);
+                self.follow(outs);
             }
             Due::ToCoordinator { coordinator, connection, what } => {
                 let own = &mut self.coordinators[coordinator];
@@ -190,26 +187,22 @@ impl World {
                     self.go_on(coordinator);
                 }
             }
-            Due::Host { session, answer } => match self.host.done(session, answer) {
-                Some(event) => self.serve_first(session, event),
-                None => self.serve(session),
-            },
-            Due::Timer(session) => match self.agent.deadline(session) {
-                Some(deadline) if deadline <= self.now => {
-                    self.host.queue(session, Event::Timer);
-                    self.serve(session);
-                }
-                // It was put off meanwhile.
-                Some(deadline) => self.wake(session, deadline),
-                None => {}
-            },
+            Due::Host { session, answer } => {
+                let outs = self.machine.done(self.now, session, answer, &mut self.random);
+                self.follow(outs);
+            }
+            Due::Timer(session) => {
+                let outs = self.machine.timer(self.now, session, &mut self.random);
+                self.follow(outs);
+            }
             Due::OtherProgram { leaves: true } => {
-                self.agent.queue().leave();
+                self.machine.agent.queue().leave();
                 self.others -= 1;
-                self.turns();
+                let outs = self.machine.turns(self.now, &mut self.random);
+                self.follow(outs);
             }
             Due::OtherProgram { leaves: false } => {
-                if self.agent.queue().enter_at_once() {
+                if self.machine.agent.queue().enter_at_once() {
                     self.others += 1;
                     let at = self.later(20_000_000_000);
                     self.schedule(at, Due::OtherProgram { leaves: true });
@@ -222,71 +215,21 @@ impl World {
         }
     }
 
-    /// Passes a session what waits for it, as long as its host does not work for it.
-    fn serve(&mut self, session: SessionId) {
-        while let Some(event) = self.host.next(session) {
-            self.serve_first(session, event);
-        }
-    }
-
-    fn serve_first(&mut self, session: SessionId, event: Event) {
-        let before = self.agent.queue().moves();
-        let actions = self.agent.on(self.now, session, event);
-        self.host.act(session, actions);
-        self.work(session);
-        if self.agent.queue().moves() != before {
-            self.turns();
-        }
-        self.serve(session);
-    }
-
-    /// Those that wait may have the machine now.
-    fn turns(&mut self) {
-        let waiting: Vec<SessionId> = self.links.keys().copied().filter(|session| self.agent.waits(*session)).collect();
-        for session in waiting {
-            self.host.queue(session, Event::Turn);
-            self.serve(session);
-        }
-    }
-
-    /// Does what a session has to do next, until the host must work for it.
-    fn work(&mut self, session: SessionId) {
-        while let Some(action) = self.host.next_action(session) {
-            match action {
-                Action::Send(message) => {
-                    if matches!(*message, FromAgent::Granted { .. }) {
-                        self.host.begin(session, self.now);
-                    }
-                    self.send(session, message);
-                }
-                Action::Close(_) => {
+    /// Passes on what follows from an event at the agent.
+    fn follow(&mut self, outs: Vec<Out>) {
+        for out in outs {
+            match out {
+                Out::Send(session, message) => self.send(session, message),
+                Out::End(session) => {
                     self.send_end(session);
-                    self.host.forget(session);
                     self.links.remove(&session);
-                    return;
                 }
-                action => {
-                    for (after, answer, message) in self.host.perform(session, action, &mut self.random) {
-                        if let Some(message) = message {
-                            self.send(session, message);
-                        }
-                        if let Some(answer) = answer {
-                            let at = self.now + after;
-                            self.schedule(at, Due::Host { session, answer });
-                        }
-                    }
+                Out::Later(session, after, answer) => {
+                    let at = self.now + after;
+                    self.schedule(at, Due::Host { session, answer });
                 }
+                Out::Deadline(session, at) => self.schedule(at, Due::Timer(session)),
             }
-        }
-        if let Some(deadline) = self.agent.deadline(session) {
-            self.wake(session, deadline);
-        }
-    }
-
-    fn wake(&mut self, session: SessionId, deadline: Duration) {
-        let at = deadline.max(self.now);
-        if self.host.is_new_deadline(session, at) {
-            self.schedule(at, Due::Timer(session));
         }
     }
 
@@ -343,14 +286,13 @@ impl World {
             name: format!("coordinator {number}"),
             ticket: format!("ticket {}", self.numbers),
         };
-        let Ok(session) = self.agent.open(client) else { return false };
+        let Ok(session) = self.machine.open(client) else { return false };
         let connection = self.numbers;
         self.numbers += 1;
         self.coordinators[number].connected(connection, session);
         let link =
             Link { coordinator: number, connection, last: [self.now; 2], cut: false, opened: self.now, queued: 0 };
         self.links.insert(session, link);
-        self.host.open(session);
         true
     }
 
@@ -384,25 +326,25 @@ impl World {
 
     /// What holds at any time.
     fn check(&mut self) -> Result<(), String> {
-        let running = self.agent.queue().running();
+        let running = self.machine.agent.queue().running();
         if running > self.slots {
             return Err(format!("{running} measurements run on {} slots", self.slots));
         }
-        if running != self.agent.measurements() + self.others {
-            let (own, others) = (self.agent.measurements(), self.others);
+        if running != self.machine.agent.measurements() + self.others {
+            let (own, others) = (self.machine.agent.measurements(), self.others);
             return Err(format!("{running} slots are taken, {own} by coordinators and {others} by others"));
         }
-        if self.agent.clients() != self.links.len() {
-            return Err(format!("{} clients are counted of {}", self.agent.clients(), self.links.len()));
+        if self.machine.agent.clients() != self.links.len() {
+            return Err(format!("{} clients are counted of {}", self.machine.agent.clients(), self.links.len()));
         }
-        self.host.check(self.agent.measurements())?;
+        self.machine.host.check(self.machine.agent.measurements())?;
         let longest = Duration::from_nanos(self.rules.limits.hold_ns) + self.rules.grace + SLACK;
         for (session, link) in &self.links {
             let seconds = (self.now - link.opened).as_secs() + 2;
             if link.queued > seconds {
                 return Err(format!("{session:?} got {} reports of its place in {seconds} s", link.queued));
             }
-            if let Some(since) = self.host.measuring_since(*session)
+            if let Some(since) = self.machine.host.measuring_since(*session)
                 && self.now > since + longest
             {
                 return Err(format!("{session:?} has the machine since {since:?}"));
@@ -413,15 +355,20 @@ impl World {
 
     /// What holds when nothing happens any more.
     fn check_end(&mut self) -> Result<(), String> {
-        let left = [self.links.len(), self.agent.clients(), self.agent.measurements(), self.agent.queue().running()];
-        let waiting = self.agent.queue().waiting();
+        let left = [
+            self.links.len(),
+            self.machine.agent.clients(),
+            self.machine.agent.measurements(),
+            self.machine.agent.queue().running(),
+        ];
+        let waiting = self.machine.agent.queue().waiting();
         if left != [0; 4] || waiting != 0 {
             return Err(format!(
                 "left: {left:?} connections, clients, measurements and slots, {waiting} that wait: {:?}",
                 self.links
             ));
         }
-        self.host.check_end()?;
+        self.machine.host.check_end()?;
         for coordinator in &self.coordinators {
             coordinator.check_end()?;
         }
@@ -436,7 +383,7 @@ fn honest_coordinators_measure_all_their_trials() {
         let mut random = SplitMix64::new(seed);
         world.cut_one_in = usize::MAX;
         world.rules.limits = Limits::default();
-        world.agent.obey(world.rules.clone());
+        world.machine.agent.obey(world.rules.clone());
         let kinds = [Character::Honest, Character::Tunes, Character::Joins];
         world.coordinators = (0..9).map(|number| Coordinator::of(kinds[number % 3], number, &mut random)).collect();
         world.what.clear();
