@@ -236,7 +236,7 @@ fn every_engine_moves_what_it_counts() {
             _ => &[],
         };
         for engine in engines {
-            let flags = ["stream", "--block", "1000", "--time", "50ms", "--trials", "1", "--engine", engine];
+            let flags = ["stream", "--block", "1000", "--bytes", "2MB", "--trials", "1", "--engine", engine];
             let spec = bench.measure(transport, &[&flags, rate]).outcome().spec.engine;
             if *engine == "auto" {
                 assert!(spec.auto, "{}", transport.name);
