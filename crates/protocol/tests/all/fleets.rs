@@ -118,7 +118,7 @@ struct AgentSide {
 struct Process {
     run: usize,
     outside: Outside,
-    dialogue: Dialogue<'static, Conducted>,
+    dialogue: Dialogue<'static, (Conducted, usize)>,
     deadline: Option<Duration>,
 }
 
@@ -154,6 +154,11 @@ pub(super) struct World {
     events: u64,
     delay_ns: u64,
     faults: Faults,
+    /// When the first processes are killed, after their starts.
+    kills: VecDeque<Duration>,
+    has_all_processes: bool,
+    /// Results of agents that a run has used.
+    results_used: usize,
 }
 
 impl World {
@@ -180,6 +185,18 @@ impl World {
         let hosts = 2 + if random.below(40) == 0 { random.below(62) } else { random.below(6) };
         let agents = (0..hosts).map(|number| AgentSide::new(number < faults.hostile, faults, &mut random)).collect();
         let runs = (0..=random.below(3)).map(|number| Run::new(number, hosts, &mut random)).collect();
+        Self::over(agents, runs, random, faults)
+    }
+
+    /// A world of a seed with so many hosts and these runs.
+    pub(super) fn of(seed: u64, hosts: usize, runs: Vec<Run>, faults: Faults) -> Self {
+        let mut random = SplitMix64::new(seed.wrapping_mul(SplitMix64::STEP) ^ 0xB0D1);
+        let agents = (0..hosts).map(|_| AgentSide::new(false, faults, &mut random)).collect();
+        Self::over(agents, runs, random, faults)
+    }
+
+    fn over(agents: Vec<AgentSide>, runs: Vec<Run>, mut random: SplitMix64, faults: Faults) -> Self {
+        let hosts = agents.len();
         let mut world = Self {
             now: Duration::ZERO,
             clock_ns: 1_700_000_000_000_000_000,
@@ -197,6 +214,9 @@ impl World {
             numbers: 0,
             events: 0,
             faults,
+            kills: VecDeque::new(),
+            has_all_processes: true,
+            results_used: 0,
         };
         for run in 0..world.runs.len() {
             let at = world.later(5_000_000_000);
@@ -216,6 +236,16 @@ impl World {
             world.schedule(at, Due::SetClock);
         }
         world
+    }
+
+    /// Kills the first processes so long after their starts.
+    pub(super) fn kill_after(&mut self, times: [Duration; 2]) {
+        (self.kills, self.has_all_processes) = (times.into(), false);
+    }
+
+    /// Results of agents that runs have used.
+    pub(super) fn results_used(&self) -> usize {
+        self.results_used
     }
 
     /// Runs to the end. Returns the number of events, or the promise that was broken.
@@ -358,6 +388,9 @@ impl World {
         let (order, resumed) = self.runs[run].order(self.clock_ns + self.now.as_nanos() as u64);
         let dialogue = Dialogue::new(&outside, conduct(fleet, order, resumed));
         self.processes.insert(process, Process { run, outside, dialogue, deadline: None });
+        if let Some(after) = self.kills.pop_front() {
+            self.schedule(self.now + after, Due::KillProcess { process });
+        }
         let [kills, _, _, _, stops] = self.faults.events;
         if self.runs[run].parts < PARTS {
             for _ in 0..kills {
@@ -417,8 +450,9 @@ impl World {
             self.act(process, action)?;
         }
         let Some(own) = self.processes.get_mut(&process) else { return Ok(()) };
-        if let Some(Conducted { result, .. }) = own.dialogue.end() {
+        if let Some((Conducted { result, .. }, used)) = own.dialogue.end() {
             let run = own.run;
+            self.results_used += used;
             self.processes.remove(&process);
             self.cut_lines_of(process);
             return self.ended(run, &result);
@@ -697,7 +731,8 @@ impl World {
             }
             side.machine.host.check_end().map_err(|error| format!("host {number}: {error}"))?;
         }
-        let faultless = self.faults.cut_one_in.is_none()
+        let faultless = self.has_all_processes
+            && self.faults.cut_one_in.is_none()
             && self.faults.fails_one_in.is_none()
             && self.faults.hostile == 0
             && self.faults.events[..3] == [0; 3]
@@ -721,12 +756,12 @@ impl AgentSide {
 }
 
 /// What a command does with a fleet that it has reached.
-async fn conduct(mut fleet: Fleet, order: protocol::coordinator::RunOrder, resumed: bool) -> Conducted {
+async fn conduct(mut fleet: Fleet, order: protocol::coordinator::RunOrder, resumed: bool) -> (Conducted, usize) {
     let outside = fleet.outside().clone();
     match outside.unless_stopped(fleet.acquire(|_, _| {})).await {
         Some(Ok(())) => {}
-        Some(Err(error)) => return Conducted { result: Err(error), left: Vec::new() },
-        None => return Conducted { result: Err(DialogueError::Interrupted), left: Vec::new() },
+        Some(Err(error)) => return (Conducted { result: Err(error), left: Vec::new() }, 0),
+        None => return (Conducted { result: Err(DialogueError::Interrupted), left: Vec::new() }, 0),
     }
     fleet.keep_results_of(&order.header);
     if resumed {
@@ -737,8 +772,9 @@ async fn conduct(mut fleet: Fleet, order: protocol::coordinator::RunOrder, resum
     if conducted.result.is_ok() {
         fleet.forget_results();
     }
+    let used = fleet.recalled();
     fleet.release();
-    conducted
+    (conducted, used)
 }
 
 /// A line of the trace.

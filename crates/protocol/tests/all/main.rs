@@ -4,6 +4,7 @@
 
 mod coordinator;
 mod diagrams;
+mod faults;
 mod fleets;
 mod host;
 mod machine;

@@ -11,7 +11,7 @@ use schedule::{Methods, PairedPlan, PlanSchedule, Schedule, ScheduledRun, Unfixe
 
 /// What a run measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     /// Cells between any two of its hosts, in rounds.
     Plan { per_host: u32, together: bool },
     /// One cell between two hosts, or a host and another program.
@@ -56,7 +56,12 @@ impl Run {
         };
         let mut all: Vec<usize> = (0..hosts).collect();
         random.shuffle(&mut all);
-        let mut hosts: Vec<Option<usize>> = all.into_iter().take(count).map(Some).collect();
+        Self::of(number, kind, &all[..count], random)
+    }
+
+    /// A run over these hosts; a single measurement may be with another program.
+    pub(super) fn of(number: usize, kind: Kind, hosts: &[usize], random: &mut SplitMix64) -> Self {
+        let mut hosts: Vec<Option<usize>> = hosts.iter().copied().map(Some).collect();
         if kind == Kind::Single && random.below(2) == 0 {
             hosts[1] = None;
         }
@@ -171,6 +176,18 @@ impl Run {
 
     pub(super) fn is_over(&self) -> bool {
         self.over
+    }
+
+    /// Whether all that it measures is stored.
+    pub(super) fn is_whole(&self) -> bool {
+        let of = |cell: &Cell| self.trials.iter().filter(|trial| trial.cell == cell.id).count() as u32;
+        self.over && self.header.cells.iter().all(|cell| of(cell) >= self.header.stopping.max_trials)
+    }
+
+    /// How far it is, for a message.
+    pub(super) fn state(&self) -> String {
+        let (trials, cells) = (self.trials.len(), self.header.cells.len());
+        format!("{trials} trials of {cells} cells in {} parts, over: {}, {:?}", self.parts, self.over, self.errors)
     }
 
     /// What is stored at the end: of a run without faults, everything.

@@ -376,18 +376,20 @@ impl World {
     }
 }
 
-#[test]
-fn honest_coordinators_measure_all_their_trials() {
-    for seed in 0..100 {
+/// So many honest coordinators of all kinds come at once, and all measure their trials.
+fn all_measure(seeds: std::ops::Range<u64>, count: usize, slots: Option<usize>) {
+    for seed in seeds {
         let mut world = World::new(seed);
         let mut random = SplitMix64::new(seed);
         world.cut_one_in = usize::MAX;
-        world.rules.limits = Limits::default();
-        world.machine.agent.obey(world.rules.clone());
+        world.rules.limits = Limits { clients: count, ..Limits::default() };
+        world.slots = slots.unwrap_or(world.slots);
+        world.machine = Machine::new(world.slots, world.rules.clone(), Host::new(&mut random));
         let kinds = [Character::Honest, Character::Tunes, Character::Joins];
-        world.coordinators = (0..9).map(|number| Coordinator::of(kinds[number % 3], number, &mut random)).collect();
+        let coordinators = (0..count).map(|number| Coordinator::of(kinds[number % 3], number, &mut random));
+        world.coordinators = coordinators.collect();
         world.what.clear();
-        (0..9).for_each(|number| world.schedule(Duration::ZERO, Due::Coordinator(number)));
+        (0..count).for_each(|number| world.schedule(Duration::ZERO, Due::Coordinator(number)));
         while let Some(due) = world.next() {
             world.happen(due);
             world.check().unwrap_or_else(|broken| panic!("seed {seed}: {broken}"));
@@ -396,4 +398,15 @@ fn honest_coordinators_measure_all_their_trials() {
         let unfinished = world.coordinators.iter().find(|coordinator| !coordinator.has_measured_all());
         assert!(unfinished.is_none(), "seed {seed}: {unfinished:?}");
     }
+}
+
+#[test]
+fn honest_coordinators_measure_all_their_trials() {
+    all_measure(0..100, 9, None);
+}
+
+#[test]
+fn a_thousand_clients_at_once_all_get_their_turn() {
+    // Many at the same time, so that those who wait are not told their place a million times.
+    all_measure(0..1, 1_000, Some(100));
 }
