@@ -33,9 +33,22 @@ memcheck() {
         sys:: -- "${left_out[@]/#/--skip=}"
 }
 
+# simulate SECONDS: seeds of the protocol's simulations, a batch after the other; one that fails prints its trace.
+simulate() {
+    local -i batch=20000 first end=$((SECONDS + $1))
+    first=$(($(date +%s) * batch))
+    while [ "$SECONDS" -lt "$end" ]; do
+        THRU_SEEDS=$first..$((first + batch)) \
+            cargo test --locked --quiet -p throughline-protocol --test all -- --nocapture every_run || return 1
+        first+=batch
+    done
+}
+
 # run_part PART
 run_part() {
     case $1 in
+        # An hour of simulated runs that nobody has seen: each second of the clock has seeds of its own.
+        simulation) simulate 3600 ;;
         # Coverage-guided inputs for all that reads bytes from elsewhere.
         fuzz) scripts/fuzz.sh 30 ;;
         # Ten million mutated sessions through each codec of other programs.
@@ -54,8 +67,8 @@ run_part() {
         paths)
             THRU_BAD_PATHS=1 cargo nextest run --workspace --locked --show-progress none -E 'test(/^bad_paths::/)' </dev/null
             ;;
-        # What `make test` takes a part of: every pattern over every transport with many flows and both IP versions, ten thousand flows, a
-        # thousand clients, both MPIs, the second reader of workbooks and Parquet files, and more places where recorded outputs are broken.
+        # What `make test` takes a part of: every pattern over every transport with many flows and both IP versions, ten thousand flows,
+        # both MPIs, the second reader of workbooks and Parquet files, and more places where recorded outputs are broken.
         whole)
             THRU_LONG=1 cargo nextest run --workspace --locked --show-progress none --success-output final --run-ignored all \
                 -E 'package(throughline-program-tests) & test(/^(advise|crowd|fleet|foreign|greeting|lake|matrix|mpi|pvm|selftest|sharing|speak_netperf|stacks_path|tune|workbook)::/) + test(/^variants::/)' </dev/null
@@ -95,7 +108,7 @@ run_part() {
     esac
 }
 
-all=(fuzz codecs truth seeds kills paths whole manual mesh scale slurm soak loom valgrind features release)
+all=(simulation fuzz codecs truth seeds kills paths whole manual mesh scale slurm soak loom valgrind features release)
 parts=("$@")
 [ $# -gt 0 ] || parts=("${all[@]}")
 scripts/setup.sh long || exit 1
