@@ -71,7 +71,7 @@ run_part() {
         # both MPIs, the second reader of workbooks and Parquet files, and more places where recorded outputs are broken.
         whole)
             THRU_LONG=1 cargo nextest run --workspace --locked --show-progress none --success-output final --run-ignored all \
-                -E 'package(throughline-program-tests) & test(/^(advise|crowd|fleet|foreign|greeting|lake|matrix|mpi|pvm|selftest|sharing|speak_netperf|stacks_path|tune|workbook)::/) + test(/^variants::/)' </dev/null
+                -E 'package(throughline-program-tests) & test(/^(advise|crowd|fleet|foreign|lake|matrix|mpi|pvm|selftest|sharing|speak_netperf|stacks_path|tune|workbook)::/) + test(/^variants::/)' </dev/null
             ;;
         # Every command that the manual and the help texts print.
         manual)

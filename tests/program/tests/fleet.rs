@@ -241,21 +241,6 @@ fn lost(way: Way) {
     drop(again);
     let finished = mesh.wait().ended_with(5);
     assert!(finished.stdout.contains("No value      "), "{}", finished.stdout);
-    // What a killed mesh has measured is kept when it is continued.
-    let again = start(&own);
-    let rr = ["mesh", &fleet.file, "--pattern", "rr", "--rounds", "3", "--time", "200ms", "--set", "rate=200/s"];
-    let mut mesh = fleet.sandbox.start(&[&rr[..], &["--name", "k"]].concat());
-    program::eventually("a trial is stored", || {
-        assert!(mesh.runs(), "it ended: {}", mesh.stderr());
-        fleet.sandbox.run(&["runs", "--json"]).ok().stdout.contains("\"k\"")
-    });
-    mesh.signal(program::process::Signal::KILL);
-    drop(mesh.wait());
-    fleet.sandbox.run(&[&rr[..], &["--resume", "k"]].concat()).ok();
-    let doc = fleet.sandbox.run(&["export", "k", "--format", "json"]).ok().doc();
-    assert!(doc.run.outcomes.iter().all(|outcome| outcome.trials.len() == 3));
-    assert_eq!((doc.run.outcomes.len(), doc.run.header.kind), (12, RunKind::Mesh));
-    drop(again);
     // A mesh begins without a host that does not answer, and tells of it once.
     let unreached = if way == Way::Bus { "has the name 'n3'".to_owned() } else { address };
     let without = fleet.sandbox.run(&["mesh", &fleet.file, "--pattern", "rr", "--rounds", "1", "--time", "50ms"]);

@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -62,16 +61,6 @@ fn run_called(runs: &str, name: &str) -> String {
     let run = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
     let named = runs.lines().map(run).find(|run| run["name"] == name).unwrap();
     named["id"].as_str().unwrap().to_owned()
-}
-
-#[test]
-fn what_was_measured_and_not_stored_is_taken_from_the_agents() {
-    let folder = tempfile::tempdir().unwrap();
-    // An agent of root becomes another user, for which it makes its folder.
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let of = |number: usize| folder.path().join(number.to_string());
-    let flags = |number| vec!["--keep-results".to_owned(), of(number).display().to_string()];
-    taken_from_agents(&Fleet::with(2, None, flags), &[of(0), of(1)]);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use program::binary::thru;
 use program::wire::{self, MAGIC, Message, PROTOCOL, Wire, hello};
-use program::{Agent, Running, Sandbox, eventually, skip, thorough};
+use program::{Agent, Running, Sandbox, eventually, skip};
 use serde_json::{Value, json};
 
 const SHORT: [&str; 5] = ["stream", "--time", "20ms", "--trials", "1"];
@@ -222,88 +222,4 @@ fn unauthenticated_connections_block_nobody_and_receive_nothing() {
         })
         .collect();
     assert_eq!(answers, ["welcome", "welcome", "refused"]);
-}
-
-/// Sends pings over the given connections while they are open: an agent closes one that is silent for 10 s.
-fn keeper() -> mpsc::Sender<Wire> {
-    let (keep, kept) = mpsc::channel();
-    std::thread::spawn(move || {
-        let mut alive: Vec<Wire> = Vec::new();
-        loop {
-            alive.extend(kept.try_iter());
-            alive.retain_mut(|wire| wire.try_send(&json!("ping")).is_ok());
-            std::thread::sleep(Duration::from_secs(1));
-        }
-    });
-    keep
-}
-
-#[test]
-fn simultaneous_clients_all_get_a_position_and_their_turn() {
-    let test = "simultaneous_clients_all_get_a_position_and_their_turn";
-    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    rustix::process::setrlimit(
-        rustix::process::Resource::Nofile,
-        rustix::process::Rlimit { current: files.maximum, ..files },
-    )
-    .unwrap();
-    let count = if !thorough() {
-        200
-    } else if files.maximum.is_none_or(|most| most >= 3_000) {
-        1_000
-    } else {
-        skip::skip(test, "the limit of open files; 100 clients instead");
-        100
-    };
-    let sandbox = Sandbox::new();
-    let (path, text) = token(&sandbox);
-    let agent = Agent::with(&["--token-file", &path, "--max-clients", "1200"]);
-    let (mut crowd, keeper) = (Vec::new(), keeper());
-    // A hundred at a time: a greeting must end within five seconds, also on a busy machine.
-    while crowd.len() < count {
-        let mut wave: Vec<Wire> = (0..100).map(|_| Wire::dial(agent.host())).collect();
-        for wire in &mut wave {
-            wire.authenticate(&text);
-            keeper.send(wire.clone()).unwrap();
-        }
-        crowd.append(&mut wave);
-    }
-    for (at, wire) in crowd.iter_mut().enumerate() {
-        let welcome = wire.receive().unwrap_or_else(|| panic!("client {at} of {count} is accepted"));
-        assert_eq!(welcome.name, "welcome", "client {at}");
-        let requested = wire.try_send(&json!({"acquire": {"purpose": "nothing"}}));
-        assert!(requested.is_ok(), "client {at}: {requested:?}; {}", agent.log());
-    }
-    // The agent handles simultaneous requests in an order of its own.
-    let answers: Vec<String> = crowd.iter_mut().map(|wire| wire.receive().unwrap().name.clone()).collect();
-    assert!(answers.iter().all(|say| say == "granted" || say == "queued"), "{answers:?}");
-    assert_eq!(answers.iter().filter(|say| *say == "granted").count(), 1);
-    // Real clients wait behind them and measure after all of them.
-    let measuring: Vec<_> =
-        (0..4).map(|_| sandbox.start(&[&SHORT[..], &["--token-file", &path, agent.host()]].concat())).collect();
-    let turns: Vec<_> = crowd
-        .into_iter()
-        .zip(answers)
-        .map(|(wire, first)| {
-            std::thread::spawn(move || {
-                let mut answers = std::iter::from_fn(|| wire.receive());
-                let granted = first == "granted" || answers.any(|answer| answer.name == "granted");
-                wire.close();
-                granted
-            })
-        })
-        .collect();
-    for (at, turn) in turns.into_iter().enumerate() {
-        assert!(turn.join().unwrap(), "client {at} gets its turn");
-    }
-    for running in measuring {
-        running.wait().ok();
-    }
-    let log = agent.log();
-    let measured: Vec<bool> = log
-        .lines()
-        .filter_map(|line| line.split_once(": measures "))
-        .map(|(_, purpose)| purpose != "nothing")
-        .collect();
-    assert_eq!((measured.len(), measured.iter().position(|real| *real)), (count + 4, Some(count)), "{log}");
 }

@@ -5,9 +5,7 @@ use std::thread;
 
 use model::Verdict;
 use program::process::{Signal, eventually};
-use program::wire::Wire;
 use program::{Agent, Sandbox, check, thorough};
-use serde_json::json;
 
 const HALF_SECOND: [&str; 5] = ["stream", "--time", "500ms", "--trials", "2"];
 
@@ -29,31 +27,6 @@ fn of_two_clients_the_second_waits_and_is_told_its_place() {
         doc.run.header.started_unix_ns + doc.run.ending.as_ref().map_or(0, |ending| ending.duration_ns)
     };
     assert!(end_of(&first) <= second.run.header.started_unix_ns, "they overlapped");
-}
-
-#[test]
-fn the_queue_is_fair_and_forgets_those_who_leave() {
-    let agent = Agent::start();
-    let mut queue: Vec<Wire> = (0..4).map(|_| Wire::dial(agent.host())).collect();
-    for (ahead, wire) in queue.iter_mut().enumerate() {
-        wire.greet();
-        wire.send(&json!({"acquire": {"purpose": "a test"}}));
-        let answer = wire.receive().expect("an answer");
-        if ahead == 0 {
-            assert_eq!(answer.name, "granted");
-        } else {
-            assert_eq!((answer.name.as_str(), &answer["ahead"]), ("queued", &json!(ahead)));
-        }
-    }
-    // The third leaves; the fourth moves up, and the second comes before it.
-    drop(queue.remove(2));
-    let moved = queue[2].receive().expect("it moves up");
-    assert_eq!((moved.name.as_str(), &moved["ahead"]), ("queued", &json!(2)));
-    queue[0].send(&json!("release"));
-    assert_eq!(queue[1].receive().expect("an answer").name, "granted");
-    assert_eq!(queue[2].receive().expect("an answer")["ahead"], 1);
-    drop(queue.remove(1));
-    assert_eq!(queue[1].receive().expect("an answer").name, "granted");
 }
 
 #[test]
