@@ -63,8 +63,8 @@ fn what_the_path_loses_is_counted_to_the_datagram() {
         let dropped = after[0].since(&before[0]).dropped();
         let trial = &doc.outcome().trials[0];
         let (near, far) = (trial.near.datagrams.unwrap(), trial.far.datagrams.unwrap());
-        let lost = near.sent - far.received;
-        assert_eq!(far.socket_drops, 0, "{engine}");
+        // On a busy machine the receiver may come too late for some.
+        let lost = near.sent - far.received - far.socket_drops;
         // The control connection loses some packets as well.
         assert!(lost <= dropped && lost + 100 >= dropped, "{engine}: {lost} lost, {dropped} dropped on the path");
         assert!(lost * 100 > near.sent, "{engine}: {lost} of {}", near.sent);

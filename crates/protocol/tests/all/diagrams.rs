@@ -12,7 +12,9 @@ use protocol::pass::{Pass, PassAction, PassEvent, Side};
 use protocol::worker_message::FromWorker;
 use serde::Serialize;
 
+use super::fleets::{Faults, Said, World};
 use super::pass::order;
+use super::runs::Run;
 
 /// Characters between the lines of two parties.
 const WIDTH: usize = 22;
@@ -200,6 +202,34 @@ fn settings() -> String {
     drawing.text()
 }
 
+/// What a simulated run says, in as few columns as it has connections; what repeats itself is left out.
+fn of_run(world: &mut World, parties: &[&'static str]) -> String {
+    world.listen();
+    world.run(None).unwrap();
+    let mut drawing = Drawing::new(parties, 0);
+    let mut links: Vec<u64> = Vec::new();
+    for (link, said) in world.said() {
+        let column = links.iter().position(|known| *known == link).unwrap_or_else(|| {
+            links.push(link);
+            links.len() - 1
+        });
+        match said {
+            Said::ToAgent(ToAgent::Stored { .. } | ToAgent::IssueReachToken { .. })
+            | Said::ToProcess(FromAgent::Reading(_) | FromAgent::ReachToken(_) | FromAgent::Ping) => {}
+            Said::ToAgent(message) => drawing.arrow(0, column + 1, &message),
+            Said::ToProcess(message) => drawing.arrow(column + 1, 0, &message),
+        }
+    }
+    drawing.text()
+}
+
+/// Two senders of an incast, whose receiver has one connection for each test.
+fn together() -> String {
+    let run = Run::incast(&[0, 1, 2]);
+    let mut world = World::of(1, 3, vec![run], Faults::default());
+    of_run(&mut world, &["coordinator", "sender", "other sender", "receiver", "receiver again"])
+}
+
 fn page() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/manual/protocol.md")
 }
@@ -218,13 +248,14 @@ fn the_diagrams_of_the_manual_are_what_is_said() {
             "trial" => trial(),
             "queue" => queue(),
             "settings" => settings(),
+            "together" => together(),
             other => panic!("no diagram '{other}'"),
         };
         new += &format!("{}\n{diagram}\n```\n", lines.next().unwrap());
         lines.by_ref().find(|line| *line == "```").expect("the end of the block");
         drawn += 1;
     }
-    assert_eq!(drawn, 3);
+    assert_eq!(drawn, 4);
     if std::env::var_os("UPDATE_MANUAL").is_some() {
         return fs::write(page(), new).unwrap();
     }

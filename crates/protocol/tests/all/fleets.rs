@@ -159,6 +159,15 @@ pub(super) struct World {
     has_all_processes: bool,
     /// Results of agents that a run has used.
     results_used: usize,
+    /// What has arrived, with the number of its link.
+    said: Option<Vec<(u64, Said)>>,
+}
+
+/// A message that has arrived.
+#[derive(Debug, Clone)]
+pub(super) enum Said {
+    ToAgent(ToAgent),
+    ToProcess(FromAgent),
 }
 
 impl World {
@@ -217,6 +226,7 @@ impl World {
             kills: VecDeque::new(),
             has_all_processes: true,
             results_used: 0,
+            said: None,
         };
         for run in 0..world.runs.len() {
             let at = world.later(5_000_000_000);
@@ -241,6 +251,16 @@ impl World {
     /// Kills the first processes so long after their starts.
     pub(super) fn kill_after(&mut self, times: [Duration; 2]) {
         (self.kills, self.has_all_processes) = (times.into(), false);
+    }
+
+    /// Notes what is said, over links without delay.
+    pub(super) fn listen(&mut self) {
+        (self.said, self.delay_ns) = (Some(Vec::new()), 1);
+    }
+
+    /// What was said, with the agent of each link, by the numbers of the links.
+    pub(super) fn said(&mut self) -> Vec<(u64, Said)> {
+        self.said.take().unwrap_or_default()
     }
 
     /// Results of agents that runs have used.
@@ -304,6 +324,9 @@ impl World {
             Due::Start { run } => self.start(run)?,
             Due::ToAgent { link, what } => self.arrive(link, what),
             Due::ToProcess { link: link_number, what } => {
+                if let (Some(said), Some(message)) = (&mut self.said, &what) {
+                    said.push((link_number, Said::ToProcess(FromAgent::clone(message))));
+                }
                 if let Some(link) = self.links.get_mut(&link_number) {
                     link.waiting.push_back(what);
                     if link.waiting.len() > WAITING {
@@ -634,6 +657,9 @@ impl World {
     fn arrive(&mut self, number: u64, what: Option<Box<ToAgent>>) {
         let Some(link) = self.links.get_mut(&number) else { return };
         let (agent, session) = (link.agent, link.session);
+        if let (Some(said), Some(message)) = (&mut self.said, &what) {
+            said.push((number, Said::ToAgent(ToAgent::clone(message))));
+        }
         let event = match what {
             Some(message) => AgentEvent::Message(message),
             None => {

@@ -278,9 +278,11 @@ impl Own {
                 self.trial += 1;
                 self.workers = vec![false; workers];
                 // With the agent's port all workers are connected through it; else each says where it listens.
-                let next = if shared { Work::Armed } else { Work::Listening };
+                // An end that connects does not listen.
+                let connects = self.prepare.as_ref().is_some_and(|prepare| prepare.role == Role::Active);
+                let next = if shared || connects { Work::Armed } else { Work::Listening };
                 self.events.extend((0..workers).map(|index| work(index, next)));
-                Event::SetUp(Ok(shared.then(|| vec![rendezvous(); workers])))
+                Event::SetUp(Ok((shared && !connects).then(|| vec![rendezvous(); workers])))
             }
             Outcome::Finished => Event::Finished(Box::new(self.prepare.as_deref().map(measured).unwrap_or_default())),
             Outcome::Tuned { ok: false, .. } => {

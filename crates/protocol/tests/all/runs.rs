@@ -113,6 +113,20 @@ impl Run {
         }
     }
 
+    /// The first two hosts send to the third one at the same time, once.
+    pub(super) fn incast(hosts: &[usize; 3]) -> Self {
+        let kind = Kind::Plan { per_host: 1, together: true };
+        let own = Self::of(0, kind, hosts, &mut SplitMix64::new(0));
+        let mut header = own.header;
+        header.cells.truncate(2);
+        header.cells.iter_mut().for_each(|cell| {
+            cell.spec = Spec { settings: HostSettings::default(), ..Spec::clone(&cell.spec) }.into();
+        });
+        (header.stopping.min_trials, header.stopping.max_trials) = (1, 1);
+        let from = |cell: usize| Slot { cell: cell as u32, near: cell, far: 2, ..own.slots[0].clone() };
+        Self { header, slots: vec![from(0), from(1)], ..own }
+    }
+
     /// The next part of the run, and whether an earlier one has begun it.
     pub(super) fn order(&mut self, unix_ns: u64) -> (RunOrder, bool) {
         (self.outcomes, self.is_closed) = Default::default();
