@@ -45,7 +45,7 @@ fn the_parts_of_a_round_trip_add_up_over_tcp_and_udp() {
     for transport in
         [&[][..], &["--udp"], &["--spin"], &["--udp", "--block", "100", "--reply", "7"], &["--block", "200KiB"]]
     {
-        let args = [&["rr", "--anatomy", "--time", "200ms", "--trials", "2"], transport, &[agent.host()]].concat();
+        let args = [&["rr", "--anatomy", "--count", "1000", "--trials", "2"], transport, &[agent.host()]].concat();
         let what = transport.join(" ");
         let doc = sandbox.measure(&args);
         let anatomy = checked(&doc, &what);

@@ -120,7 +120,7 @@ fn high_trust_is_borne_out_by_its_interval() {
 fn an_interrupt_costs_only_the_trial_that_it_cut() {
     let (agent, sandbox) = (Agent::start(), Sandbox::new());
     for _ in 0..4 {
-        let args = ["stream", "--time", "300ms", "--trials", "60", "--live", "--no-path", agent.host()];
+        let args = ["rr", "--rate", "500/s", "--time", "300ms", "--trials", "60", "--live", "--no-path", agent.host()];
         let client = sandbox.start(&args);
         let trials = |text: &str| text.lines().filter(|line| line.starts_with("{\"event\":\"trial\"")).count();
         // In the middle of a trial, as its live readings show.

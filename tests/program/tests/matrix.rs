@@ -97,6 +97,8 @@ const FLOWS: [&[&str]; 4] = [
     &["--flows", "64", "--processes", "2"],
 ];
 
+const FEW_FLOWS: [&[&str]; 2] = [&["--flows", "6", "--processes", "2"], &["--flows", "6", "--threads", "2"]];
+
 /// An agent and a folder for a number of measurements.
 struct TestBed {
     agent: Agent,
@@ -285,11 +287,13 @@ fn transfers_are_exact() {
         if transport.many() && (thorough() || ["tcp", "udp"].contains(&transport.name)) {
             check(transport, 1_000, &["--both"], FLOWS[1]);
         }
+        // A handshake of QUIC takes a busy core for long.
+        let few = transport.name == "quic" && !thorough();
         if transport.many() {
-            check(transport, 1_000, &[], FLOWS[3]);
+            check(transport, 1_000, &[], if few { FEW_FLOWS[0] } else { FLOWS[3] });
         }
         if transport.many() && transport.can.pollable {
-            check(transport, 1_000, &["--reverse"], FLOWS[2]);
+            check(transport, 1_000, &["--reverse"], if few { FEW_FLOWS[1] } else { FLOWS[2] });
         }
     }
     let memory = memory();

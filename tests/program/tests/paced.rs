@@ -52,9 +52,8 @@ fn what_the_path_loses_is_counted_to_the_datagram() {
     for engine in ["copy", "gso"] {
         let path = lab.emulator().unwrap();
         let before = path.counts();
-        let args = [
-            "stream", "--udp", "--block", "1000", "--time", "500ms", "--trials", "1", "--engine", engine, "--json", "-",
-        ];
+        let args =
+            ["stream", "--udp", "--block", "1000", "--time", "2s", "--trials", "1", "--engine", engine, "--json", "-"];
         let command = sandbox.prepare(a.command(binary::thru()), &[&args[..], &[agent.host()]].concat());
         let doc = Running::of(command).wait().ok().doc();
         check::document(&doc, engine);
