@@ -87,6 +87,15 @@ pub fn check_writable(path: &Path) -> Result<(), Failure> {
     })
 }
 
+/// What [`write_together`] puts before the names of the files beside the first.
+#[must_use]
+pub fn beside(path: &Path) -> String {
+    if path.is_dir() || path.extension().is_none() {
+        return String::new();
+    }
+    format!("{}-", path.file_stem().unwrap_or_default().to_string_lossy())
+}
+
 /// Writes several files, given by name and bytes: the first to `path`, the others next to it, with its stem before their names.
 /// If `path` is a folder, or has no extension and there are several, all go there under their own names; that folder alone is made
 /// if needed. Returns their paths.
@@ -99,13 +108,13 @@ pub fn write_together(path: &Path, files: Vec<(String, Vec<u8>)>) -> Result<Vec<
         fs::create_dir(path)
             .map_err(|error| Failure::output(format!("cannot make the folder {}: {error}", path.display())))?;
     }
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let beside = beside(path);
     let mut written: Vec<PathBuf> = Vec::new();
     for (name, bytes) in files {
         let target = match written.as_slice() {
             _ if into_folder => path.join(name),
             [] => path.to_owned(),
-            _ => path.with_file_name(format!("{stem}-{name}")),
+            _ => path.with_file_name(format!("{beside}{name}")),
         };
         write(&target, &bytes)?;
         written.push(target);

@@ -23,6 +23,8 @@ pub struct View<'a> {
     pub pixels: Option<u32>,
     /// `svg`, `png`, `html` and `gnuplot`: ranges and scales of the axes.
     pub axes: Axes,
+    /// `gnuplot`: what the names of the files beside the script begin with.
+    pub beside: &'a str,
 }
 
 impl<'a> View<'a> {
@@ -40,6 +42,7 @@ impl<'a> View<'a> {
             whole: None,
             pixels: None,
             axes: Axes::default(),
+            beside: "",
         }
     }
 

@@ -44,7 +44,8 @@ pub fn print(format: Option<&str>, runs: &[Run], all: bool, stored: Option<&Stor
 pub struct Stored<'a>(pub Option<&'a Path>);
 
 fn rendered(format: &str, view: &View<'_>, path: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
-    let (format, pieces) = pieces(format, view)?;
+    let beside = path.map(files::beside).unwrap_or_default();
+    let (format, pieces) = pieces(format, &View { beside: &beside, ..view.clone() })?;
     match path {
         None => to_stdout(format.name, &pieces),
         Some(path) => files::write_together(path, pieces.into_iter().map(|piece| (piece.name, piece.bytes)).collect()),

@@ -192,10 +192,12 @@ fn gnuplot_draws_what_was_exported() {
         return;
     }
     let kept = Kept::new();
+    // Into a folder, and as a file with its data beside it.
     kept.export("short", "gnuplot", "plots");
+    kept.export("bulk", "gnuplot", "plots/bulk.gp");
     let folder = kept.sandbox.path("plots");
     let scripts = files(&folder, "gp");
-    assert!(!scripts.is_empty(), "{:?}", fs::read_dir(&folder).unwrap().collect::<Vec<_>>());
+    assert_eq!(scripts.len(), 2, "{:?}", fs::read_dir(&folder).unwrap().collect::<Vec<_>>());
     for script in &scripts {
         let name = script.file_name().unwrap().to_str().unwrap();
         for settings in ["term=\"png\"", "term=\"eps\"", "term=\"eps\"; mono=1"] {

@@ -16,8 +16,11 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     if drawn.is_empty() {
         return Err(ReportError::NothingToDraw { format: "gnuplot" });
     }
+    let beside = |name: &str| format!("{}{name}", view.beside);
     let mut files: Vec<DataFile> = Vec::new();
-    let mut text = script::preamble(stem(view.runs));
+    // Under which name it is written, if that is given.
+    let own = view.beside.strip_suffix('-').unwrap_or(stem(view.runs));
+    let mut text = script::preamble(own);
     for (window, Drawn { figure, owners }) in drawn.iter().enumerate() {
         let section = script::Section::new(figure);
         let mut plots: Vec<Vec<String>> = vec![Vec::new(); section.panels()];
@@ -26,17 +29,18 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
             for (panel, plots) in plots.iter_mut().enumerate() {
                 let file = data_file(&mut files, owner, &view.runs[owner]);
                 let data_set = file.append_matrix(figure, panel);
-                plots.extend(section.cells(&file.name, data_set));
+                plots.extend(section.cells(&beside(&file.name), data_set));
             }
         }
         let mut sets: Vec<(String, usize)> = Vec::new();
         for (index, (series, owner)) in figure.series.iter().zip(owners).enumerate() {
             let file = data_file(&mut files, *owner, &view.runs[*owner]);
             let data_set = file.append(figure, series, section.spans());
-            sets.push((file.name.clone(), data_set));
+            let name = beside(&file.name);
+            sets.push((name.clone(), data_set));
             for (panel, plots) in plots.iter_mut().enumerate() {
                 if series.is_in(panel) {
-                    plots.extend(section.items(&file.name, data_set, index));
+                    plots.extend(section.items(&name, data_set, index));
                 }
             }
         }
