@@ -72,7 +72,8 @@ enum Happened {
 
 impl Lines {
     pub(super) fn new() -> Self {
-        let outside = Outside::new(engine::random().map(u64::from_ne_bytes).unwrap_or_default());
+        let random = engine::random().map(u64::from_ne_bytes).unwrap_or_default();
+        let outside = Outside::new(now(), random);
         let (wires, last, reached, programs, faults) = Default::default();
         Self { outside, wires, last, reached, programs, faults, lab: lab::Holder::of_this_host() }
     }
@@ -118,7 +119,7 @@ impl Lines {
         let (mut working, mut events) = (Working::new(), VecDeque::new());
         let own_cancel = cancel.clone();
         loop {
-            let (now, unix_ns) = (Duration::from_nanos(RealSys.now_ns()), engine::unix_ns());
+            let (now, unix_ns) = (now(), engine::unix_ns());
             for action in dialogue.on(now, unix_ns, events.pop_front()) {
                 events.extend(self.act(action, sink, &working, (&relay, &own_cancel)).await);
             }
@@ -384,6 +385,11 @@ impl EventSink for Relay {
         }
         Ok(())
     }
+}
+
+/// The monotonic clock of this host.
+fn now() -> Duration {
+    Duration::from_nanos(RealSys.now_ns())
 }
 
 /// Completes when the user wants to stop; never if the sender is gone.

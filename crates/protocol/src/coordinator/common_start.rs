@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn none_starts_before_the_last_is_armed_nor_before_its_delay() {
-        let outside = Outside::new(0);
+        let outside = Outside::new(Duration::ZERO, 0);
         let starts = CommonStart::of(&outside, 3, true);
         let mut tests = waiting(&outside, starts, &[0, 20, 0]);
         assert_eq!(at(&mut tests[..2], MS), [None, None]);
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn one_that_cannot_start_ends_all_or_is_left_out() {
         for (all_or_none, starts) in [(true, false), (false, true)] {
-            let outside = Outside::new(0);
+            let outside = Outside::new(Duration::ZERO, 0);
             let mut parts = CommonStart::of(&outside, 3, all_or_none);
             let cannot = parts.pop();
             let mut tests = waiting(&outside, parts, &[0, 0]);

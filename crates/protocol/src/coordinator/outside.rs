@@ -58,11 +58,11 @@ struct Stop {
 }
 
 impl Outside {
-    /// Nothing is connected. `random` makes what nobody else may have made.
+    /// Nothing is connected, and it is `now`. `random` makes what nobody else may have made.
     #[must_use]
-    pub fn new(random: u64) -> Self {
+    pub fn new(now: Time, random: u64) -> Self {
         Self(Rc::new(RefCell::new(State {
-            now: Time::ZERO,
+            now,
             unix_ns: 0,
             random: SplitMix64::new(random),
             lines: BTreeMap::new(),

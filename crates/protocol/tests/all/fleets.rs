@@ -1,23 +1,28 @@
 //! Whole runs: processes with coordinators, agents on many hosts, and other programs, over links with delays that are lost and cut off.
 //! Processes and agents are killed at any step and start again; clocks are set; some agents are not what they say.
 
+mod agent;
+mod links;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use model::random::SplitMix64;
-use model::{BothEnds, EndResult, EndTally, PathTimes};
-use protocol::agent::{Client, Event as AgentEvent, Limits, Rules, SessionId};
+use model::{BothEnds, EndResult, EndTally};
+use protocol::agent::SessionId;
 use protocol::coordinator::{
-    Action, Answer, Conducted, Connected, Dialogue, DialogueError, End, Event, Fault, Fleet, LineEnd, LineId, Member,
-    Outside, Seen, Work, WorkId,
+    Action, Answer, Conducted, Dialogue, DialogueError, End, Event, Fault, Fleet, LineId, Member, Outside, Work, WorkId,
 };
 use protocol::message::{FromAgent, ToAgent};
 use schedule::FailureKind;
 
-use super::host::{self, Host};
-use super::machine::{Machine, Out};
+use agent::AgentSide;
+use links::Link;
+
+use super::host;
+use super::machine::Machine;
 use super::runs::Run;
 
 /// No run takes longer than this, in virtual time.
@@ -85,33 +90,6 @@ enum Due {
         agent: usize,
     },
     SetClock,
-}
-
-/// A connection of a process to an agent. Messages keep their order.
-#[derive(Debug)]
-struct Link {
-    process: u64,
-    line: LineId,
-    agent: usize,
-    life: u64,
-    session: SessionId,
-    /// When the last message of each direction arrives: to the agent, to the process.
-    last: [Duration; 2],
-    /// Nothing more gets through.
-    cut: bool,
-    /// What has arrived and is not taken.
-    waiting: VecDeque<Option<Box<FromAgent>>>,
-}
-
-struct AgentSide {
-    machine: Machine,
-    rules: Rules,
-    slots: usize,
-    /// Number of the agent's process; `None` while none runs.
-    life: Option<u64>,
-    cut_off: bool,
-    /// It sends what it likes.
-    hostile: bool,
 }
 
 /// A process that conducts a run.
@@ -383,7 +361,7 @@ impl World {
         }
         self.runs[run].parts += 1;
         let process = self.number();
-        let outside = Outside::new(self.random.next_u64());
+        let outside = Outside::new(self.now, self.random.next_u64());
         let hosts = self.runs[run].hosts.clone();
         let mut members = Vec::new();
         for (number, agent) in hosts.iter().enumerate() {
@@ -431,37 +409,6 @@ impl World {
         self.go_on(process, None)
     }
 
-    fn connect(&mut self, process: u64, outside: &Outside, agent: usize) -> Option<Connected> {
-        let number = self.number();
-        let side = &mut self.agents[agent];
-        let life = side.life.filter(|_| !side.cut_off)?;
-        let client = Client {
-            source: Some(IpAddr::V4(Ipv4Addr::new(192, 0, 2, (process % 250) as u8))),
-            is_proved: true,
-            is_remote: true,
-            name: format!("process {process}"),
-            ticket: format!("ticket {number}"),
-        };
-        let session = side.machine.open(client).ok()?;
-        let line = outside.line();
-        let link =
-            Link { process, line, agent, life, session, last: [self.now; 2], cut: false, waiting: VecDeque::new() };
-        self.links.insert(number, link);
-        self.by_line.insert((process, line), number);
-        self.by_session.insert((agent, life, session), number);
-        let patience_ns = 30 * self.delay_ns;
-        let path = PathTimes { round_trip_ns: self.delay_ns, patience_ns };
-        outside.see(line, Seen { path, ..Seen::default() });
-        Some(Connected {
-            line,
-            name: format!("host {agent}"),
-            instance: format!("instance {agent} {life}"),
-            address: Some(SocketAddr::from(([192, 0, 2, agent as u8], 6280))),
-            host_name: None,
-            namespace: Some((format!("host {agent}"), 1)),
-        })
-    }
-
     fn go_on(&mut self, process: u64, event: Option<Event>) -> Result<(), String> {
         let Some(own) = self.processes.get_mut(&process) else { return Ok(()) };
         let actions = own.dialogue.on(self.now, self.clock_ns + self.now.as_nanos() as u64, event);
@@ -502,30 +449,6 @@ impl World {
         Ok(())
     }
 
-    /// Passes on messages that a process can take now.
-    fn pass_on(&mut self, process: u64) -> Result<(), String> {
-        loop {
-            let Some(own) = self.processes.get(&process) else { return Ok(()) };
-            let waiting = self.waiting.range((process, 0)..=(process, u64::MAX)).map(|(_, number)| *number);
-            let takes = |number: &u64| self.links.get(number).is_some_and(|link| own.outside.takes_of(link.line));
-            let next = waiting.into_iter().find(takes);
-            let Some((number, link)) = next.and_then(|number| Some((number, self.links.get_mut(&number)?))) else {
-                return Ok(());
-            };
-            let line = link.line;
-            let first = link.waiting.pop_front();
-            if link.waiting.is_empty() {
-                self.waiting.remove(&(process, number));
-            }
-            let arrived = match first.flatten() {
-                Some(message) if *message == FromAgent::Ping => continue,
-                Some(message) => Ok(*message),
-                None => Err(LineEnd("the connection was closed".into())),
-            };
-            self.go_on(process, Some(Event::Arrived(line, arrived)))?;
-        }
-    }
-
     fn act(&mut self, process: u64, action: Action) -> Result<(), String> {
         match action {
             Action::Send(line, message) => self.send_to_agent(process, line, message),
@@ -550,10 +473,6 @@ impl World {
             }
         }
         Ok(())
-    }
-
-    fn link_of(&self, process: u64, line: LineId) -> Option<u64> {
-        self.by_line.get(&(process, line)).copied()
     }
 
     fn done(&mut self, process: u64, id: WorkId, what: Work) -> Result<(), String> {
@@ -586,54 +505,6 @@ impl World {
         self.go_on(process, Some(Event::Done(id, answer)))
     }
 
-    fn send_to_agent(&mut self, process: u64, line: LineId, message: Box<ToAgent>) {
-        let Some(number) = self.link_of(process, line) else { return };
-        if self.faults.cut_one_in.is_some_and(|many| self.random.below(many) == 0) {
-            return self.cut(number, Duration::from_secs(8));
-        }
-        let at = self.later(self.delay_ns);
-        let Some(link) = self.links.get_mut(&number).filter(|link| !link.cut) else { return };
-        let at = at.max(link.last[0]);
-        link.last[0] = at;
-        self.schedule(at, Due::ToAgent { link: number, what: Some(message) });
-    }
-
-    /// A connection is lost: each side notices it at once, or after some silence.
-    fn cut(&mut self, number: u64, silence: Duration) {
-        let [near, far] = [0, 1].map(|_| {
-            let silent = if self.random.below(2) == 0 { silence } else { Duration::ZERO };
-            self.later(self.delay_ns) + silent
-        });
-        let Some(link) = self.links.get_mut(&number).filter(|link| !link.cut) else { return };
-        link.cut = true;
-        let (near, far) = (near.max(link.last[1]), far.max(link.last[0]));
-        self.schedule(far, Due::ToAgent { link: number, what: None });
-        self.schedule(near, Due::ToProcess { link: number, what: None });
-    }
-
-    /// A process ends a connection.
-    fn end_link(&mut self, number: u64, silence: Duration) {
-        let at = self.later(self.delay_ns) + silence;
-        let Some(link) = self.links.get_mut(&number) else { return };
-        if !std::mem::replace(&mut link.cut, true) {
-            let at = at.max(link.last[0]);
-            self.schedule(at, Due::ToAgent { link: number, what: None });
-        }
-    }
-
-    fn cut_lines_of(&mut self, process: u64) {
-        let own: Vec<u64> =
-            self.links.iter().filter(|(_, link)| link.process == process).map(|(number, _)| *number).collect();
-        let silence = if self.random.below(2) == 0 { Duration::from_secs(10) } else { Duration::ZERO };
-        own.into_iter().for_each(|number| self.end_link(number, silence));
-    }
-
-    fn cut_links_of(&mut self, agent: usize, silence: Duration) {
-        let own: Vec<u64> =
-            self.links.iter().filter(|(_, link)| link.agent == agent).map(|(number, _)| *number).collect();
-        own.into_iter().for_each(|number| self.cut(number, silence));
-    }
-
     fn kill(&mut self, process: u64) {
         if let Some(own) = self.processes.remove(&process) {
             self.cut_lines_of(process);
@@ -652,81 +523,6 @@ impl World {
         self.cut_links_of(agent, Duration::ZERO);
         let at = self.later(30_000_000_000);
         self.schedule(at, Due::StartAgent { agent });
-    }
-
-    fn arrive(&mut self, number: u64, what: Option<Box<ToAgent>>) {
-        let Some(link) = self.links.get_mut(&number) else { return };
-        let (agent, session) = (link.agent, link.session);
-        if let (Some(said), Some(message)) = (&mut self.said, &what) {
-            said.push((number, Said::ToAgent(ToAgent::clone(message))));
-        }
-        let event = match what {
-            Some(message) => AgentEvent::Message(message),
-            None => {
-                let is_alive = self.agents[agent].life == Some(link.life);
-                if link.waiting.is_empty() || !self.processes.contains_key(&link.process) {
-                    let (process, line, life) = (link.process, link.line, link.life);
-                    self.waiting.remove(&(process, number));
-                    self.by_line.remove(&(process, line));
-                    self.by_session.remove(&(agent, life, session));
-                    self.links.remove(&number);
-                }
-                if !is_alive {
-                    return;
-                }
-                AgentEvent::Gone
-            }
-        };
-        if self.links.get(&number).is_some_and(|link| self.agents[agent].life != Some(link.life)) {
-            return;
-        }
-        let outs = self.agents[agent].machine.on(self.now, session, event, &mut self.random);
-        self.follow(agent, outs);
-    }
-
-    /// Passes on what follows from an event at an agent.
-    fn follow(&mut self, agent: usize, outs: Vec<Out>) {
-        let life = self.agents[agent].life.unwrap_or_default();
-        for out in outs {
-            match out {
-                Out::Send(session, message) => {
-                    let message = if self.agents[agent].hostile { self.twist(message) } else { message };
-                    self.send_to_process(agent, life, session, Some(message));
-                }
-                Out::End(session) => self.send_to_process(agent, life, session, None),
-                Out::Later(session, after, answer) => {
-                    let at = self.now + after;
-                    self.schedule(at, Due::Host { agent, life, session, answer });
-                }
-                Out::Deadline(session, at) => self.schedule(at, Due::AgentTimer { agent, life, session }),
-            }
-        }
-    }
-
-    /// What a hostile agent sends in place of a message.
-    fn twist(&mut self, message: Box<FromAgent>) -> Box<FromAgent> {
-        if self.random.below(6) > 0 {
-            return message;
-        }
-        Box::new(match self.random.below(7) {
-            0 => FromAgent::Armed,
-            1 => FromAgent::Done(Box::new(EndResult { tallies: vec![EndTally::default(); 3], ..EndResult::default() })),
-            2 => FromAgent::Granted { ticket: None },
-            3 => FromAgent::Listening { rendezvous: Vec::new() },
-            4 => FromAgent::Failed { reason: "no".into(), cause: protocol::message::Cause::Trial },
-            5 => FromAgent::Reset,
-            _ => FromAgent::Tuned { changes: Vec::new(), confirm: true },
-        })
-    }
-
-    fn send_to_process(&mut self, agent: usize, life: u64, session: SessionId, what: Option<Box<FromAgent>>) {
-        let Some(number) = self.by_session.get(&(agent, life, session)).copied() else { return };
-        let at = self.later(self.delay_ns);
-        let Some(link) = self.links.get_mut(&number).filter(|link| !link.cut) else { return };
-        link.cut |= what.is_none();
-        let at = at.max(link.last[1]);
-        link.last[1] = at;
-        self.schedule(at, Due::ToProcess { link: number, what });
     }
 
     /// What holds at any time.
@@ -764,20 +560,6 @@ impl World {
             && self.faults.events[..3] == [0; 3]
             && self.faults.events[4] == 0;
         self.runs.iter().try_for_each(|run| run.check_end(faultless))
-    }
-}
-
-impl AgentSide {
-    fn new(hostile: bool, faults: Faults, random: &mut SplitMix64) -> Self {
-        let slots = 1 + random.below(8) / 7;
-        let rules = Rules {
-            limits: Limits::default(),
-            allows_tuning: true,
-            grace: Duration::from_secs(random.below(30) as u64),
-        };
-        let host = Host::with(10_u64.pow(5 + random.below(4) as u32), faults.fails_one_in.unwrap_or(usize::MAX));
-        let machine = Machine::new(slots, rules.clone(), host);
-        Self { machine, rules, slots, life: Some(0), cut_off: false, hostile }
     }
 }
 
