@@ -6,9 +6,11 @@
 //! tools has it, and every failure has a command line that a person can repeat.
 
 use std::ffi::OsStr;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+
+use rustix::process::Signal;
 
 use crate::LabError;
 
@@ -41,13 +43,15 @@ impl Ip {
     /// `stdin` is not read; the child only keeps it open while it runs.
     pub(crate) fn run(&self, args: &[&str], stdin: Stdio) -> Result<String, LabError> {
         let line = || format!("ip {}", args.join(" "));
-        let output = Command::new(&self.program)
-            .args(args)
-            .stdin(stdin)
-            // Ctrl-C at a terminal ends what called this, once nothing is half done.
-            .process_group(0)
-            .output()
-            .map_err(|source| LabError::Run { command: line(), source })?;
+        let failed = |source| LabError::Run { command: line(), source };
+        let mut command = Command::new(&self.program);
+        // Ctrl-C at a terminal ends what called this, once nothing is half done.
+        command.args(args).stdin(stdin).process_group(0);
+        let mut output = command.output().map_err(failed)?;
+        if output.status.signal() == Some(Signal::INT.as_raw()) {
+            // It came before the child had left this process's group, so that nothing was done.
+            output = command.output().map_err(failed)?;
+        }
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
