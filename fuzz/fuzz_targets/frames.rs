@@ -1,8 +1,9 @@
 //! Frames of the control protocol, in every direction. The first byte chooses the messages, the second how the stream is cut.
 #![no_main]
 
-use control::proto::frame::{Decoder, MAX_GREETING, encode};
-use control::proto::message::{FromAgent, FromWorker, Message, ToAgent, ToWorker};
+use protocol::frame::{Decoder, MAX_GREETING, encode};
+use protocol::message::{FromAgent, Message, ToAgent};
+use protocol::worker_message::{FromWorker, ToWorker};
 use throughline_fuzz::memory::bounded;
 
 /// Before the peer is known, and after.

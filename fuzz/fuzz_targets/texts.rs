@@ -2,11 +2,11 @@
 #![no_main]
 
 use control::coordinator::check_host;
-use control::proto::auth::Token;
-use control::proto::fingerprint::Fingerprint;
+use control::proof::auth::Token;
+use control::proof::fingerprint::Fingerprint;
 use model::units::{BitRate, ByteSize, Nanos, Ratio};
-use session::launch::Offer;
 use options::values;
+use session::launch::Offer;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let text = &*String::from_utf8_lossy(bytes);
