@@ -546,6 +546,11 @@ impl Machine for PlanRun {
                             probe.completed(pass.as_ref().map(|pass| &pass.near));
                             At::Idle(at, Some(probe))
                         }
+                        // Its test fails as well, and is then recorded.
+                        Err(failure) if self.goes_on_after(state, &failure) => {
+                            state.cells.idle(self.tests[at].cell.id, None);
+                            At::Idle(at + 1, None)
+                        }
                         Err(failure) => At::End(failure.end()),
                     }
                 }

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use model::{Change, Conditions, HostReading, HostSettings, Setting, Spec};
+use schedule::FailureKind;
 use text::{Said, Text};
 
 use super::end::End;
@@ -140,16 +141,20 @@ impl Fleet {
     /// # Errors
     /// If a connection is lost or a host refuses.
     pub async fn acquire(&mut self, mut queued: impl FnMut(&str, u32)) -> Result<(), DialogueError> {
-        let ends = self.hosts.iter_mut().filter_map(|host| Some((host.end.as_mut()?, &mut host.joining)));
-        let mut ends: Vec<_> = ends.collect();
-        ends.sort_by(|a, b| a.0.instance.cmp(&b.0.instance));
-        for (end, joining) in ends {
+        let instance = |number: usize| Some((self.hosts[number].end.as_ref()?.instance.clone(), number));
+        let mut numbers: Vec<(String, usize)> = (0..self.hosts.len()).filter_map(instance).collect();
+        numbers.sort_unstable();
+        for (_, number) in numbers {
+            let host = &mut self.hosts[number];
+            let Some(end) = &mut host.end else { continue };
             let name = end.name.clone();
-            end.acquire(&self.purpose, |ahead| queued(&name, ahead)).await?;
-            *joining = Some(Joining::of(end));
+            match end.acquire(&self.purpose, |ahead| queued(&name, ahead)).await {
+                Ok(()) => host.joining = Some(Joining::of(end)),
+                Err(error) => self.lose_or_fail(number, error)?,
+            }
         }
         self.held_since = Some(self.outside.now());
-        Ok(())
+        self.some_are_left()
     }
 
     /// Lets two hosts measure their traffic and probe the path to each other. `spec` has the data addresses; `scope` is the interface of
@@ -188,6 +193,26 @@ impl Fleet {
         }
         self.held_since = None;
         Ok(())
+    }
+
+    /// Gives up a host that has failed so, if it is lost and the fleet goes on without it.
+    fn lose_or_fail(&mut self, number: usize, error: DialogueError) -> Result<(), DialogueError> {
+        if error.kind() != FailureKind::Host || !self.goes_on() {
+            return Err(error);
+        }
+        if let Some(end) = self.hosts[number].end.take() {
+            self.lose(number, &end, &error);
+        }
+        Ok(())
+    }
+
+    /// The error of a lost host, if all hosts are lost.
+    fn some_are_left(&self) -> Result<(), DialogueError> {
+        let lost = |number| self.lost(number);
+        if self.hosts.iter().any(|host| host.end.is_some() || host.is_program) {
+            return Ok(());
+        }
+        (0..self.hosts.len()).find_map(lost).map_or(Ok(()), Err)
     }
 
     /// Whether the fleet goes on without a host that is lost.
@@ -247,27 +272,19 @@ impl Fleet {
     }
 
     /// Reads the messages of idle hosts; a host that is lost meanwhile is given up if the fleet goes on without it.
-    fn drain_or_lose(&mut self) -> Result<(), DialogueError> {
-        if !self.goes_on() {
-            return self.drain();
-        }
+    pub(super) fn drain(&mut self) -> Result<(), DialogueError> {
         for number in 0..self.hosts.len() {
-            let Some(end) = self.hosts[number].end.take() else { continue };
-            match end.drain() {
-                Ok(()) => self.hosts[number].end = Some(end),
-                Err(error) => self.lose(number, &end, &error),
+            let host = &self.hosts[number];
+            if let Err(error) = host.end.iter().chain(&host.companions).try_for_each(End::drain) {
+                self.lose_or_fail(number, error)?;
             }
         }
-        if self.hosts.iter().all(|host| host.end.is_none() && !host.is_program) {
-            let lost = (0..self.hosts.len()).find_map(|host| self.lost(host));
-            return lost.map_or(Ok(()), Err);
-        }
-        Ok(())
+        self.some_are_left()
     }
 
     /// Ensures that this coordinator has the machines. After [`HOLD_LIMIT`] it releases them and queues again.
     pub(super) async fn hold(&mut self, queued: impl FnMut(&str, u32)) -> Result<(), DialogueError> {
-        self.drain_or_lose()?;
+        self.drain()?;
         self.reach_lost().await;
         match self.held_since {
             Some(since) if self.outside.now().saturating_sub(since) < HOLD_LIMIT => Ok(()),
@@ -277,11 +294,6 @@ impl Fleet {
             }
             None => self.acquire(queued).await,
         }
-    }
-
-    /// Reads the messages of idle hosts.
-    pub(super) fn drain(&self) -> Result<(), DialogueError> {
-        self.hosts.iter().flat_map(|host| host.end.iter().chain(&host.companions)).try_for_each(End::drain)
     }
 
     /// Gives the links of the lab these properties, and all others those of the topology; equal ones are not changed again.
@@ -315,8 +327,17 @@ impl Fleet {
                 host.changes = changes;
             }
         }
-        self.take_back(hosts, lent);
-        applied
+        match applied {
+            Err(error) if error.kind() == FailureKind::Host && self.goes_on() => {
+                // The test of these hosts fails then, not the run.
+                self.take_back_failed(hosts, lent).await;
+                Ok(())
+            }
+            applied => {
+                self.take_back(hosts, lent);
+                applied
+            }
+        }
     }
 
     /// The current changes of a host's settings.
@@ -331,16 +352,20 @@ impl Fleet {
     /// A host that is lost, or cannot revert.
     pub async fn untune(&mut self) -> Result<Vec<Text>, DialogueError> {
         let mut result = self.apply_links(&[]).await.map(|()| Vec::new());
-        for host in &mut self.hosts {
-            if let Some(end) = host.end.as_mut().filter(|end| !end.applied.is_empty()) {
-                host.changes = Vec::new();
-                match (end.untune().await, &mut result) {
-                    (Ok(changes), Ok(lines)) => {
-                        let noted = changes.iter().filter_map(|change| Some((change, change.note.as_ref()?)));
-                        lines.extend(noted.map(|(change, note)| text::say!("{}: {}: {note}", end.name, change.key)));
-                    }
-                    (Err(error), Ok(_)) => result = Err(error),
-                    (_, Err(_)) => {}
+        for number in 0..self.hosts.len() {
+            let host = &mut self.hosts[number];
+            let Some(end) = host.end.as_mut().filter(|end| !end.applied.is_empty()) else { continue };
+            host.changes = Vec::new();
+            match end.untune().await {
+                Ok(changes) => {
+                    let noted = changes.iter().filter_map(|change| Some((change, change.note.as_ref()?)));
+                    let name = &end.name;
+                    let noted = noted.map(|(change, note)| text::say!("{name}: {}: {note}", change.key));
+                    result.iter_mut().for_each(|lines| lines.extend(noted.clone()));
+                }
+                Err(error) => {
+                    let lost = self.lose_or_fail(number, error);
+                    result = result.and_then(|lines| lost.map(|()| lines));
                 }
             }
         }
@@ -348,7 +373,7 @@ impl Fleet {
     }
 
     /// The conditions of these hosts, in the given order; all null for another program's.
-    pub(super) async fn read_conditions(&self, hosts: &[usize]) -> Result<Vec<Conditions>, DialogueError> {
+    pub(super) async fn read_conditions(&mut self, hosts: &[usize]) -> Result<Vec<Conditions>, DialogueError> {
         let first = self.readings(hosts).await?;
         self.outside.wait(READING_INTERVAL).await;
         let second = self.readings(hosts).await?;
@@ -358,12 +383,19 @@ impl Fleet {
         Ok(second.into_iter().zip(first).map(since).collect())
     }
 
-    async fn readings(&self, hosts: &[usize]) -> Result<Vec<Option<HostReading>>, DialogueError> {
+    async fn readings(&mut self, hosts: &[usize]) -> Result<Vec<Option<HostReading>>, DialogueError> {
         let mut readings = Vec::with_capacity(hosts.len());
         for host in hosts {
-            readings.push(match self.end(*host) {
-                Some(end) => Some(end.read_conditions().await?),
+            let reading = match self.end(*host) {
+                Some(end) => Some(end.read_conditions().await),
                 None => None,
+            };
+            readings.push(match reading {
+                Some(Err(error)) => {
+                    self.lose_or_fail(*host, error)?;
+                    None
+                }
+                reading => reading.and_then(Result::ok),
             });
         }
         Ok(readings)
