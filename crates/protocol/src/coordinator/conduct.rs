@@ -113,7 +113,10 @@ impl Active<'_> {
     }
 
     async fn carry_out(&mut self, step: Step) -> Result<Completed, DialogueError> {
-        self.error = None;
+        // A run may end after the pause that follows a failed test.
+        if !matches!(step, Step::Pause(_)) {
+            self.error = None;
+        }
         match step {
             Step::Pause(Pause { ns, release }) => {
                 if release {
@@ -206,8 +209,8 @@ impl Active<'_> {
         report
     }
 
-    /// An error as the schedule takes it. The first one since the last step is kept: it ends the run if the schedule does not go
-    /// on after it. A test that was interrupted because another one failed has no error of its own.
+    /// An error as the schedule takes it. The first one of a step and of the pauses after it is kept: it ends the run if the
+    /// schedule does not go on after it. A test that was interrupted because another one failed has no error of its own.
     fn failure(&mut self, error: DialogueError) -> StepFailure {
         let failure = StepFailure { kind: error.kind(), reason: error.say() };
         if matches!(self.error, None | Some(DialogueError::Interrupted)) {
