@@ -305,7 +305,7 @@ impl World {
                 if let (Some(said), Some(message)) = (&mut self.said, &what) {
                     said.push((link_number, Said::ToProcess(FromAgent::clone(message))));
                 }
-                if let Some(link) = self.links.get_mut(&link_number) {
+                if let Some(link) = self.links.get_mut(&link_number).filter(|link| !link.ended[1]) {
                     link.waiting.push_back(what);
                     if link.waiting.len() > WAITING {
                         return Err(format!("{} messages wait for a process", link.waiting.len()));

@@ -76,8 +76,8 @@ impl Run {
             let key = Setting { key: "sysctl.net.core.somaxconn".into(), value: format!("{}", id % 2) };
             let near = if id % 3 == 1 && hosts[1].is_some() { vec![key] } else { Vec::new() };
             let settings = HostSettings { near, ..HostSettings::default() };
-            let stop = Stop::TimeNs(1_000_000_000);
-            Cell::new(id as u32, Spec { stop, settings, ..Spec::new("tcp", Pattern::Stream) })
+            let (stop, probe) = (Stop::TimeNs(1_000_000_000), (id % 4 == 2).then_some(100));
+            Cell::new(id as u32, Spec { stop, settings, probe, ..Spec::new("tcp", Pattern::Stream) })
         };
         let stopping = Stopping {
             min_trials: ROUNDS,
@@ -196,6 +196,12 @@ impl Run {
     pub(super) fn is_whole(&self) -> bool {
         let of = |cell: &Cell| self.trials.iter().filter(|trial| trial.cell == cell.id).count() as u32;
         self.over && self.header.cells.iter().all(|cell| of(cell) >= self.header.stopping.max_trials)
+    }
+
+    /// Whether it has come to the end of its plan, in its first part unless each of its tests needs one and the same host.
+    pub(super) fn has_survived_a_lost_host(&self) -> bool {
+        let needed = |host: usize| self.slots.iter().all(|slot| [slot.near, slot.far].contains(&host));
+        self.over && (self.parts == 1 || (0..self.hosts.len()).any(needed))
     }
 
     /// How far it is, for a message.

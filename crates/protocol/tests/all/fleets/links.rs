@@ -24,6 +24,8 @@ pub(super) struct Link {
     pub(super) last: [Duration; 2],
     /// Nothing more gets through.
     pub(super) cut: bool,
+    /// Whether its agent, and its process, has done with it.
+    pub(super) ended: [bool; 2],
     /// What has arrived and is not taken.
     pub(super) waiting: VecDeque<Option<Box<FromAgent>>>,
 }
@@ -42,8 +44,8 @@ impl World {
         };
         let session = side.machine.open(client).ok()?;
         let line = outside.line();
-        let link =
-            Link { process, line, agent, life, session, last: [self.now; 2], cut: false, waiting: VecDeque::new() };
+        let (last, ended, waiting) = ([self.now; 2], [false; 2], VecDeque::new());
+        let link = Link { process, line, agent, life, session, last, cut: false, ended, waiting };
         self.links.insert(number, link);
         self.by_line.insert((process, line), number);
         self.by_session.insert((agent, life, session), number);
@@ -78,7 +80,10 @@ impl World {
             let arrived = match first.flatten() {
                 Some(message) if *message == FromAgent::Ping => continue,
                 Some(message) => Ok(*message),
-                None => Err(LineEnd("the connection was closed".into())),
+                None => {
+                    self.side_ends(number, 1);
+                    Err(LineEnd("the connection was closed".into()))
+                }
             };
             self.go_on(process, Some(Event::Arrived(line, arrived)))?;
         }
@@ -121,6 +126,22 @@ impl World {
             let at = at.max(link.last[0]);
             self.schedule(at, Due::ToAgent { link: number, what: None });
         }
+        self.side_ends(number, 1);
+    }
+
+    /// The agent (0) or the process (1) has done with a connection, which is forgotten when both have.
+    fn side_ends(&mut self, number: u64, side: usize) {
+        let Some(link) = self.links.get_mut(&number) else { return };
+        link.ended[side] = true;
+        if link.ended[1] {
+            link.waiting.clear();
+            self.waiting.remove(&(link.process, number));
+        }
+        if link.ended == [true; 2] {
+            self.by_line.remove(&(link.process, link.line));
+            self.by_session.remove(&(link.agent, link.life, link.session));
+            self.links.remove(&number);
+        }
     }
 
     pub(super) fn cut_lines_of(&mut self, process: u64) {
@@ -138,28 +159,15 @@ impl World {
 
     pub(super) fn arrive(&mut self, number: u64, what: Option<Box<ToAgent>>) {
         let Some(link) = self.links.get_mut(&number) else { return };
-        let (agent, session) = (link.agent, link.session);
+        let (agent, session, life) = (link.agent, link.session, link.life);
         if let (Some(said), Some(message)) = (&mut self.said, &what) {
             said.push((number, Said::ToAgent(ToAgent::clone(message))));
         }
-        let event = match what {
-            Some(message) => AgentEvent::Message(message),
-            None => {
-                let is_alive = self.agents[agent].life == Some(link.life);
-                if link.waiting.is_empty() || !self.processes.contains_key(&link.process) {
-                    let (process, line, life) = (link.process, link.line, link.life);
-                    self.waiting.remove(&(process, number));
-                    self.by_line.remove(&(process, line));
-                    self.by_session.remove(&(agent, life, session));
-                    self.links.remove(&number);
-                }
-                if !is_alive {
-                    return;
-                }
-                AgentEvent::Gone
-            }
-        };
-        if self.links.get(&number).is_some_and(|link| self.agents[agent].life != Some(link.life)) {
+        let event = what.map_or(AgentEvent::Gone, AgentEvent::Message);
+        if matches!(event, AgentEvent::Gone) {
+            self.side_ends(number, 0);
+        }
+        if self.agents[agent].life != Some(life) {
             return;
         }
         let outs = self.agents[agent].machine.on(self.now, session, event, &mut self.random);
@@ -214,6 +222,10 @@ impl World {
         link.cut |= what.is_none();
         let at = at.max(link.last[1]);
         link.last[1] = at;
+        let is_end = what.is_none();
         self.schedule(at, Due::ToProcess { link: number, what });
+        if is_end {
+            self.side_ends(number, 0);
+        }
     }
 }
