@@ -220,13 +220,14 @@ impl Lines {
     ) -> Option<Answer> {
         match work {
             Work::Connect { host } => {
-                let reached = self.reached.get(&host)?.clone();
+                // The dialogue reports a host that was not reached before as one to which no connection is possible.
+                let Some(reached) = self.reached.get(&host).cloned() else { return Some(Answer::Done) };
                 working.push(Box::pin(async move {
                     Worked::Connected(id, host, Greeted::again(&reached).await.map(Box::new))
                 }));
             }
             Work::Test { host, number, spec, legs, live } => {
-                let mut program = self.programs.remove(&host)?;
+                let Some(mut program) = self.programs.remove(&host) else { return Some(Answer::Done) };
                 let (mut relay, mut cancel) = (Relay(live.then(|| relay.clone())), cancel.clone());
                 working.push(Box::pin(async move {
                     let result = program.test(number, &spec, &legs, &mut relay, &mut cancel).await;
