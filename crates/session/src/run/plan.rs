@@ -59,7 +59,8 @@ pub(super) async fn measure(
     unread.into_iter().for_each(|line| here.sinks.note(line));
     let schedule = PlanSchedule { plan: parsed.plan.clone(), slots, trials, passes, retests };
     let order = coordinator::planned(header, schedule);
-    let (failed, _) = fleet.run(order, &mut here.sinks, &mut here.cancel.clone()).await;
+    let (failed, left) = fleet.run(order, &mut here.sinks, &mut here.cancel.clone()).await;
+    left.into_iter().for_each(|line| here.sinks.note(line));
     match fleet.recalled() {
         0 => {}
         1 => here.sinks.note("1 test was not repeated: its agents had kept the result"),

@@ -127,7 +127,8 @@ pub(super) async fn measure(
     let members = vec![Member::agent(near), Member::program(far)];
     let mut fleet = ConnectedFleet::new(members, request.kind.name());
     let order = coordinator::scheduled(header, &schedule);
-    let (failed, _) = fleet.run(order, &mut here.sinks, &mut here.cancel.clone()).await;
+    let (failed, left) = fleet.run(order, &mut here.sinks, &mut here.cancel.clone()).await;
+    left.into_iter().for_each(|line| here.sinks.note(line));
     fleet.release().await;
     Ok(failed)
 }
