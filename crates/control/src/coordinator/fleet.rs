@@ -5,17 +5,17 @@ use std::rc::Rc;
 use engine::transport::{scope_of, transport};
 use model::{EventSink, Family, RunHeader, RunSettings, Spec};
 use protocol::coordinator::{BothPaths, Conducted, DialogueError, End, Fleet, Member as Reachable, RunOrder};
-use schedule::{Between, Methods};
+use schedule::Between;
 use text::{Said, Text};
 use tokio::sync::watch;
 
-use super::Cancel;
 use super::agent_end::{AgentEnd, Discard};
 use super::greeting::AgentFacts;
 use super::lines::Lines;
 use super::path_probe::note_path;
 use super::program::FarProgram;
 use super::reached::Reached;
+use super::{Cancel, methods};
 use crate::{Access, ControlError};
 
 /// Connected agents and other programs, by number.
@@ -140,7 +140,7 @@ impl ConnectedFleet {
     ) -> Result<(), ControlError> {
         let transport = transport(spec.transport.as_str())?;
         let between = Between { hosts, single_ended: transport.capabilities().single_ended };
-        let methods = Methods { sends: transport.sends().to_vec(), receives: transport.receives().to_vec() };
+        let methods = methods(transport);
         let chosen = self.talk_unless(cancel, async |fleet| fleet.choose_engine(between, spec, &methods).await).await;
         spec.engine = chosen?;
         Ok(())

@@ -16,7 +16,7 @@ mod reached;
 
 use std::time::Duration;
 
-use engine::transport::{transport, transports};
+use engine::transport::{Transport, transport, transports};
 use model::RunHeader;
 use protocol::coordinator::RunOrder;
 use schedule::{Methods, ScheduledRun};
@@ -39,7 +39,7 @@ pub type Cancel = watch::Receiver<bool>;
 /// A run of `header`'s cells.
 #[must_use]
 pub fn scheduled(header: RunHeader, schedule: &Schedule) -> RunOrder {
-    let schedule = ScheduledRun::new(&header, schedule, methods(&header));
+    let schedule = ScheduledRun::new(&header, schedule, methods_of_run(&header));
     RunOrder { header, schedule, spent: Duration::ZERO }
 }
 
@@ -54,10 +54,12 @@ pub fn planned(header: RunHeader, plan: PlanSchedule) -> RunOrder {
 }
 
 /// How the transport of a run can send and receive.
-fn methods(header: &RunHeader) -> Methods {
+fn methods_of_run(header: &RunHeader) -> Methods {
     let transport = header.cells.first().and_then(|cell| transport(cell.spec.transport.as_str()).ok());
-    transport.map_or_else(Methods::default, |transport| Methods {
-        sends: transport.sends().to_vec(),
-        receives: transport.receives().to_vec(),
-    })
+    transport.map_or_else(Methods::default, methods)
+}
+
+/// How a transport can send and receive.
+fn methods(transport: &dyn Transport) -> Methods {
+    Methods { sends: transport.sends().to_vec(), receives: transport.receives().to_vec() }
 }
