@@ -197,7 +197,7 @@ impl End {
         self.send(ToAgent::Watch { interval_ns: u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX) });
     }
 
-    /// Who measures there, and how many clients wait.
+    /// Lists who measures there, and counts the clients that wait.
     ///
     /// # Errors
     /// If the connection is lost.

@@ -337,7 +337,7 @@ fn patience(path: PathTimes) -> Duration {
     Duration::from_nanos(path.patience_ns)
 }
 
-/// Why a trial is given up whose end is not reported. What the reason is, nobody here can see.
+/// Why a trial without a reported end is given up. Nobody here can see the reason.
 fn unended(waited: Duration) -> String {
     format!(
         "no result came within {} of the trial's abort: a measuring process there may be stopped, its host overloaded, or the \

@@ -35,7 +35,7 @@ struct Reading {
 pub struct BothPaths {
     /// The offset of the far clocks from the near ones; `None` without a far end.
     pub clocks: Option<ClockOffset>,
-    /// Of the near and of the far end; `None` for one that did not answer in time.
+    /// What the near and the far end found; `None` for an end that did not answer in time.
     pub facts: [Option<PathFacts>; 2],
 }
 
