@@ -4,8 +4,7 @@
 mod agent;
 mod links;
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -21,6 +20,7 @@ use schedule::FailureKind;
 use agent::AgentSide;
 use links::Link;
 
+use super::calendar::Calendar;
 use super::host;
 use super::machine::Machine;
 use super::runs::Run;
@@ -126,8 +126,7 @@ pub(super) struct World {
     by_session: BTreeMap<(usize, u64, SessionId), u64>,
     /// Processes and links with messages that are not taken.
     waiting: BTreeSet<(u64, u64)>,
-    due: BinaryHeap<Reverse<(Duration, u64)>>,
-    what: BTreeMap<u64, Due>,
+    calendar: Calendar<Due>,
     numbers: u64,
     events: u64,
     delay_ns: u64,
@@ -196,8 +195,7 @@ impl World {
             by_line: BTreeMap::new(),
             by_session: BTreeMap::new(),
             waiting: BTreeSet::new(),
-            due: BinaryHeap::new(),
-            what: BTreeMap::new(),
+            calendar: Calendar::default(),
             numbers: 0,
             events: 0,
             faults,
@@ -272,20 +270,14 @@ impl World {
     }
 
     fn next(&mut self) -> Option<Due> {
-        loop {
-            let Reverse((at, number)) = self.due.pop()?;
-            if let Some(due) = self.what.remove(&number) {
-                self.now = at;
-                self.events += 1;
-                return Some(due);
-            }
-        }
+        let (now, due) = self.calendar.next()?;
+        self.now = now;
+        self.events += 1;
+        Some(due)
     }
 
     fn schedule(&mut self, at: Duration, due: Due) {
-        let number = self.number();
-        self.what.insert(number, due);
-        self.due.push(Reverse((at, number)));
+        self.calendar.schedule(at, due);
     }
 
     fn number(&mut self) -> u64 {
@@ -339,7 +331,10 @@ impl World {
             Due::KillProcess { process } => self.kill(process),
             Due::Stop { process } => self.go_on(process, Some(Event::Stop))?,
             Due::KillAgent { agent } => self.kill_agent(agent),
-            Due::StartAgent { agent } => self.agents[agent].life = Some(self.numbers),
+            Due::StartAgent { agent } => {
+                let life = self.number();
+                self.agents[agent].life = Some(life);
+            }
             Due::CutOff { agent } => {
                 self.agents[agent].cut_off = true;
                 self.cut_links_of(agent, Duration::from_secs(10));

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 #![allow(clippy::print_stdout, reason = "how fast it was")]
 
+mod calendar;
 mod coordinator;
 mod diagrams;
 mod faults;

@@ -1,7 +1,6 @@
 //! The machine of the agent, the network and the coordinators: what happens next, and what must hold after it.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
@@ -9,6 +8,7 @@ use model::random::SplitMix64;
 use protocol::agent::{Client, Event, Limits, Rules, SessionId};
 use protocol::message::FromAgent;
 
+use super::calendar::Calendar;
 use super::coordinator::{Character, Coordinator, Wish};
 use super::host::{Answer, Host};
 use super::machine::{Machine, Out};
@@ -66,9 +66,8 @@ pub(super) struct World {
     coordinators: Vec<Coordinator>,
     /// Clients of other programs that have a slot.
     others: usize,
-    due: BinaryHeap<Reverse<(Duration, u64)>>,
-    what: BTreeMap<u64, Due>,
-    numbers: u64,
+    calendar: Calendar<Due>,
+    connections: u64,
     events: u64,
     /// Longest delay of a message, ns.
     delay_ns: u64,
@@ -104,9 +103,8 @@ impl World {
             links: BTreeMap::new(),
             coordinators,
             others: 0,
-            due: BinaryHeap::new(),
-            what: BTreeMap::new(),
-            numbers: 0,
+            calendar: Calendar::default(),
+            connections: 0,
             events: 0,
             delay_ns,
             cut_one_in,
@@ -141,20 +139,14 @@ impl World {
 
     /// What happens next.
     fn next(&mut self) -> Option<Due> {
-        loop {
-            let Reverse((at, number)) = self.due.pop()?;
-            if let Some(due) = self.what.remove(&number) {
-                self.now = at;
-                self.events += 1;
-                return Some(due);
-            }
-        }
+        let (now, due) = self.calendar.next()?;
+        self.now = now;
+        self.events += 1;
+        Some(due)
     }
 
     fn schedule(&mut self, at: Duration, due: Due) {
-        self.numbers += 1;
-        self.what.insert(self.numbers, due);
-        self.due.push(Reverse((at, self.numbers)));
+        self.calendar.schedule(at, due);
     }
 
     fn later(&mut self, most_ns: u64) -> Duration {
@@ -284,11 +276,11 @@ impl World {
             is_proved: true,
             is_remote: true,
             name: format!("coordinator {number}"),
-            ticket: format!("ticket {}", self.numbers),
+            ticket: format!("ticket {}", self.connections),
         };
         let Ok(session) = self.machine.open(client) else { return false };
-        let connection = self.numbers;
-        self.numbers += 1;
+        let connection = self.connections;
+        self.connections += 1;
         self.coordinators[number].connected(connection, session);
         let link =
             Link { coordinator: number, connection, last: [self.now; 2], cut: false, opened: self.now, queued: 0 };
@@ -388,7 +380,7 @@ fn all_measure(seeds: std::ops::Range<u64>, count: usize, slots: Option<usize>) 
         let kinds = [Character::Honest, Character::Tunes, Character::Joins];
         let coordinators = (0..count).map(|number| Coordinator::of(kinds[number % 3], number, &mut random));
         world.coordinators = coordinators.collect();
-        world.what.clear();
+        world.calendar.clear();
         (0..count).for_each(|number| world.schedule(Duration::ZERO, Due::Coordinator(number)));
         while let Some(due) = world.next() {
             world.happen(due);
