@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ValueError;
+use crate::{Pattern, ValueError};
 
 /// Another program that measures networks, whose servers and clients can be measured with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -46,6 +46,12 @@ impl Program {
             Self::Iperf2 => "iperf2",
             Self::Stamp => "stamp",
         }
+    }
+
+    /// Whether its server reports what it counted. NPtcp does so only for streams.
+    #[must_use]
+    pub const fn reports(self, pattern: Pattern) -> bool {
+        !matches!(self, Self::Netpipe) || matches!(pattern, Pattern::Stream)
     }
 
     /// The program called `name`.

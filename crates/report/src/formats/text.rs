@@ -132,9 +132,16 @@ fn header(run: &Run, layout: Layout) -> String {
         let programs: Vec<String> = programs.into_iter().flatten().collect();
         let programs = labels::plain(&programs.join(" or "));
         text.push_str(&format!("The far end of some cells is {programs}; its figures are those that it reported.\n"));
-    } else if programs.iter().any(Option::is_some) {
+    } else if header.cells.iter().any(|cell| cell.spec.speak.is_some()) {
         let far = labels::plain(&header.tool.far_version);
-        text.push_str(&format!("The far end is {far}; its figures are those that it reported.\n"));
+        let reports = |cell: &model::Cell| cell.spec.speak.is_some_and(|program| program.reports(cell.spec.pattern));
+        let reports = header.cells.iter().any(reports);
+        let whose = if reports {
+            "; its figures are those that it reported"
+        } else {
+            ", which reports nothing; all figures are those of this end"
+        };
+        text.push_str(&format!("The far end is {far}{whose}.\n"));
     }
     match &run.ending {
         None => text.push_str("The run has not finished.\n"),
