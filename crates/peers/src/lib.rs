@@ -97,7 +97,7 @@ pub trait ProgramProtocol: Sync {
     /// Measures once with a server.
     ///
     /// # Errors
-    /// Why there is no result.
+    /// The server cannot be reached, refuses the test or breaks it off.
     fn measure(
         &self,
         spec: &Spec,
@@ -158,7 +158,7 @@ pub trait ProgramProtocol: Sync {
     /// Opens the session of a curve: the server is there, and has said its first words.
     ///
     /// # Errors
-    /// Why there is no session.
+    /// The server cannot be reached or refuses the session.
     fn open_curve(
         &self,
         points: &[Spec],
@@ -279,7 +279,7 @@ pub trait OpenCurve: Send {
     /// Measures all points in this session.
     ///
     /// # Errors
-    /// Why there is no result at all.
+    /// The session ended before its first point.
     fn measure(self: Box<Self>, observer: &mut dyn TrialObserver, cancel: &AtomicBool) -> Result<Curve, ProgramError>;
 }
 

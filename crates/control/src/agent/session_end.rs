@@ -55,7 +55,7 @@ pub(super) enum AgentRefusal {
     /// It was not invited.
     #[error(transparent)]
     NotInvited(#[from] NotInvited),
-    /// There is no place for it.
+    /// All places that it could take are taken.
     #[error(transparent)]
     Clients(#[from] ClientsError),
     /// It sent something else than the next message of the greeting.

@@ -12,7 +12,7 @@ const SHARE: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct Clients(BTreeMap<Option<IpAddr>, usize>);
 
-/// Why there is no place for a client.
+/// Why a client is turned away.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Said)]
 pub enum ClientsError {
     /// All places are taken.

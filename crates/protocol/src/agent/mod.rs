@@ -105,7 +105,7 @@ impl Agent {
     /// Begins the session of a coordinator.
     ///
     /// # Errors
-    /// There is no place for it.
+    /// All places that it could take are taken.
     pub fn open(&mut self, client: Client) -> Result<SessionId, ClientsError> {
         self.machine.clients.enter(client.source, self.machine.rules.limits.clients)?;
         self.next += 1;
@@ -172,7 +172,7 @@ impl Agent {
         self.machine.holds.len()
     }
 
-    /// Who measures here. Only a client that has proved its right to measure sees their addresses.
+    /// Lists who measures here, with addresses only for a client that may measure here itself.
     fn users(&self, now: Time, client: &Client) -> FromAgent {
         let user = |session: &Session| {
             let (purpose, since) = session.measures()?;

@@ -138,7 +138,7 @@ pub(crate) fn rows(run: &Run) -> Vec<(&'static str, Text, usize)> {
 pub(crate) fn next(run: &Run) -> Option<Text> {
     let checkup = Checkup::of(&run.header, &run.outcomes)?;
     let remedy = checkup.remedy().map(|remedy| remedy.statement.clone());
-    // There is no cause to find in a curve.
+    // `thru why` has nothing to say about a curve of another program.
     let agent =
         || checkup.curve().map(|_| say!("`thru serve --invite` at that host: a check with it measures all of this"));
     let why = || (!run.outcomes.is_empty()).then(|| say!("`thru why {}` (evidence)", run.header.id));
