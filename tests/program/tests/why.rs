@@ -17,9 +17,14 @@ struct TestPath {
 
 impl TestPath {
     fn on(lab: Lab) -> Self {
-        let b = lab.host("b").unwrap();
-        let listen = format!("{}:0", b.v4);
-        let agent = Agent::spawn(b.command(binary::thru()), &["--open", "--listen", &listen]);
+        let command = lab.host("b").unwrap().command(binary::thru());
+        Self::with_agent(lab, command)
+    }
+
+    /// With the agent that `command` starts.
+    fn with_agent(lab: Lab, command: Command) -> Self {
+        let listen = format!("{}:0", lab.host("b").unwrap().v4);
+        let agent = Agent::spawn(command, &["--open", "--listen", &listen]);
         Self { lab, agent, sandbox: Sandbox::new() }
     }
 
@@ -213,9 +218,12 @@ fn a_core_that_others_burn_is_the_senders_cpu() {
     if !skip::program(test, "taskset", "util-linux") {
         return;
     }
-    let Some(path) = TestPath::link(test) else { return };
-    // The far end has the other core, where there is one.
+    let Some(lab) = skip::lab(test, &CrossoverSpec::default()) else { return };
+    // The far end has the other core, where there is one, and what else runs there does not take it.
     let far = std::thread::available_parallelism().map_or(0, |cores| usize::from(cores.get() > 1));
+    let mut agent = lab.host("b").unwrap().command("nice");
+    agent.args(["-n", "-20"]).arg(binary::thru());
+    let path = TestPath::with_agent(lab, agent);
     let _burners = Burners::on(0, 4);
     let pin = format!("0,{far}");
     let why = path.why(&["--pin", &pin, "--time", "1s"]);
