@@ -14,6 +14,9 @@ const LAST_RETRY_NS: u64 = 320_000_000;
 /// How long to try on a path of usual length: a receiver of many flows may be far behind. The coordinator waits a little longer.
 const LIMIT_NS: u64 = 8_000_000_000;
 
+/// Of an answer whose loss costs time.
+const COPIES: usize = 3;
+
 /// Repeats Finish until Finished comes.
 pub(super) struct CloseHandshake {
     patience_ns: u64,
@@ -77,9 +80,52 @@ impl CloseHandshake {
 /// Handles `bytes` received after this end has sent Finish.
 fn after_finish<C: Channel>(channel: &mut C, bytes: &[u8], leg: u32) -> Turn {
     match Signal::decode(bytes, channel.nonce()) {
-        Some(Signal::Finished) => Turn::Done,
+        Some(Signal::Finished) => {
+            // Without an answer the other end stays for a while.
+            for _ in 0..COPIES {
+                let _ = channel.send(&Signal::Parted.encode(channel.nonce()));
+            }
+            Turn::Done
+        }
         Some(signal @ Signal::Leg(_)) => answer_signal(channel, signal, leg).unwrap_or(Turn::Again),
         _ => Turn::Again,
+    }
+}
+
+/// Keeps an end that has sent Finished after the last leg until the other one has received it: all copies can be lost.
+pub(crate) struct Parting {
+    patience_ns: u64,
+    /// When the other end would have repeated Finish.
+    until_ns: u64,
+}
+
+impl Parting {
+    /// For a path that may take this much longer than usual for an answer.
+    pub(crate) fn new(patience_ns: u64) -> Self {
+        let mut parting = Self { patience_ns, until_ns: 0 };
+        parting.stay();
+        parting
+    }
+
+    fn stay(&mut self) {
+        self.until_ns = now_ns() + 2 * LAST_RETRY_NS + self.patience_ns;
+    }
+
+    /// Answers what has come. True when this end may leave.
+    pub(crate) fn is_over<C: Channel>(&mut self, channel: &mut C, rx: &mut [u8]) -> bool {
+        loop {
+            match channel.recv(rx) {
+                Ok(count) => match Signal::decode(&rx[..count], channel.nonce()) {
+                    Some(Signal::Parted) => return true,
+                    Some(Signal::Finish(_)) => {
+                        let _ = channel.send(&Signal::Finished.encode(channel.nonce()));
+                        self.stay();
+                    }
+                    _ => {}
+                },
+                Err(error) => return !not_now(&error) || now_ns() >= self.until_ns,
+            }
+        }
     }
 }
 
@@ -87,8 +133,7 @@ fn after_finish<C: Channel>(channel: &mut C, bytes: &[u8], leg: u32) -> Turn {
 pub(super) fn answer_signal<C: Channel>(channel: &mut C, signal: Signal, leg: u32) -> Option<Turn> {
     match signal {
         Signal::Finish(_) => {
-            // Three copies, because this end does not repeat it after it has closed.
-            for _ in 0..3 {
+            for _ in 0..COPIES {
                 let _ = channel.send(&Signal::Finished.encode(channel.nonce()));
             }
             Some(Turn::Done)
@@ -104,5 +149,83 @@ pub(super) fn answer_signal<C: Channel>(channel: &mut C, signal: Signal, leg: u3
             None
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::os::fd::BorrowedFd;
+
+    use model::SocketFacts;
+
+    use super::*;
+    use crate::transport::{Breaker, Kind, SIGNAL_BYTES};
+
+    /// A channel whose other end has said `inbox`.
+    #[derive(Default)]
+    struct Wire {
+        inbox: VecDeque<Signal>,
+        outbox: Vec<Signal>,
+    }
+
+    impl Channel for Wire {
+        const KIND: Kind = Kind::Datagram;
+
+        fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.outbox.extend(Signal::decode(bytes, 0));
+            Ok(bytes.len())
+        }
+
+        fn recv(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let signal = self.inbox.pop_front().ok_or(io::ErrorKind::WouldBlock)?;
+            into[..SIGNAL_BYTES].copy_from_slice(&signal.encode(0));
+            Ok(SIGNAL_BYTES)
+        }
+
+        fn set_nonblocking(&mut self, _: bool) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn renew(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+            None
+        }
+
+        fn finish_sending(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn facts(&self) -> SocketFacts {
+            SocketFacts::default()
+        }
+
+        fn breaker(&self) -> Breaker {
+            Breaker::default()
+        }
+    }
+
+    #[test]
+    fn an_end_leaves_when_the_other_one_has_its_confirmation_or_is_silent() {
+        let (mut wire, mut rx) = (Wire::default(), [0; SIGNAL_BYTES]);
+        let mut parting = Parting::new(0);
+        assert!(!parting.is_over(&mut wire, &mut rx));
+        wire.inbox.extend([Signal::Finish(7), Signal::Finish(7)]);
+        assert!(!parting.is_over(&mut wire, &mut rx));
+        assert_eq!(wire.outbox, [Signal::Finished; 2], "each repetition is answered");
+        wire.inbox.push_back(Signal::Parted);
+        assert!(parting.is_over(&mut wire, &mut rx));
+        parting.until_ns = now_ns();
+        assert!(parting.is_over(&mut wire, &mut rx), "its time is over");
+    }
+
+    #[test]
+    fn a_confirmation_is_answered() {
+        let mut wire = Wire::default();
+        assert!(matches!(after_finish(&mut wire, &Signal::Finished.encode(0), 0), Turn::Done));
+        assert_eq!(wire.outbox, [Signal::Parted; COPIES]);
     }
 }

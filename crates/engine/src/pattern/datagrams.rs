@@ -369,6 +369,10 @@ impl<C: Channel> Machine<C> for DatagramReceiver {
         Ok(Turn::Again)
     }
 
+    fn confirms_end(&self) -> bool {
+        true
+    }
+
     fn sizes(&self) -> Vec<SizeCount> {
         self.sizes.as_ref().map_or_else(Vec::new, SizeCounts::counted)
     }

@@ -89,6 +89,11 @@ pub(crate) trait Machine<C: Channel>: Send {
     fn sizes(&self) -> Vec<SizeCount> {
         Vec::new()
     }
+
+    /// Whether it confirms to another `thru` that a leg is over, and the confirmation can be lost.
+    fn confirms_end(&self) -> bool {
+        false
+    }
 }
 
 /// Steps after which a machine lets its thread's other flows run; large enough that the virtual call costs nothing in

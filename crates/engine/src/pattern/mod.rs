@@ -25,6 +25,7 @@ mod stream;
 mod transfer;
 
 pub use check::check;
+pub(crate) use close_handshake::Parting;
 pub(crate) use leg::{open_leg, receive_leg, send_leg};
 pub(crate) use machine::{DRAIN_READ, Env, Machine, Part};
 pub(crate) use machines::machine;

@@ -10,7 +10,7 @@ use super::tcp;
 use crate::core::{
     Counters, EngineError, LegHeader, LegStop, Signals, Snapshot, Turn, initiates, may_be_compressed, now_ns, opening,
 };
-use crate::pattern::{Env, Machine, Part, machine, open_leg, receive_leg, send_leg};
+use crate::pattern::{Env, Machine, Part, Parting, machine, open_leg, receive_leg, send_leg};
 use crate::transport::{BoxFlow, Breaker, Channel, Flow, FlowLeg, FlowSetup, Kind, Operations, Scratch};
 
 /// A flow over a channel of type `C`.
@@ -29,6 +29,8 @@ struct FlowOf<C: Channel> {
     pace: (f64, u64),
     /// When a flow that starts later than its trial does so; known from its first turn on.
     starts_ns: Option<u64>,
+    /// Of an end that has confirmed the last leg.
+    parting: Option<Parting>,
 }
 
 impl<C: Channel> BoxFlow for C {
@@ -66,6 +68,7 @@ impl<C: Channel> FlowOf<C> {
             opened: None,
             pace: (0.0, 1),
             starts_ns: None,
+            parting: None,
         })
     }
 
@@ -262,6 +265,11 @@ impl<C: Channel> Flow for FlowOf<C> {
             facts.agree_with(last);
         }
         let machine = self.machine.take();
+        // A Unix socket loses nothing.
+        let can_lose = !self.channel.is_to_program() && self.setup.plan.spec.transport != TransportName::UnixDgram;
+        if can_lose && machine.as_ref().is_some_and(|machine| machine.confirms_end()) {
+            self.parting = Some(Parting::new(self.setup.plan.path.patience_ns));
+        }
         let batch = machine.as_ref().map_or(1, |machine| machine.batch());
         let sizes = machine.as_ref().map_or_else(Vec::new, |machine| machine.sizes());
         let probes = machine.map_or_else(Vec::new, |mut machine| machine.take_probes());
@@ -280,6 +288,11 @@ impl<C: Channel> Flow for FlowOf<C> {
             probes,
             stamps: self.channel.take_stamps(),
         }
+    }
+
+    fn has_parted(&mut self, rx: &mut [u8]) -> bool {
+        let Some(parting) = &mut self.parting else { return true };
+        self.channel.set_nonblocking(true).is_err() || parting.is_over(&mut self.channel, rx)
     }
 
     fn operations(&mut self) -> Option<&mut Operations> {

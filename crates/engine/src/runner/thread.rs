@@ -76,7 +76,9 @@ impl Job<'_> {
             let ended: Vec<FlowLeg> = flows.iter_mut().map(|flow| flow.close()).collect();
             legs.push(ended, scratch.rtt.take(), scratch.pace.take());
         }
-        if failure.is_some() {
+        if failure.is_none() {
+            self.part(&mut flows, &mut scratch.rx);
+        } else {
             // The other threads' flows go to the same peer: their further counts would be of no use.
             self.signals.abort();
         }
@@ -158,6 +160,18 @@ impl Job<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Stays after the last leg until the other ends know that it is over.
+    fn part(&self, flows: &mut [Box<dyn Flow>], rx: &mut [u8]) {
+        let mut waiting: Vec<&mut Box<dyn Flow>> = flows.iter_mut().collect();
+        loop {
+            waiting.retain_mut(|flow| !flow.has_parted(rx));
+            if waiting.is_empty() || self.signals.aborting() {
+                return;
+            }
+            std::thread::sleep(SETTLE_STEP);
+        }
     }
 
     /// Waits until a time: asleep until shortly before it, then spinning, because the duration of a wake-up varies.

@@ -94,6 +94,9 @@ pub(crate) trait Flow: Send {
     /// What was counted in the leg that just ended.
     fn close(&mut self) -> FlowLeg;
 
+    /// After the last leg: answers what the other end still asks. True when this end may leave.
+    fn has_parted(&mut self, rx: &mut [u8]) -> bool;
+
     /// The operations submitted to the kernel for it, if its calls are submitted as operations.
     fn operations(&mut self) -> Option<&mut Operations>;
 

@@ -122,6 +122,8 @@ pub(crate) enum Signal {
     Finish(u64),
     /// Receiver: acknowledged.
     Finished,
+    /// Sender: I know that you acknowledged it.
+    Parted,
     /// Receiver of a paced stream: in leg `leg`, all datagrams before number `passed` have arrived or are lost, and
     /// `room` more have room here; `received` have arrived, `drops` were dropped at this socket, and the last one
     /// waited in it for `waited_ns`.
@@ -164,6 +166,7 @@ impl Signal {
                 (9, *passed, None)
             }
             Self::Waiting(sent) => (10, *sent, None),
+            Self::Parted => (11, 0, None),
             Self::Strange => (0, 0, None),
         };
         bytes[15] = kind;
@@ -208,6 +211,7 @@ impl Signal {
                 received: u64::from_be_bytes(bytes[52..60].try_into().ok()?),
             },
             10 => Self::Waiting(number),
+            11 => Self::Parted,
             _ => return None,
         })
     }
@@ -350,7 +354,7 @@ mod tests {
             let hello = hello.encode();
             let header = LegHeader { leg: trial, block: u64::from(link) + 1, reply: 1, quota: number };
             for signal in [Signal::Hello(hello), Signal::Challenge(number), Signal::Proof(number, hello), Signal::Ready,
-                           Signal::Leg(header), Signal::LegOpen(link), Signal::Finish(number), Signal::Finished,
+                           Signal::Leg(header), Signal::LegOpen(link), Signal::Finish(number), Signal::Finished, Signal::Parted,
                            Signal::Credit {
                                leg: trial, passed: number, room: u64::from(link), received: number / 5, drops: number / 2,
                                waited_ns: number / 3,

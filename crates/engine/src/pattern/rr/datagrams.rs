@@ -240,6 +240,10 @@ impl DatagramAnswerer {
 }
 
 impl<C: Channel> Machine<C> for DatagramAnswerer {
+    fn confirms_end(&self) -> bool {
+        true
+    }
+
     fn advance(&mut self, channel: &mut C, env: &mut Env<'_>) -> io::Result<Turn> {
         for _ in 0..QUANTUM {
             if self.pending.is_none() {
