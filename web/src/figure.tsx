@@ -256,7 +256,7 @@ function Readout({ figure, drawn }: { figure: Figure; drawn: Signal<Drawn | null
 
 /** The title of the panel of a line, unless it is the line's name. */
 function panelName(shown: Shown, line: Line): string {
-  const title = line.panel === null ? undefined : shown.panels[line.panel];
+  const title = line.panel === null ? undefined : shown.panels[line.panel]?.title;
   return title && title !== line.name ? `${title}, ` : '';
 }
 

@@ -67,7 +67,7 @@ function paint(pen: Pen, shown: Shown, at: Grid, framed: Cell[]): void {
   pen.rect(0, 0, at.width, at.height, theme.background);
   for (let panel = 0; panel < Math.max(1, figure.panels.length); panel++) {
     const top = panel * at.panelHeight;
-    if (figure.panels[panel]) pen.text(at.left, top + 14, figure.panels[panel]!, { colour: theme.ink, bold: true });
+    if (figure.panels[panel]) pen.text(at.left, top + 14, figure.panels[panel].title, { colour: theme.ink, bold: true });
     figure.x.ticks?.forEach(([, text], column) => pen.text(at.left + (column + 0.5) * at.cellWidth, top + at.top - 8, cut(pen, text, at.cellWidth - 4), { colour: theme.muted, anchor: 'middle' }));
     figure.y.ticks?.forEach(([, text], row) => pen.text(at.left - 8, top + at.top + (row + 0.5) * at.cellHeight + 4, cut(pen, text, at.left - 12), { colour: theme.muted, anchor: 'end' }));
   }
@@ -99,7 +99,7 @@ function mix(ramp: string[], share: number): string {
 function tableOf(figure: Figure, bytes: boolean): Table {
   const { cells, label, unit } = figure.matrix!;
   const several = figure.panels.length > 1;
-  const rows = cells.map((cell) => [...(several ? [figure.panels[cell.panel] ?? ''] : []), name(figure, 'y', cell.row), name(figure, 'x', cell.column), quantity(cell.value, unit, bytes)]);
+  const rows = cells.map((cell) => [...(several ? [figure.panels[cell.panel]?.title ?? ''] : []), name(figure, 'y', cell.row), name(figure, 'x', cell.column), quantity(cell.value, unit, bytes)]);
   const head = [...(several ? ['panel'] : []), figure.y.label || 'row', figure.x.label || 'column', label];
   return { title: `${figure.title}: values`, head, numeric: head.map((_, at) => at === head.length - 1), rows, note: '' };
 }
@@ -181,7 +181,7 @@ export function HeatMap({ figure, page }: { figure: Figure; page: Page }) {
     paint(pen, light, at, []);
     saveText(`${page.stem}-${figure.id}.svg`, 'image/svg+xml', pen.finish(at.width, at.height, figure.title));
   };
-  const text = cursor ? `${figure.panels.length > 1 ? `${figure.panels[cursor.panel]}: ` : ''}${pairName(figure, cursor)}: ${quantity(cursor.value, figure.matrix!.unit, bytes)}` : '';
+  const text = cursor ? `${figure.panels.length > 1 ? `${figure.panels[cursor.panel]?.title}: ` : ''}${pairName(figure, cursor)}: ${quantity(cursor.value, figure.matrix!.unit, bytes)}` : '';
   return (
     <>
       <Picture figure={figure}>

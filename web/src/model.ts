@@ -13,6 +13,12 @@ export interface Axis {
   elapsed?: boolean;
 }
 
+/** One of several plots of a figure; with its own vertical axis, or with that of the figure. */
+export interface Panel {
+  title: string;
+  y?: Axis;
+}
+
 /** The place of a column of numbers in the block behind the JSON. */
 export interface ColumnRef {
   at: number;
@@ -107,7 +113,7 @@ export interface FigurePart {
   place: 'main' | 'hosts' | 'path';
   x: Axis;
   y: Axis;
-  panels: string[];
+  panels: Panel[];
   context: boolean;
   joined: boolean;
   series: SeriesPart[];

@@ -1,7 +1,7 @@
 // Lays a figure out and draws it: axes, lines, intervals, marks. Pure: what it needs comes in a `Shown`.
 
 import { visible, type Visible } from './decimate.ts';
-import type { Axis, Line, Mark, Scale, Theme } from './model.ts';
+import type { Axis, Line, Mark, Panel, Scale, Theme } from './model.ts';
 import type { Pen } from './pen.ts';
 import { drawable, fit, position, requested, valueAt, type Span } from './scale.ts';
 import { ticks, type Ticks } from './ticks.ts';
@@ -12,7 +12,7 @@ export interface Shown {
   subtitle: string;
   x: Axis;
   y: Axis;
-  panels: string[];
+  panels: Panel[];
   context: boolean;
   joined: boolean;
   /** The lines that are switched on. */
@@ -200,7 +200,7 @@ function axes(pen: Pen, shown: Shown, at: Layout, frame: Frame): void {
   for (const [value, text] of at.yTicks.major) pen.text(left - 6, down(frame, at.y, value) + 4, text, { colour: theme.muted, anchor: 'end' });
   pen.text((left + right) / 2, bottom + 36, at.xTicks.title, { colour: theme.ink, anchor: 'middle' });
   pen.text(left - Math.max(...at.yTicks.major.map(([, text]) => pen.width(text)), 12) - 12, (top + bottom) / 2, at.yTicks.title, { colour: theme.ink, anchor: 'middle', upright: true });
-  const title = shown.panels[frame.panel];
+  const title = shown.panels[frame.panel]?.title;
   if (title !== undefined) pen.text(left, top - 8, title, { colour: theme.ink, bold: true });
   if (shown.level !== null) {
     const y = down(frame, at.y, shown.level);

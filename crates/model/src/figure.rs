@@ -23,9 +23,9 @@ pub struct Figure {
     pub series: Vec<Series>,
     /// Points with a label.
     pub marks: Vec<Mark>,
-    /// The titles of small multiples, which share the axes; without any, there is one plot.
+    /// Several plots below or beside each other, which share the horizontal axis; without any, there is one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub panels: Vec<String>,
+    pub panels: Vec<Panel>,
     /// Whether each panel shows the series of the others behind its own, without colour.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub context: bool,
@@ -35,6 +35,38 @@ pub struct Figure {
     /// Nodes and links, drawn instead of axes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub map: Option<Map>,
+}
+
+impl Figure {
+    /// The vertical axis of a panel: its own one, otherwise that of the figure.
+    #[must_use]
+    pub fn y_of(&self, panel: usize) -> &Axis {
+        self.panels.get(panel).and_then(|panel| panel.y.as_ref()).unwrap_or(&self.y)
+    }
+
+    /// The vertical axis of a series: of one in every panel, that of the figure.
+    #[must_use]
+    pub fn y_axis(&self, series: &Series) -> &Axis {
+        series.panel.map_or(&self.y, |panel| self.y_of(panel))
+    }
+}
+
+/// One of several plots of a figure.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(default)]
+pub struct Panel {
+    /// Title.
+    pub title: String,
+    /// Its own vertical axis; null for that of the figure. Panels with one are below each other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub y: Option<Axis>,
+}
+
+impl From<String> for Panel {
+    fn from(title: String) -> Self {
+        Self { title, y: None }
+    }
 }
 
 /// An axis.

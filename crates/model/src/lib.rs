@@ -64,7 +64,9 @@ pub use device::{Device, Irq, LinkModes, Module, Neighbour, Pci, Timestamping, T
 pub use estimate::Estimate;
 pub use event::{Event, EventSink, Phase, SinkError};
 pub use expectation::{Expectation, ExpectationError, PathFigure};
-pub use figure::{Axis, Figure, Look, Map, MapKind, MapLink, MapNode, Mark, Matrix, MatrixCell, Point, Scale, Series};
+pub use figure::{
+    Axis, Figure, Look, Map, MapKind, MapLink, MapNode, Mark, Matrix, MatrixCell, Panel, Point, Scale, Series,
+};
 pub use finding::{Finding, FindingKind};
 pub use fleet::{HostCheck, MachineUser};
 pub use flow_counts::{DatagramReading, FlowCounts};

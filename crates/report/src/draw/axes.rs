@@ -41,9 +41,9 @@ pub(super) fn axes(svg: &mut Svg, layout: &Layout, figure: &Figure) {
             y_texts(svg, layout, plot, left - layout.head.edge - 30.0);
         }
         frame(svg, plot);
-        if let Some(title) = panels.get(index) {
+        if let Some(panel) = panels.get(index) {
             let room = plot.frame.right - plot.frame.left;
-            let title = fit(title, 13.0 * 1.15, room);
+            let title = fit(&panel.title, 13.0 * 1.15, room);
             text(svg, "panel", &px(plot.frame.left), &px(plot.frame.top - 7.0), "start", &title);
         }
     }

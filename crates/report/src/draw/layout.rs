@@ -297,7 +297,7 @@ mod tests {
             subtitle: "of something".into(),
             x: Axis::new("x", "", Scale::Linear),
             y: Axis::new("y", "", Scale::Linear),
-            panels: (0..panels).map(|panel| format!("panel {panel}")).collect(),
+            panels: (0..panels).map(|panel| format!("panel {panel}").into()).collect(),
             series: (0..panels.max(1)).map(series).collect(),
             ..Figure::default()
         }

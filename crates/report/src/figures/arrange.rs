@@ -1,6 +1,6 @@
 //! Few lines in a plot, and one colour for each level of a factor in all figures of a run.
 
-use model::{Factor, Figure, Look, Run};
+use model::{Factor, Figure, Look, Panel, Run};
 
 use super::Drawn;
 use super::line::Line;
@@ -139,7 +139,7 @@ pub(super) fn by_levels(mut drawn: Drawn, levels: &[OwnLevels], palette: &Palett
             }
             return one_each(drawn);
         }
-        figure.panels = others;
+        figure.panels = others.into_iter().map(Panel::from).collect();
         return limited(drawn);
     }
     drawn
@@ -157,7 +157,7 @@ pub(super) fn one_each(mut drawn: Drawn) -> Drawn {
     for series in figure.series.iter_mut().filter(|series| !series.reference) {
         series.panel = Some(figure.panels.len());
         series.look = Some(Look::default());
-        figure.panels.push(series.name.clone());
+        figure.panels.push(series.name.clone().into());
     }
     limited(drawn)
 }
@@ -185,7 +185,7 @@ pub(super) fn panel_for_each(figure: &mut Figure, groups: &[usize], names: &[Str
     for (series, group) in figure.series.iter_mut().zip(groups) {
         series.panel = Some(*group);
     }
-    figure.panels = names.to_vec();
+    figure.panels = names.iter().cloned().map(Panel::from).collect();
 }
 
 #[cfg(test)]
@@ -207,6 +207,10 @@ mod tests {
         Palette { factors: factors.iter().map(|(name, count)| ((*name).to_owned(), levels(*count))).collect() }
     }
 
+    fn titles(figure: &Figure) -> Vec<&str> {
+        figure.panels.iter().map(|panel| panel.title.as_str()).collect()
+    }
+
     /// Every combination of the levels of two factors.
     fn crossed(a: usize, b: usize) -> Vec<OwnLevels> {
         let own = |n: usize| vec![("a".to_owned(), format!("l{}", n / b)), ("b".to_owned(), format!("l{}", n % b))];
@@ -223,7 +227,7 @@ mod tests {
         };
         assert_eq!(colours(&few), [("a l0".to_owned(), 0), ("a l1".to_owned(), 1)]);
         assert!(colours(&many).contains(&("b l3".to_owned(), 5)), "{:?}", colours(&many));
-        assert_eq!(many.panels, ["a l0", "a l1"], "the factor with more levels is the lines");
+        assert_eq!(titles(&many), ["a l0", "a l1"], "the factor with more levels is the lines");
         assert!(many.series.iter().enumerate().all(|(at, series)| series.panel == Some(at / 4)));
     }
 
@@ -252,14 +256,14 @@ mod tests {
         let mut levels = crossed(2, 4);
         levels.rotate_left(5);
         let figure = by_levels(drawn(&["x"; 8]), &levels, &palette(&[("a", 2), ("b", 4)])).figure;
-        assert_eq!(figure.panels, ["a l0", "a l1"]);
+        assert_eq!(titles(&figure), ["a l0", "a l1"]);
         assert_eq!(figure.series[0].panel, Some(1));
     }
 
     #[test]
     fn lines_without_a_factor_of_few_levels_are_one_in_a_panel() {
         let figure = by_levels(drawn(&["x"; 9]), &crossed(9, 1), &palette(&[("a", 9)])).figure;
-        assert!(figure.context && figure.panels.len() == 9 && figure.panels[3] == "a l3", "{:?}", figure.panels);
+        assert!(figure.context && figure.panels.len() == 9 && figure.panels[3].title == "a l3", "{:?}", figure.panels);
         assert!(!one_each(drawn(&["x"; 6])).figure.context);
     }
 

@@ -51,7 +51,7 @@ fn of(history: &MeshHistory, figure: &str, words: &str) -> Option<Figure> {
         x: Axis::new("start of the pass", "ns", Scale::Date),
         y: Axis::new(title(first), &first.unit, Scale::Linear),
         series: series.filter(|line| !line.points.is_empty()).collect(),
-        panels: shown.iter().map(|series| labels::plain(&name(series))).collect(),
+        panels: shown.iter().map(|series| labels::plain(&name(series)).into()).collect(),
         ..Figure::default()
     })
 }
@@ -111,7 +111,8 @@ mod tests {
         };
         let figures = history_figures(&history);
         assert_eq!(figures.len(), 1, "no pair has an RTT");
-        assert_eq!(figures[0].panels, ["h1 → h3", "h1 → h2"]);
+        let titles: Vec<&str> = figures[0].panels.iter().map(|panel| panel.title.as_str()).collect();
+        assert_eq!(titles, ["h1 → h3", "h1 → h2"]);
         let level: Vec<(f64, f64)> = figures[0].series[1].points.iter().map(|point| (point.x, point.y)).collect();
         assert_eq!(level, [(0.0, 9.0), (2_000.0, 9.0), (2_000.0, 3.0), (3_000.0, 3.0)]);
         assert_eq!(figures[0].series.len(), 3, "a pair without a change has no level: {:?}", figures[0].series);

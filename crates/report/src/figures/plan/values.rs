@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use analysis::plan::{CellMean, PlanTable, tables};
-use model::{Axis, Factor, Figure, Matrix, MatrixCell, Point, Run, RunKind, Scale, Series};
+use model::{Axis, Factor, Figure, Matrix, MatrixCell, Panel, Point, Run, RunKind, Scale, Series};
 
 use super::super::Drawn;
 use super::super::arrange::{OwnLevels, Palette, by_levels};
@@ -214,7 +214,7 @@ fn matrix(run: &Run, measured: &Measured<'_>) -> Option<Drawn> {
         subtitle: subtitle(run, &format!("means of the trials{by_cluster}")),
         x: Axis::names(Factor::TO, &to),
         y: Axis::names(Factor::FROM, &from),
-        panels,
+        panels: panels.into_iter().map(Panel::from).collect(),
         matrix: Some(Matrix { label: measured.name.to_owned(), unit: measured.unit.to_owned(), cells }),
         ..Figure::default()
     };
@@ -248,7 +248,7 @@ mod tests {
         let matrix = drawn[0].figure.matrix.as_ref().unwrap();
         assert_eq!(
             (drawn[0].figure.panels.as_slice(), matrix.cells.len()),
-            (&["flows 1", "flows 4"].map(str::to_owned)[..], 12)
+            (&["flows 1", "flows 4"].map(|title| Panel::from(title.to_owned()))[..], 12)
         );
         assert!(matrix.cells.iter().all(|cell| cell.row != cell.column), "no host measures to itself");
         let first = matrix.cells.iter().find(|cell| (cell.row, cell.column, cell.panel) == (0, 1, 0)).unwrap();
@@ -273,7 +273,7 @@ mod tests {
         let drawn = figures(&sample::categories());
         let (over_stack, over_message) = (&drawn[0].figure, &drawn[1].figure);
         assert_eq!((over_stack.x.scale, over_stack.panels.len(), over_stack.context), (Scale::Names, 8, true));
-        assert_eq!(over_stack.panels[0], "message 64");
+        assert_eq!(over_stack.panels[0].title, "message 64");
         assert_eq!((over_message.x.scale, over_message.x.unit.as_str()), (Scale::Log, "B"));
         assert_eq!((over_message.panels.len(), over_message.series.len()), (0, 4));
     }

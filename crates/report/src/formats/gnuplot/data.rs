@@ -48,9 +48,10 @@ impl DataFile {
     /// Writes a series and returns the index of its data set. An interval without a bound ends where the axis does.
     pub(super) fn append(&mut self, figure: &Figure, series: &Series, y_span: &Span) -> usize {
         let panel = series.panel.and_then(|panel| figure.panels.get(panel));
-        let name = panel.filter(|panel| **panel != series.name).map_or(String::new(), |panel| format!("{panel}, "));
+        let name = panel.filter(|panel| panel.title != series.name);
+        let name = name.map_or(String::new(), |panel| format!("{}, ", panel.title));
         let data_set = self.begin(&figure.id, &format!("{name}{}", series.name));
-        let (x, y) = (&figure.x, &figure.y);
+        let (x, y) = (&figure.x, figure.y_axis(series));
         let _ = writeln!(
             self.text,
             "# {} ({}), {} ({}), low and high end of its interval ({}), ? for none",
@@ -84,7 +85,7 @@ impl DataFile {
 
     /// Writes a panel of a matrix and returns the index of its data set.
     pub(super) fn append_matrix(&mut self, figure: &Figure, panel: usize) -> usize {
-        let title = figure.panels.get(panel).map_or("", String::as_str);
+        let title = figure.panels.get(panel).map_or("", |panel| panel.title.as_str());
         let data_set = self.begin(&figure.id, title);
         let Some(matrix) = &figure.matrix else { return data_set };
         let (from, to) = (&figure.y.label, &figure.x.label);

@@ -200,7 +200,7 @@ impl<'a> Section<'a> {
         }
         for (panel, items) in plots.iter().enumerate() {
             if several {
-                let name = figure.panels.get(panel).map_or("", String::as_str);
+                let name = figure.panels.get(panel).map_or("", |panel| panel.title.as_str());
                 let _ = writeln!(text, "set title {}", quoted(&fit(name, 12.0, 280.0)));
             }
             text.push_str(&self.outer_labels(panel));

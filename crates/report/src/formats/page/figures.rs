@@ -1,6 +1,6 @@
 //! The figures of the page: axes and marks as they are, points as columns, and pictures of what the page does not draw itself.
 
-use model::{Axis, Figure, Map, MapKind, Mark, Matrix, Run, Scale};
+use model::{Axis, Figure, Map, MapKind, Mark, Matrix, Panel, Run, Scale};
 use serde::Serialize;
 
 use super::columns::{Column, Columns};
@@ -20,8 +20,8 @@ pub(super) struct FigurePart {
     place: Place,
     x: Axis,
     y: Axis,
-    /// Titles of small multiples.
-    panels: Vec<String>,
+    /// Several plots.
+    panels: Vec<Panel>,
     /// Whether each panel shows the series of the others behind its own.
     context: bool,
     /// Whether neighbouring points are joined by lines.

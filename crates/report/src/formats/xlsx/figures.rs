@@ -48,7 +48,7 @@ fn labelled(axis: &Axis) -> String {
 
 /// The panels; a figure without any has one without a title.
 fn panels(figure: &Figure) -> Vec<&str> {
-    if figure.panels.is_empty() { vec![""] } else { figure.panels.iter().map(String::as_str).collect() }
+    if figure.panels.is_empty() { vec![""] } else { figure.panels.iter().map(|panel| panel.title.as_str()).collect() }
 }
 
 fn title(figure: &Figure, panel: &str) -> String {
@@ -89,10 +89,10 @@ fn lines(sheet: &mut Sheet, figure: &Figure) -> Result<(), XlsxError> {
     for series in &figure.series {
         let first = sheet.row;
         let room = MOST_ROWS.saturating_sub(first as usize);
-        let panel = series.panel.and_then(|panel| figure.panels.get(panel));
+        let panel = series.panel.and_then(|panel| figure.panels.get(panel)).map(|panel| &panel.title);
         for point in series.points.iter().take(room) {
             let names = [text(&series.name), value_of(&figure.x, point.x), number(Some(point.y))];
-            sheet.line(names.into_iter().chain(interval(point)).chain([panel.and_then(text)]))?;
+            sheet.line(names.into_iter().chain(interval(point)).chain([panel.and_then(|panel| text(panel))]))?;
         }
         rows.push((first, sheet.row.saturating_sub(1)));
     }
@@ -145,8 +145,8 @@ fn bars(sheet: &mut Sheet, figure: &Figure) -> Result<(), XlsxError> {
     let unit = &figure.y.unit;
     let column_of = |index: usize| u16::try_from(1 + index * 3).unwrap_or(u16::MAX);
     let named = |series: &Series| {
-        let panel = series.panel.and_then(|panel| figure.panels.get(panel)).filter(|panel| **panel != series.name);
-        let name = panel.map_or(series.name.clone(), |panel| format!("{panel}, {}", series.name));
+        let panel = series.panel.and_then(|panel| figure.panels.get(panel)).filter(|panel| panel.title != series.name);
+        let name = panel.map_or(series.name.clone(), |panel| format!("{}, {}", panel.title, series.name));
         [name.clone(), format!("{name}, below ({unit})"), format!("{name}, above ({unit})")]
     };
     let head = std::iter::once(labelled(&figure.x)).chain(figure.series.iter().flat_map(named));
