@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 . scripts/lib.sh
 
 # The simulations that take long are test files of their own, and run in `make test` only.
-PURE='package(/^throughline-(text|say|options|model|protocol|analysis|schedule|plan|peer-wire|import|report|architecture-tests)$/) - (kind(test) & test(/^(advice|bootstrap|coverage|paired|fuzz)::/))'
+PURE='package(/^throughline-(text|say|options|model|drawing|protocol|analysis|schedule|plan|peer-wire|import|report|architecture-tests)$/) - (kind(test) & test(/^(advice|bootstrap|coverage|paired|fuzz)::/))'
 
 scripts/setup.sh check
 find_rust
@@ -17,6 +17,6 @@ typos
 export RUSTC_WORKSPACE_WRAPPER=$PWD/scripts/linted.sh
 cargo check --workspace --all-targets --locked
 cargo nextest run --locked --show-progress none -E "$PURE" \
-    -p throughline-text -p throughline-say -p throughline-options -p throughline-model -p throughline-protocol -p throughline-analysis -p throughline-schedule -p throughline-plan -p throughline-peer-wire -p throughline-import \
+    -p throughline-text -p throughline-say -p throughline-options -p throughline-model -p throughline-drawing -p throughline-protocol -p throughline-analysis -p throughline-schedule -p throughline-plan -p throughline-peer-wire -p throughline-import \
     -p throughline-report -p throughline-architecture-tests </dev/null
 say "make check: $SECONDS s"

@@ -1,16 +1,16 @@
 // The page: the answer first, then figures, tables, hosts and the method.
 
-import { Drawing } from './drawing.tsx';
 import { LookChoice } from './parts.tsx';
 import { KEYS, LineFigure } from './figure.tsx';
 import { HeatMap } from './heatmap.tsx';
+import { MapFigure } from './map.tsx';
 import type { Figure, Page } from './model.ts';
 import { Activity, Answer, Findings, Hosts, Method, Outcomes, Plans } from './report.tsx';
 import { brush, hiddenRuns, inBytes } from './state.ts';
 import { seconds } from './units.ts';
 
 function FigureView({ figure, page }: { figure: Figure; page: Page }) {
-  if (figure.pictures.length > 0) return <Drawing figure={figure} page={page} />;
+  if (figure.map) return <MapFigure figure={figure} page={page} />;
   return figure.matrix ? <HeatMap figure={figure} page={page} /> : <LineFigure figure={figure} page={page} />;
 }
 

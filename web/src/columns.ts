@@ -1,6 +1,6 @@
 // Reads the block of a page: the length of the JSON (32 bits, little endian), the JSON, and columns of numbers in planes of bytes.
 
-import type { ColumnRef, Figure, FigurePart, Line, Page, PagePart, SeriesPart } from './model.ts';
+import type { Cell, ColumnRef, Figure, FigurePart, Line, Matrix, MatrixPart, Page, PagePart, SeriesPart } from './model.ts';
 
 /** The layout that this script reads. */
 export const VERSION = 1;
@@ -32,8 +32,15 @@ function line(bytes: Uint8Array, part: SeriesPart): Line {
   const x = of(part.x) ?? new Float64Array();
   let sorted = true;
   for (let i = 1; i < x.length && sorted; i++) sorted = x[i]! >= x[i - 1]!;
-  const { name, run, colour, dash, reference, panel, shift } = part;
-  return { name, run, colour, dash, reference, panel, shift, x, y: of(part.y) ?? new Float64Array(x.length).fill(NaN), low: of(part.low), high: of(part.high), sorted };
+  const { name, run, colour, dash, reference, stacked, steps, panel } = part;
+  return { name, run, colour, dash, reference, stacked, steps, panel, x, y: of(part.y) ?? new Float64Array(x.length).fill(NaN), low: of(part.low), high: of(part.high), sorted };
+}
+
+function matrix(bytes: Uint8Array, part: MatrixPart | null): Matrix | null {
+  if (!part) return null;
+  const [panel, row, columns, value] = part.cells.map((ref) => (ref ? column(bytes, ref) : new Float64Array()));
+  const cells = Array.from(value!, (of, at): Cell => ({ panel: panel![at]!, row: row![at]!, column: columns![at]!, value: of }));
+  return { label: part.label, unit: part.unit, cells };
 }
 
 export function page(block: Uint8Array): Page {
@@ -41,6 +48,6 @@ export function page(block: Uint8Array): Page {
   const part = JSON.parse(new TextDecoder().decode(block.subarray(4, 4 + length))) as PagePart;
   if (part.version !== VERSION) throw new Error(`the data has layout ${part.version}, but this page reads ${VERSION}`);
   const bytes = block.subarray(4 + length);
-  const figure = (of: FigurePart): Figure => ({ ...of, lines: of.series.map((series) => line(bytes, series)) });
+  const figure = (of: FigurePart): Figure => ({ ...of, lines: of.series.map((series) => line(bytes, series)), matrix: matrix(bytes, of.matrix) });
   return { ...part, figures: part.figures.map(figure) };
 }

@@ -1,6 +1,6 @@
 // The ratio B/A of two series, with its interval.
 
-import { lowerBound } from './decimate.ts';
+import { lowerBound } from './search.ts';
 import type { Line, Scale } from './model.ts';
 
 export interface Ends {
@@ -49,7 +49,7 @@ export function difference(a: Line, b: Line, scale: Scale): Line {
   const kept = rows.filter(([, ends]) => Number.isFinite(ends.value));
   const pick = (of: keyof Ends) => Float64Array.from(kept, ([, ends]) => ends[of]);
   return {
-    name: `${b.name} / ${a.name}`, run: b.run, colour: b.colour, dash: 0, reference: false, panel: null, shift: 0,
+    name: `${b.name} / ${a.name}`, run: b.run, colour: b.colour, dash: 0, reference: false, stacked: false, steps: false, panel: null,
     x: Float64Array.from(kept, ([x]) => x), y: pick('value'), low: pick('low'), high: pick('high'), sorted: a.sorted,
   };
 }

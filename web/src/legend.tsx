@@ -1,96 +1,92 @@
-// The legend of a figure: switches its series, and shows their values at the crosshair or over the range.
+// The legend of a figure as a table: switches its series, and shows their values at the crosshair and over the range.
 
-import { nearest } from './decimate.ts';
-import type { Figure, Line, Page, Theme } from './model.ts';
-import { shapeOf } from './pen.ts';
-import { colourOf, type Shown } from './plot.ts';
-import { figureState, hiddenRuns, inBytes, isDark } from './state.ts';
-import { quantity } from './units.ts';
-import { compared, overTime, shownOf, summary } from './view.ts';
+import { useSignal } from '@preact/signals';
+import type { Drawn, Key } from './drawing.ts';
+import type { Figure, Line } from './model.ts';
+import { nearest } from './search.ts';
+import { figureState, hiddenRuns } from './state.ts';
+import { rounded } from './units.ts';
+import { compared, overTime, shownOf, summary, xText, yOf, type Summary } from './view.ts';
 
 interface Props {
   figure: Figure;
-  page: Page;
+  drawn: Drawn;
+  /** Where the crosshair is. */
+  x: number | null;
+  /** The panel that it is in. */
+  panel: number | null;
 }
 
-export function Legend({ figure, page }: Props) {
-  const { shown, indexes } = shownOf(figure, page);
+const COLUMNS: [keyof Summary, string][] = [['last', 'last'], ['mean', 'mean'], ['low', 'min'], ['high', 'max']];
+
+interface Row {
+  key: Key;
+  line: Line;
+  isOff: boolean;
+  isOn: boolean;
+  now: number | null;
+  over: Summary | null;
+}
+
+export function Legend({ figure, drawn, x, panel }: Props) {
   const state = figureState(figure.id);
-  const theme = isDark.value ? page.dark : page.light;
+  /** The column by which it is sorted, and whether the highest value comes first. */
+  const order = useSignal<{ by: keyof Summary | 'name' | 'now'; falling: boolean } | null>(null);
   const pair = compared(figure);
-  const at = state.cursor.value;
-  const lineAt = at ? shown.lines[pair ? 0 : indexes.indexOf(at[0])] : undefined;
-  const x = at && lineAt ? lineAt.x[at[1]] : undefined;
   if (pair) {
     return (
-      <p class="legend muted">
+      <p class="muted">
         B/A: {pair[1].name} over {pair[0].name}. Intervals: those of both, added in quadrature as logarithms, as if independent; none where one has none.
       </p>
     );
   }
-  const toggle = (indexes: number[], on: boolean) => {
+  const { view } = shownOf(figure);
+  const isSummed = overTime(figure.x);
+  const rows = drawn.keys.map((key): Row => {
+    // Of a series that several panels have, the values are those of the crosshair's panel.
+    const line = figure.lines[key.series.find((index) => figure.lines[index]!.panel === panel) ?? key.series[0]!]!;
+    const isOff = hiddenRuns.value.has(line.run);
+    const isOn = !isOff && !key.series.every((index) => state.hidden.value.has(index));
+    const at = x === null ? -1 : nearest(line, x);
+    const isSingle = key.series.length === 1 || panel !== null;
+    return { key, line, isOff, isOn, now: isOn && at >= 0 ? line.y[at]! : null, over: isOn && isSingle && isSummed ? summary(line, view.range) : null };
+  });
+  const toggle = ({ key, isOn }: Row) => {
     const hidden = new Set(state.hidden.value);
-    indexes.forEach((index) => (on ? hidden.add(index) : hidden.delete(index)));
+    key.series.forEach((index) => (isOn ? hidden.add(index) : hidden.delete(index)));
     state.hidden.value = hidden;
   };
-  return (
-    <ul class="legend">
-      {groups(figure.lines).map((indexes) => {
-        // Of a series that several panels have, the value is that of the crosshair's panel.
-        const line = figure.lines[indexes.find((index) => figure.lines[index]!.panel === lineAt?.panel) ?? indexes[0]!]!;
-        const off = hiddenRuns.value.has(line.run);
-        const on = !off && !indexes.every((index) => state.hidden.value.has(index));
-        const single = indexes.length === 1 || x !== undefined;
-        return (
-          <li>
-            <button type="button" aria-pressed={on} disabled={off} onClick={() => toggle(indexes, on)}>
-              <Swatch line={line} theme={theme} />
-              {line.name}
-            </button>
-            {on && single && <span class="value">{x === undefined ? rangeText(shown, line) : valueAt(shown, line, x)}</span>}
-          </li>
-        );
-      })}
-    </ul>
+  const { by, falling } = order.value ?? { by: 'name', falling: false };
+  if (order.value) {
+    const value = (row: Row) => (by === 'name' ? 0 : by === 'now' ? row.now : row.over?.[by]) ?? -Infinity;
+    rows.sort((a, b) => (falling ? -1 : 1) * (by === 'name' ? a.key.name.localeCompare(b.key.name, 'en', { numeric: true }) : value(a) - value(b)));
+  }
+  const head = (name: typeof by, title: string) => (
+    <th scope="col" class={name === 'name' ? undefined : 'number'} aria-sort={order.value && by === name ? (falling ? 'descending' : 'ascending') : undefined}>
+      <button type="button" onClick={() => { order.value = order.value && by === name && !falling === (name === 'name') ? { by, falling: !falling } : { by: name, falling: name !== 'name' }; }}>{title}</button>
+    </th>
   );
-}
-
-/** Indexes of the series that have one entry: those with the same name and look, in several panels. */
-function groups(lines: Line[]): number[][] {
-  const all = new Map<string, number[]>();
-  lines.forEach((line, index) => {
-    const key = JSON.stringify([line.name, line.run, line.colour, line.dash]);
-    all.set(key, [...(all.get(key) ?? []), index]);
-  });
-  return [...all.values()];
-}
-
-function Swatch({ line, theme }: { line: Line; theme: Theme }) {
-  const colour = colourOf(theme, line);
-  const dash = line.reference ? '5 3' : ['', '6 3', '2 3', '8 2 2 2'][line.dash % 4];
+  const text = (row: Row, value: number | null | undefined) => (value === null || value === undefined || Number.isNaN(value) ? '' : rounded(value, yOf(figure, row.line).unit, view.in_bytes));
+  const columns = isSummed ? COLUMNS : [];
   return (
-    <svg width="26" height="12" aria-hidden="true">
-      <path d="M1 6H25" stroke={colour} stroke-width={line.reference ? 1.3 : 2.4} stroke-dasharray={dash} />
-      {!line.reference && <Marker line={line} colour={colour} />}
-    </svg>
+    <div class="legend" tabIndex={rows.length > 6 ? 0 : undefined} role="region" aria-label={`Series of ${figure.title}`}>
+      <table>
+        <thead><tr>{head('name', 'series')}{x !== null && head('now', `at ${xText(figure.x, x)}`)}{columns.map(([name, title]) => head(name, title))}</tr></thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={row.key.series[0]}>
+              <th scope="row">
+                <button type="button" aria-pressed={row.isOn} disabled={row.isOff} onClick={() => toggle(row)}>
+                  <svg class="drawing" width="30" height="14" aria-hidden="true" dangerouslySetInnerHTML={{ __html: row.key.sample }} />
+                  {row.key.name}
+                </button>
+              </th>
+              {x !== null && <td class="number now">{text(row, row.now)}</td>}
+              {columns.map(([name]) => <td class="number">{text(row, row.over?.[name])}</td>)}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
-}
-
-function Marker({ line, colour }: { line: Line; colour: string }) {
-  const corners = shapeOf(line.colour + 2 * line.dash);
-  if (!corners) return <circle cx="13" cy="6" r="3.6" fill={colour} />;
-  return <polygon points={corners.map((at, index) => (index % 2 ? 6 : 13) + 3.6 * at).join(' ')} fill={colour} />;
-}
-
-function valueAt(shown: Shown, line: Line, x: number): string {
-  const index = nearest(line, x);
-  return index < 0 ? '' : quantity(line.y[index]!, shown.y.unit, shown.inBytes);
-}
-
-/** Over time: mean and extremes of the points that are shown. */
-function rangeText(shown: Shown, line: Line): string {
-  if (!overTime(shown.x) || line.reference) return '';
-  const of = summary(line, shown.range);
-  const text = (value: number) => quantity(value, shown.y.unit, inBytes.value);
-  return of ? `mean ${text(of.mean)}, ${text(of.low)} to ${text(of.high)}` : 'no point in this range';
 }

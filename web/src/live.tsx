@@ -154,13 +154,13 @@ function figureOf([id, title, unit, of]: Quantity, points: Point[]): Figure {
   }
   const single = [...groups.values()].map(({ first, x, y }, index): Line => ({
     name: `${first.flow === null ? ALL : `flow ${first.flow}`}${both ? `, ${wayOf(first)}` : ''}`,
-    run: 0, colour: index, dash: 0, reference: false, panel: null, shift: 0,
+    run: 0, colour: index, dash: 0, reference: false, stacked: false, steps: false, panel: null,
     x: Float64Array.from(x), y: Float64Array.from(y), low: null, high: null, sorted: true,
   }));
   const ranges = (many ? spread(points, of, both) : []).map((line, index): Line => ({ ...line, colour: single.length + index }));
   const lines = [...single, ...ranges];
   return {
     id, title, subtitle: 'as the hosts report it, without an interval', place: 'main', x: { label: 'measured time', unit: 'ns', scale: 'linear', elapsed: true },
-    y: { label: title, unit, scale: 'linear' }, panels: [], context: false, joined: true, lines, marks: [], matrix: null, owner: 0, pictures: [], table: null,
+    y: { label: title, unit, scale: 'linear' }, panels: [], context: false, lines, marks: [], matrix: null, map: null, owner: 0, table: null,
   };
 }

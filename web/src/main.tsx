@@ -3,9 +3,10 @@
 import { render } from 'preact';
 import { App } from './app.tsx';
 import { Dashboard, Locked } from './dashboard.tsx';
+import { begin } from './drawing.ts';
 import { follow } from './live.tsx';
 import { get, refused, takeToken, type Look } from './server.ts';
-import { embedded } from './source.ts';
+import { embedded, unpacked } from './source.ts';
 import { linked, printing, themed } from './state.ts';
 import './page.css';
 
@@ -16,6 +17,7 @@ async function start(): Promise<void> {
   addEventListener('beforeprint', () => { printing.value = true; });
   addEventListener('afterprint', () => { printing.value = false; });
   try {
+    await begin(await unpacked(document.getElementById('drawing')!));
     const view = data ? await report(data) : await dashboard();
     root.textContent = '';
     render(view, root);

@@ -11,6 +11,8 @@ export interface Axis {
   high?: number | null;
   /** Whether it is the time since a start, over which something went on. */
   elapsed?: boolean;
+  /** Whether it need not begin at zero. */
+  fitted?: boolean;
 }
 
 /** One of several plots of a figure; with its own vertical axis, or with that of the figure. */
@@ -34,9 +36,10 @@ export interface SeriesPart {
   dash: number;
   reference: boolean;
   stacked: boolean;
+  /** Whether a value holds until the next one. */
+  steps: boolean;
   /** null: in every panel. */
   panel: number | null;
-  shift: number;
   x: ColumnRef | null;
   y: ColumnRef | null;
   low: ColumnRef | null;
@@ -50,9 +53,12 @@ export interface Line {
   colour: number;
   dash: number;
   reference: boolean;
+  /** Whether its points are segments of bars, from `low` to `high`. */
+  stacked: boolean;
+  /** Whether a value holds until the next one. */
+  steps: boolean;
   /** null: in every panel. */
   panel: number | null;
-  shift: number;
   x: Float64Array;
   y: Float64Array;
   low: Float64Array | null;
@@ -78,6 +84,13 @@ export interface Matrix {
   label: string;
   unit: string;
   cells: Cell[];
+}
+
+export interface MatrixPart {
+  label: string;
+  unit: string;
+  /** Panel, row, column and value of each cell. */
+  cells: (ColumnRef | null)[];
 }
 
 /** A trial of a pair: its round, its value (null without one), the bytes sent and received (null if unknown), and its verdicts. */
@@ -115,19 +128,20 @@ export interface FigurePart {
   y: Axis;
   panels: Panel[];
   context: boolean;
-  joined: boolean;
   series: SeriesPart[];
   marks: Mark[];
-  matrix: Matrix | null;
+  matrix: MatrixPart | null;
+  /** Hosts, routers and switches, and the links between them: drawn as it is. */
+  map: unknown;
   /** Index of the run of a matrix. */
   owner: number;
-  pictures: string[];
   /** What a map says; null of other figures. */
   table: Table | null;
 }
 
-export interface Figure extends Omit<FigurePart, 'series'> {
+export interface Figure extends Omit<FigurePart, 'series' | 'matrix'> {
   lines: Line[];
+  matrix: Matrix | null;
 }
 
 export interface Table {

@@ -3,10 +3,14 @@
 import type { ComponentChildren, RefObject } from 'preact';
 import { useLayoutEffect, useState } from 'preact/hooks';
 import { csv, save, saveText } from './download.ts';
+import { file, type Drawn, type View } from './drawing.ts';
 import type { Figure } from './model.ts';
-import { choice, type Choice } from './state.ts';
+import { choice, printing, type Choice } from './state.ts';
 
-/** The width of an element, kept up to date; 0 before it is known. */
+/** The width of a sheet of paper within its margins, px. */
+const PAPER = 700;
+
+/** The width of an element, kept up to date; 0 before it is known, and that of paper while the page is printed. */
 export function useWidth(box: RefObject<HTMLElement>): number {
   const [width, setWidth] = useState(0);
   useLayoutEffect(() => {
@@ -17,7 +21,7 @@ export function useWidth(box: RefObject<HTMLElement>): number {
     observer.observe(box.current);
     return () => observer.disconnect();
   }, []);
-  return width;
+  return printing.value && width > 0 ? PAPER : width;
 }
 
 /** A figure with its title. */
@@ -31,16 +35,37 @@ export function Picture({ figure, children }: { figure: Figure; children: Compon
   );
 }
 
+/** A drawing. The SVG is our own: it has no script, and its texts are escaped. */
+export function Drawing({ drawn }: { drawn: Drawn }) {
+  return <div class="picture" dangerouslySetInnerHTML={{ __html: drawn.svg }} />;
+}
+
+/** An SVG file as a picture of twice as many pixels. */
+async function pictureOf(svg: string): Promise<Blob | null> {
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+  await image.decode();
+  const canvas = document.createElement('canvas');
+  [canvas.width, canvas.height] = [2 * image.naturalWidth, 2 * image.naturalHeight];
+  canvas.getContext('2d')?.drawImage(image, 0, 0, canvas.width, canvas.height);
+  return new Promise((resolve) => { canvas.toBlob(resolve); });
+}
+
 interface SaveProps {
   name: string;
-  title: string;
-  svg: () => void;
-  canvas: () => HTMLCanvasElement | null;
+  figure: Figure;
+  view: View;
   rows: () => Iterable<string[]>;
 }
 
-export function Save({ name, title, svg, canvas, rows }: SaveProps) {
-  const png = () => canvas()?.toBlob((blob) => { if (blob) save(`${name}.png`, blob); });
+/** Narrower figures are saved at this width, px. */
+const NARROWEST = 640;
+
+export function Save({ name, figure, view, rows }: SaveProps) {
+  const { title } = figure;
+  const whole = () => file(figure, { ...view, width: Math.max(NARROWEST, view.width) });
+  const svg = () => saveText(`${name}.svg`, 'image/svg+xml', whole());
+  const png = () => void pictureOf(whole()).then((blob) => { if (blob) save(`${name}.png`, blob); });
   const values = () => saveText(`${name}.csv`, 'text/csv', csv(rows()));
   return (
     <span class="tools saving">

@@ -41,7 +41,7 @@ export function spread(points: Point[], of: (point: Point) => number | null, bot
     const middle = (values: number[]) => (values[Math.floor((values.length - 1) / 2)]! + values[Math.floor(values.length / 2)]!) / 2;
     return [{
       name: `median and range of ${flows.size} flows${both ? `, ${wayOf({ direction: way })}` : ''}`,
-      run: 0, dash: 0, reference: false, panel: null, shift: 0, sorted: true,
+      run: 0, dash: 0, reference: false, stacked: false, steps: false, panel: null, sorted: true,
       x: Float64Array.from(sorted, ([time]) => time * 1e9), y: column(middle), low: column((values) => values[0]!), high: column((values) => values.at(-1)!),
     }];
   });

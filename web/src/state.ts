@@ -30,6 +30,9 @@ export const printing = signal(false);
 /** A range of time that all figures over time show. */
 export const brush = signal<Range | null>(null);
 
+/** The moment at which the crosshair is that all figures over time share, and the figure in which it was set. */
+export const moment = signal<{ of: string; x: number } | null>(null);
+
 const figures = new Map<string, FigureState>();
 
 export function figureState(id: string): FigureState {

@@ -76,13 +76,5 @@ export function quantity(value: number, unit: string, inBytes = false): string {
   }
 }
 
-/** The divisor and the prefixed unit for an axis that reaches `largest`. */
-export function axisUnit(largest: number, unit: string, inBytes: boolean): { factor: number; name: string } {
-  const table = unit === 'B' ? SIZES : unit === 'bit/s' ? (inBytes ? BYTE_RATES : RATES) : unit === 'ns' ? TIMES : COUNTS;
-  const scale = unit === 'bit/s' && inBytes ? 8 : 1;
-  const [factor, name] = table.find(([factor]) => largest / scale >= factor * 0.999999) ?? table.at(-1)!;
-  if (table !== COUNTS || unit === 'ratio') return { factor: factor * scale, name };
-  // Thousands of 1/s are k/s.
-  const text = name && unit.startsWith('1/') ? unit.slice(1) : unit;
-  return { factor: factor * scale, name: `${name}${text}` };
-}
+/** Like `quantity`, but a size with three digits too: for means, and values that are compared. */
+export const rounded = (value: number, unit: string, inBytes: boolean): string => (unit === 'B' ? prefixed(value, SIZES) : quantity(value, unit, inBytes));

@@ -1,18 +1,31 @@
 // A figure as the reader wants to see it: scales, difference, what is hidden.
 
 import { comparable, difference } from './difference.ts';
-import type { Axis, Figure, Line, Page, Table } from './model.ts';
-import { otherScale, type Shown } from './plot.ts';
-import { brush, figureState, hiddenRuns, inBytes, isDark } from './state.ts';
+import type { View } from './drawing.ts';
+import type { Axis, Figure, Line, Scale, Table } from './model.ts';
+import { brush, figureState, hiddenRuns, inBytes } from './state.ts';
 import { quantity, TAIL, when } from './units.ts';
+
+/** A figure as it is to be drawn now. */
+export interface Shown {
+  figure: Figure;
+  view: Omit<View, 'width'>;
+  /** The lines that are switched on, and the index of each in the reader's figure. */
+  lines: Line[];
+  indexes: number[];
+}
+
+/** The vertical axis of a line. */
+export const yOf = (figure: Figure, line: Line): Axis => (line.panel === null ? undefined : figure.panels[line.panel]?.y) ?? figure.y;
+
+/** Whether a line is drawn in a panel, and not only behind its lines. */
+export const isHere = (line: Line, panel: number): boolean => line.panel === null || line.panel === panel;
+
+/** The scale that an axis can have beside its own. */
+export const otherScale = (scale: Scale): Scale | null => (scale === 'log' ? 'linear' : scale === 'linear' ? 'log' : null);
 
 /** Whether a range of x is one of time, which figures share. */
 export const overTime = (axis: Axis): boolean => axis.elapsed === true && axis.scale === 'linear';
-
-const scaled = (axis: Axis, other: boolean): Axis => {
-  const scale = other ? otherScale(axis.scale) : null;
-  return scale ? { ...axis, scale } : axis;
-};
 
 /** The lines that are switched on, with their indexes in the figure. */
 export function switchedOn(figure: Figure): [number, Line][] {
@@ -28,24 +41,39 @@ export function compared(figure: Figure): [Line, Line] | null {
   return a && b && a !== b && comparable(a, b) ? [a, b] : null;
 }
 
-/** What is drawn now, and the index of each of its lines in the figure. */
-export function shownOf(figure: Figure, page: Page): { shown: Shown; indexes: number[] } {
+/** The ratio of two series as a figure, made once for each pair. */
+const ratios = new WeakMap<Line, Map<Line, Figure>>();
+
+function ratioOf(figure: Figure, [a, b]: [Line, Line]): Figure {
+  const made = ratios.get(a) ?? new Map<Line, Figure>();
+  ratios.set(a, made);
+  let of = made.get(b);
+  if (!of) {
+    const line = difference(a, b, figure.x.scale);
+    const ends = [1, ...line.y].filter(Number.isFinite);
+    const [low, high] = [Math.min(...ends), Math.max(...ends)];
+    const room = Math.max(high - low, 1e-6) * 0.08;
+    const y: Axis = { label: 'B/A', unit: 'ratio', scale: 'linear', low: low - room, high: high + room };
+    of = { ...figure, id: `${figure.id}:ratio`, y, panels: [], context: false, lines: [line], marks: [] };
+    made.set(b, of);
+  }
+  return of;
+}
+
+/** What is drawn now. */
+export function shownOf(figure: Figure): Shown {
   const state = figureState(figure.id);
-  const x = scaled(figure.x, state.otherX.value);
-  const common = {
-    title: figure.title, subtitle: figure.subtitle, x, joined: figure.joined, inBytes: inBytes.value,
-    theme: isDark.value ? page.dark : page.light,
-    range: state.range.value ?? (brush.value && overTime(figure.x) ? brush.value : null),
-  };
+  const range = state.range.value ?? (brush.value && overTime(figure.x) ? brush.value : null);
+  const common = { range, other_x: state.otherX.value, in_bytes: inBytes.value };
   const pair = compared(figure);
   if (pair) {
-    const line = difference(...pair, figure.x.scale);
-    const y: Axis = { label: 'B/A', unit: 'ratio', scale: 'linear' };
-    return { shown: { ...common, y, panels: [], context: false, lines: [line], marks: [], level: 1 }, indexes: [0] };
+    const ratio = ratioOf(figure, pair);
+    return { figure: ratio, view: { ...common, other_y: false, hidden: [] }, lines: ratio.lines, indexes: [0] };
   }
   const on = switchedOn(figure);
-  const shown = { ...common, y: scaled(figure.y, state.otherY.value), panels: figure.panels, context: figure.context, marks: figure.marks, level: null };
-  return { shown: { ...shown, lines: on.map(([, line]) => line) }, indexes: on.map(([index]) => index) };
+  const indexes = on.map(([index]) => index);
+  const hidden = figure.lines.map((_, index) => index).filter((index) => !indexes.includes(index));
+  return { figure, view: { ...common, other_y: state.otherY.value, hidden }, lines: on.map(([, line]) => line), indexes };
 }
 
 /** The horizontal value as text: a level as its tick names it, a time as a date. */
@@ -58,53 +86,76 @@ export function xText(axis: Axis, value: number): string {
 }
 
 /** Horizontal value, value and interval of a point. */
-export function pointTexts(shown: Shown, line: Line, index: number): [string, string, string] {
-  const value = (of: number) => quantity(of, shown.y.unit, shown.inBytes);
+export function pointTexts({ figure, view }: Pick<Shown, 'figure' | 'view'>, line: Line, index: number): [string, string, string] {
+  const { unit } = yOf(figure, line);
+  const value = (of: number) => quantity(of, unit, view.in_bytes);
   const [low, high] = [line.low ? line.low[index]! : NaN, line.high ? line.high[index]! : NaN];
   const interval = Number.isFinite(low) && Number.isFinite(high) ? `${value(low)} to ${value(high)}` : Number.isFinite(low) && high === Infinity ? `${value(low)} or more` : '';
   const [x, y] = [line.x[index]!, line.y[index]!];
-  // Rate times time is the block, which is on neither axis of a signature. A rate over elapsed time is that of its moment.
-  const block = shown.x.unit === 'ns' && shown.y.unit === 'bit/s' && !shown.x.elapsed ? `${quantity((x * y) / 8e9, 'B')} in ` : '';
-  return [`${block}${xText(shown.x, x)}`, value(y), interval];
+  // Rate times time is the block, which is on neither axis of a signature. A rate over elapsed time or at a date is that of its moment.
+  const isSignature = figure.x.unit === 'ns' && unit === 'bit/s' && !figure.x.elapsed && figure.x.scale !== 'date';
+  const block = isSignature ? `${quantity((x * y) / 8e9, 'B')} in ` : '';
+  return [`${block}${xText(figure.x, x)}`, value(y), interval];
+}
+
+const isWithin = ({ view: { range } }: Shown, x: number): boolean => !range || (x >= range[0] && x <= range[1]);
+
+/** A line with the title of its panel, unless that is its name. */
+export function fullName(figure: Figure, line: Line): string {
+  const title = line.panel === null ? undefined : figure.panels[line.panel]?.title;
+  return title && title !== line.name ? `${title}, ${line.name}` : line.name;
 }
 
 /** The points within the range as a table; of a long one the first `most`. */
 export function pointTable(shown: Shown, most: number): Table {
+  const { figure } = shown;
   const rows: string[][] = [];
   let all = 0;
   for (const line of shown.lines) {
     for (let i = 0; i < line.x.length; i++) {
-      if (shown.range && (line.x[i]! < shown.range[0] || line.x[i]! > shown.range[1])) continue;
-      if (all++ < most) rows.push([line.name, ...pointTexts(shown, line, i)]);
+      if (isWithin(shown, line.x[i]!) && all++ < most) rows.push([fullName(figure, line), ...pointTexts(shown, line, i)]);
     }
   }
   const note = all > most ? `The first ${most} of ${all} points; the CSV has all.` : '';
-  return { title: `${shown.title}: values`, head: ['series', shown.x.label, shown.y.label, 'interval'], numeric: [false, true, true, true], rows, note };
+  const value = figure.panels.some((panel) => panel.y) ? 'value' : figure.y.label;
+  return { title: `${figure.title}: values`, head: ['series', figure.x.label, value, 'interval'], numeric: [false, true, true, true], rows, note };
 }
 
 /** The points within the range as numbers in the axes' units. */
 export function* pointRows(shown: Shown): Generator<string[]> {
-  const unit = (axis: Axis) => (axis.unit && axis.unit !== TAIL ? `${axis.label} [${axis.unit}]` : axis.label);
-  yield ['series', unit(shown.x), unit(shown.y), 'low', 'high'];
+  const { figure } = shown;
+  const named = (axis: Axis) => (axis.unit && axis.unit !== TAIL ? `${axis.label} [${axis.unit}]` : axis.label);
+  const own = figure.panels.some((panel) => panel.y);
+  yield ['series', named(figure.x), own ? 'value' : named(figure.y), 'low', 'high', ...(own ? ['unit'] : [])];
   const number = (value: number | undefined) => (value === undefined || Number.isNaN(value) ? '' : String(value));
   for (const line of shown.lines) {
+    const unit = own ? [yOf(figure, line).unit] : [];
     for (let i = 0; i < line.x.length; i++) {
-      if (shown.range && (line.x[i]! < shown.range[0] || line.x[i]! > shown.range[1])) continue;
-      yield [line.name, shown.x.scale === 'names' ? xText(shown.x, line.x[i]!) : number(line.x[i]), number(line.y[i]), number(line.low?.[i]), number(line.high?.[i])];
+      if (!isWithin(shown, line.x[i]!)) continue;
+      yield [fullName(figure, line), figure.x.scale === 'names' ? xText(figure.x, line.x[i]!) : number(line.x[i]), number(line.y[i]), number(line.low?.[i]), number(line.high?.[i]), ...unit];
     }
   }
 }
 
-/** Mean, lowest and highest value within the range; null without a point. */
-export function summary(line: Line, range: readonly [number, number] | null): { mean: number; low: number; high: number; count: number } | null {
-  let [sum, low, high, count] = [0, Infinity, -Infinity, 0];
+export interface Summary {
+  last: number;
+  /** Of a counter there is none: its value holds until the next one. */
+  mean: number;
+  low: number;
+  high: number;
+}
+
+/** Last, mean, lowest and highest value within the range; null without a point. */
+export function summary(line: Line, range: readonly [number, number] | null): Summary | null {
+  let [sum, low, high, count, last] = [0, Infinity, -Infinity, 0, NaN];
   for (let i = 0; i < line.x.length; i++) {
     const [x, y] = [line.x[i]!, line.y[i]!];
     if ((range && (x < range[0] || x > range[1])) || !Number.isFinite(y)) continue;
     sum += y;
     count++;
+    last = y;
     if (y < low) low = y;
     if (y > high) high = y;
   }
-  return count ? { mean: sum / count, low, high, count } : null;
+  return count ? { last, mean: line.steps ? NaN : sum / count, low, high } : null;
 }

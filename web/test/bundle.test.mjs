@@ -9,6 +9,12 @@ test('script and style have at most 60 kB (gzip)', (context) => {
   assert.ok(sizes[0] + sizes[1] <= 60_000, `${sizes}`);
 });
 
+test('the drawing of figures has at most 200 kB (gzip)', (context) => {
+  const size = gzipSync(readFileSync(new URL('../dist/drawing.wasm', import.meta.url)), { level: 9 }).length;
+  context.diagnostic(`${size} bytes`);
+  assert.ok(size <= 200_000, `${size}`);
+});
+
 test('nothing in the bundle can end its element', () => {
   const script = readFileSync(new URL('../dist/page.js', import.meta.url), 'utf8');
   assert.ok(!/<\/script|<!--/i.test(script));

@@ -62,7 +62,7 @@ test('a test goes from the form to its result, growing while it runs', needed, a
   assert.ok(await left() < first, 'the time left falls');
   assert.match(await page.locator('.now').innerText(), /Cores in the last second, near: busiest \d+ %, softirq \d+ %; far: busiest \d+ %/);
   assert.match(await page.locator('.newest').innerText(), /Goodput now\n[\d.]+ [kMGT]?bit\/s, outbound\n[\d.]+ [kMGT]?bit\/s, return\n/);
-  assert.deepEqual(await figure.locator('.legend button').allInnerTexts(), ['all flows, outbound', 'all flows, return']);
+  assert.deepEqual(await figure.locator('.legend tbody button').allInnerTexts(), ['all flows, outbound', 'all flows, return']);
   await page.getByText('Finished.').waitFor();
   assert.match(await result(page).innerText(), /goodput .*bit\/s/);
   const document = JSON.parse(at.program.run('export', 'last', '--format', 'json'));

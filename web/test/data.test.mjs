@@ -3,7 +3,7 @@ import test from 'node:test';
 import { load } from './load.mjs';
 
 const { column, page } = await load('columns.ts');
-const { visible, nearest } = await load('decimate.ts');
+const { nearest } = await load('search.ts');
 const { difference, ratio } = await load('difference.ts');
 
 const planes = (numbers, width, put) => {
@@ -36,24 +36,8 @@ test('another layout is refused', () => {
 });
 
 const line = (x, y, low = null, high = null) => ({
-  name: 'a', run: 0, colour: 0, dash: 0, reference: false, panel: 0, shift: 0, sorted: true,
+  name: 'a', run: 0, colour: 0, dash: 0, reference: false, stacked: false, steps: false, panel: 0, sorted: true,
   x: Float64Array.from(x), y: Float64Array.from(y), low: low && Float64Array.from(low), high: high && Float64Array.from(high),
-});
-
-test('decimation keeps every extreme', () => {
-  const count = 200_000;
-  const y = Float64Array.from({ length: count }, (_, n) => Math.sin(n / 900) + ((n * 7919) % 1000) / 2000);
-  y[77_777] = 50;
-  y[123_456] = -50;
-  const of = line(Array.from(y.keys()), y, y.map((value) => value - 1), y.map((value) => value + 1));
-  const part = visible(of, { scale: 'linear', low: 0, high: count - 1 }, 800);
-  assert.ok(part.points.length <= 4 * 800, `${part.points.length} points`);
-  assert.ok(part.points.includes(77_777) && part.points.includes(123_456));
-  assert.equal(part.inside, count);
-  assert.ok(part.points.every((point, at) => at === 0 || point > part.points[at - 1]), 'in order');
-  assert.equal(Math.max(...part.high), 51);
-  const zoomed = visible(of, { scale: 'linear', low: 1000, high: 1400 }, 800);
-  assert.deepEqual(zoomed.points, Array.from({ length: 403 }, (_, n) => 999 + n), 'all points, and one on either side');
 });
 
 test('the nearest point is found', () => {

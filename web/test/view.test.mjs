@@ -2,19 +2,32 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { load } from './load.mjs';
 
-const { overTime, pointTexts } = await load('view.ts');
+const { overTime, pointTexts, summary } = await load('view.ts');
 const { spread } = await load('spread.ts');
 
-const line = { x: Float64Array.of(11e9), y: Float64Array.of(36.6e6), low: null, high: null };
+const line = { x: Float64Array.of(11e9), y: Float64Array.of(36.6e6), low: null, high: null, panel: null };
 const rate = { label: 'goodput', unit: 'bit/s', scale: 'linear' };
 const x = (change) => ({ label: 'any label', unit: 'ns', scale: 'linear', ...change });
-const texts = (axis) => pointTexts({ x: axis, y: rate, inBytes: false }, line, 0)[0];
+const texts = (axis) => pointTexts({ figure: { x: axis, y: rate, panels: [] }, view: { in_bytes: false } }, line, 0)[0];
 
 test('a rate over elapsed time has no bytes, whatever the axis is called and however it is scaled', () => {
   assert.equal(texts(x({ elapsed: true })), '11.0 s');
   assert.equal(texts(x({ elapsed: true, scale: 'log' })), '11.0 s');
   assert.equal(texts(x({ label: 'time of a block' })), '50325000 B in 11.0 s', 'a signature');
   assert.deepEqual([x({ elapsed: true }), x({ label: 'time' }), x({ elapsed: true, scale: 'log' })].map(overTime), [true, false, false]);
+});
+
+test('a value has the unit of its panel', () => {
+  const figure = { x: x({ elapsed: true }), y: rate, panels: [{ title: 'rate' }, { title: 'latency', y: { label: 'RTT', unit: 'ns', scale: 'linear' } }] };
+  const value = (panel) => pointTexts({ figure, view: { in_bytes: true } }, { ...line, panel }, 0)[1];
+  assert.deepEqual([0, 1].map(value), ['4.58 MB/s', '36.6 ms']);
+});
+
+test('a counter has no mean', () => {
+  const of = { ...line, x: Float64Array.of(1, 2, 3), y: Float64Array.of(0, 4, 5), steps: true };
+  assert.deepEqual(summary(of, [1, 2]), { last: 4, mean: NaN, low: 0, high: 4 });
+  assert.equal(summary({ ...of, steps: false }, null).mean, 3);
+  assert.equal(summary(of, [7, 9]), null);
 });
 
 test('many flows are a median with their range at each moment, in each direction', () => {

@@ -92,6 +92,9 @@ pub struct Axis {
     /// Whether its values are times since a start, over which something went on; otherwise a time is a result.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub elapsed: bool,
+    /// Whether a linear axis need not begin at zero: of points, whose distances count, not of lengths.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub fitted: bool,
 }
 
 impl Axis {
@@ -145,6 +148,9 @@ pub struct Series {
     /// Whether its points are segments of bars, from `low` to `high`; `y` is their length.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub stacked: bool,
+    /// Whether a value holds until the next one, as that of a counter does; otherwise neighbouring points are joined.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub steps: bool,
     /// Its colour and dashes; null for those of its position in the figure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub look: Option<Look>,

@@ -4,9 +4,9 @@ use std::str::FromStr;
 
 use model::{Axis, BitRate, ByteSize, Figure, Nanos, Scale};
 
-use crate::draw::dates::midnight;
 use crate::error::{AxisError, ReportError};
-use crate::figures::TAIL_UNIT;
+use drawing::TAIL_UNIT;
+use drawing::dates::midnight;
 
 /// What is requested of the axes; what is not follows from the values.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,11 +1,14 @@
 //! Names and sentences of several formats.
 
+pub(crate) use drawing::dates::when;
+pub(crate) use drawing::quantity;
+
 use analysis::outcome::{explain, missed_target};
 use comfy_table::LineStyle;
 use jiff::Timestamp;
 use model::{Answer, ByteSize, Estimate, Inventory, Outcome, Run, Spec, Trust, Verdict, units};
 use text::units::grouped;
-use text::{Rate, Said, Text, Time, say};
+use text::{Text, say};
 
 /// A verdict's name in documents, such as `byte-count-mismatch`.
 pub(crate) fn verdict(verdict: Verdict) -> String {
@@ -65,12 +68,6 @@ pub(crate) fn delayed_reads(outcome: &Outcome) -> Option<u64> {
     let ends = outcome.trials.iter().flat_map(|trial| [&trial.near, &trial.far]);
     let count = ends.flat_map(|end| &end.flows).filter_map(|flow| flow.socket.delayed_reads).sum();
     outcome.spec.delayed_reads.then_some(count)
-}
-
-/// A time on screens: `2026-11-21 20:37:58 UTC`.
-pub(crate) fn when(unix_ns: u64) -> String {
-    let timestamp = Timestamp::from_nanosecond(i128::from(unix_ns));
-    timestamp.map_or_else(|_| format!("{unix_ns} ns after 1970"), |at| at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
 }
 
 /// A time in data, RFC 3339 in UTC with whole seconds.
@@ -206,21 +203,6 @@ pub(crate) fn estimated(estimate: &Estimate) -> Text {
     }
 }
 
-/// A value in its unit with a prefix and three digits: `9.41 Gbit/s`, `64 KiB`, `16.6 k/s`.
-pub(crate) fn quantity(value: f64, unit: &str) -> Text {
-    if !value.is_finite() {
-        return "no value".into();
-    }
-    match unit {
-        "B" => ByteSize(value.round().max(0.0) as u64).say(),
-        "bit/s" => Rate(value).say(),
-        "ns" => Time(value).say(),
-        "1/s" => say!("{}/s", units::count(value)),
-        "ratio" => say!("B/A {value:.4}"),
-        _ => say!("{} {unit}", units::count(value)),
-    }
-}
-
 /// The text on one line, with terminal control characters made visible.
 pub(crate) fn plain(text: &str) -> String {
     model::plain(text).into_owned()
@@ -234,15 +216,5 @@ mod tests {
     fn differences_have_two_or_three_digits() {
         let shares = [0.003, -0.0812, 1.797, -0.0001, -0.998, 12.04];
         assert_eq!(shares.map(signed), ["+0.3 %", "-8.1 %", "+180 %", "+0.0 %", "-99.8 %", "×13"]);
-    }
-
-    #[test]
-    fn quantities_read_as_those_of_the_page() {
-        // web/test/units.test.mjs reads the same cases.
-        let cases: Vec<(f64, String, String)> =
-            serde_json::from_str(include_str!("../../../web/test/units.json")).unwrap();
-        for (value, unit, text) in cases {
-            assert_eq!(quantity(value, &unit).plain(), text, "{value} {unit}");
-        }
     }
 }

@@ -16,10 +16,10 @@
 //! ```
 
 mod axes;
-mod draw;
 mod error;
 mod figures;
 mod formats;
+mod glyphs;
 mod grid;
 mod headline;
 mod labels;

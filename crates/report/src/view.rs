@@ -1,5 +1,6 @@
 //! The input and the output of a format.
 
+use drawing::Sheet;
 use model::{Figure, Run};
 
 use crate::figures::Drawn;
@@ -46,9 +47,10 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The requested width of a picture, or the default one.
-    pub(crate) fn width(&self) -> u32 {
-        self.pixels.unwrap_or(Self::PIXELS)
+    /// What pictures are drawn on: of the requested width, or of the default one.
+    pub(crate) fn sheet(&self) -> Sheet {
+        let width = f64::from(self.pixels.unwrap_or(Self::PIXELS));
+        Sheet { rates: self.layout.spelling.rates, ..Sheet::new(width) }
     }
 
     /// The figures that `format` draws: the named one, or all.

@@ -11,7 +11,7 @@ use super::curve_points::{Measure, curve_points, neighbours_joined};
 use super::line::{Line, curve_lines};
 use super::marks::{CurveFigure, marks};
 use super::subtitle::{interval_note, subtitle};
-use crate::draw::span::CEILING_ROOM;
+use drawing::span::CEILING_ROOM;
 
 /// The three figures, for round trips and for streams.
 pub(crate) fn figures(runs: &[Run]) -> Vec<Drawn> {

@@ -295,7 +295,7 @@ mod tests {
         let rate = &drawn[2].figure;
         assert_eq!(rate.series[0].points.last().unwrap().y, 16.0 * 11e6);
         assert!(rate.series.iter().any(|series| series.reference && series.name.contains("(up to ")), "{rate:?}");
-        let (_, y) = crate::draw::span::spans(rate);
+        let (_, y) = drawing::span::spans(rate);
         assert!(y.high < 320e6, "the pacing rate is far above: {y:?}");
         // Beside other lines each is a total.
         let beside = figures(&[run, self::run(1, 12)]);

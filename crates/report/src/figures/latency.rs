@@ -1,15 +1,12 @@
 //! Round-trip times over percentiles, with a stretched tail.
 
+use drawing::TAIL_UNIT;
 use model::{Axis, Figure, Histogram, Mark, Point, RttTally, Run, Scale, Series, units};
 
 use super::Drawn;
 use super::arrange::arranged;
 use super::line::single_lines;
 use super::subtitle::subtitle;
-
-/// Unit of the latency figure's horizontal axis: 1/(1-q) for quantile q, on a log scale. 1 is the shortest round trip, 2 the
-/// median, 10 the 90th percentile, 100 the 99th. Renderers label it in percent.
-pub(crate) const TAIL_UNIT: &str = "1/(1-q)";
 
 /// The smallest ratio of neighbouring points, so that a million samples give a few hundred points.
 const STEP: f64 = 1.04;

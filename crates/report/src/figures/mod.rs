@@ -22,9 +22,9 @@ mod topology;
 use model::{Figure, Point, Run};
 
 pub(crate) use curve_points::{Measure, curve_points};
+pub(crate) use drawing::TAIL_UNIT;
 pub use history::history_figures;
 pub use hosts::host_figures;
-pub(crate) use latency::TAIL_UNIT;
 pub(crate) use line::curve_lines;
 pub(crate) use names::direction;
 pub use topology::{map_figure, topology};

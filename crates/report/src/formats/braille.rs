@@ -1,9 +1,10 @@
 //! A figure in Braille characters, each of two by four dots.
 
 use model::{Figure, Scale};
+use text::RateUnit;
 
-use crate::draw::span::Span;
-use crate::draw::ticks::Ticks;
+use drawing::span::Span;
+use drawing::ticks::Ticks;
 
 /// Dots of a Braille cell by column and row, as bits above U+2800 (the Unicode standard's dot numbering).
 const DOTS: [[u32; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
@@ -40,8 +41,8 @@ pub(super) fn plot(figure: &Figure, columns: usize, rows: usize) -> String {
             before = dot;
         }
     }
-    let x_ticks = Ticks::new(&figure.x, &x, canvas.width / 12);
-    let y_ticks = Ticks::new(&figure.y, &y, rows / 2);
+    let x_ticks = Ticks::new(&figure.x, &x, canvas.width / 12, RateUnit::Bits);
+    let y_ticks = Ticks::new(&figure.y, &y, rows / 2, RateUnit::Bits);
     let names: Vec<&str> = series().map(|series| series.name.as_str()).collect();
     let mut text = format!("{:>EDGE$}{}\n", y_ticks.title, legend(&names));
     let mut labels = vec![""; rows];

@@ -1,6 +1,7 @@
 //! One self-contained page: it loads no script, style, font or image. Its script draws what [`Page`] has.
 
 use std::io::Write as _;
+use std::sync::LazyLock;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,12 +11,16 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use ring::digest::{SHA256, digest};
 
 use super::page::Page;
-use crate::draw::theme::{DARK, LIGHT};
 use crate::view::stem;
 use crate::{Piece, ReportError, View};
+use drawing::theme::{DARK, LIGHT};
 
 const STYLE: &str = include_str!("../../../../web/dist/page.css");
 const SCRIPT: &str = include_str!("../../../../web/dist/page.js");
+/// What draws the figures: crates/page-drawing as WebAssembly.
+const DRAWING: &[u8] = include_bytes!("../../../../web/dist/drawing.wasm");
+/// The same, as each document contains it.
+static PACKED_DRAWING: LazyLock<String> = LazyLock::new(|| packed(DRAWING).unwrap_or_default());
 
 pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("html")?;
@@ -55,11 +60,12 @@ pub fn page_data(view: &View<'_>) -> Result<Vec<u8>, ReportError> {
     Page::new(view)?.bytes().map_err(broken)
 }
 
-/// A document and its policy: the browser runs this script and this style only, and loads nothing but what `more` allows.
+/// A document and its policy: the browser runs this script and this style only, and loads nothing but what `more` allows. Figures are
+/// drawn by WebAssembly that the document contains.
 fn document(title: &str, more: &str, shown: &Markup, data: &Markup) -> (String, String) {
-    let style = format!("{}{}{STYLE}", LIGHT.rules(".picture"), DARK.rules(".dark .picture"));
+    let style = format!("{}{}{STYLE}", LIGHT.rules(".drawing"), DARK.rules(".dark .drawing"));
     let policy = format!(
-        "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; script-src '{}'; style-src '{}'{more}",
+        "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; script-src '{}' 'wasm-unsafe-eval'; style-src '{}'{more}",
         hash(SCRIPT),
         hash(&style)
     );
@@ -77,6 +83,7 @@ fn document(title: &str, more: &str, shown: &Markup, data: &Markup) -> (String, 
             body {
                 div id="page" { (shown) }
                 (data)
+                script type="text/plain" id="drawing" { (PACKED_DRAWING.as_str()) }
                 script { (PreEscaped(SCRIPT)) }
             }
         }
@@ -136,7 +143,7 @@ mod tests {
             for own in [hash(script), hash(element(&page, "<style>", "</style>"))] {
                 assert!(policy.contains(&format!("'{own}'")), "{what}: {policy} {own}");
             }
-            assert_eq!(page.matches("<script").count(), 2, "{what}");
+            assert_eq!(page.matches("<script").count(), 3, "{what}");
             // The policy keeps the script from loading anything; its addresses are names of XML's namespaces.
             assert!(SCRIPT.replace("http://www.w3.org/", "").split("://").nth(1).is_none(), "{what}");
             let lower = page.replace(SCRIPT, "").to_lowercase();
@@ -175,14 +182,10 @@ mod tests {
         let page = page_of(&[run]);
         let shell = page.replace(SCRIPT, "");
         assert!(!shell.contains("<b></b>") && !shell.contains("</script><b") && !shell.contains("<img"));
-        assert_eq!(shell.matches("</script>").count(), 2);
+        assert_eq!(shell.matches("</script>").count(), 3);
         assert!(shell.contains("&lt;/script&gt;&lt;b&gt;"), "it is in the title");
         let data = data_of(&page);
         assert!(data["title"].as_str().unwrap().contains("</script><b>"));
-        // Pictures are put into the page as markup.
-        let figures = data["figures"].as_array().unwrap();
-        let pictures = figures.iter().flat_map(|figure| figure["pictures"].as_array().unwrap());
-        assert!(pictures.filter_map(Value::as_str).all(|svg| !svg.contains("<b>") && !svg.contains("<script")));
     }
 
     #[test]

@@ -36,6 +36,7 @@ mod xlsx;
 
 pub use self::html::{page_data, page_shell};
 pub use self::page::{Fact, PageLook, command_line, facts_of, page_look};
+use drawing::Sheet;
 use model::{Figure, RunKind, Spec};
 
 use crate::{Axes, NoForm, Piece, ReportError, View};
@@ -124,7 +125,8 @@ pub const FORMATS: &[Format] = &[
 /// # Errors
 /// The pixels cannot be made.
 pub fn picture(figure: &Figure, format: &str) -> Result<Piece, ReportError> {
-    if format == "png" { png::piece(figure, View::PIXELS) } else { Ok(svg::piece(figure, View::PIXELS)) }
+    let sheet = Sheet::new(f64::from(View::PIXELS));
+    if format == "png" { png::piece(figure, sheet) } else { Ok(svg::piece(figure, sheet)) }
 }
 
 /// Accepts every measurement.

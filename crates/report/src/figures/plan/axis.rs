@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{Axis, BitRate, ByteSize, Factor, Nanos, Scale, units};
 
-use crate::draw::dates::midnight;
+use drawing::dates::midnight;
 
 /// Parts of names and keys whose numbers are bytes.
 const BYTES: [&str; 13] =

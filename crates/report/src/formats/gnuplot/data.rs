@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 
 use model::units::three_digits;
 use model::{Figure, MatrixCell, Run, Series};
+use text::RateUnit;
 
 use super::comment;
-use crate::draw::matrix;
-use crate::draw::span::Span;
 use crate::labels;
 use crate::view::safe_name;
+use drawing::matrix;
+use drawing::span::Span;
 
 /// One run's points: a data set for each series, separated by two blank lines, for gnuplot's `index`.
 pub(super) struct DataFile {
@@ -84,13 +85,13 @@ impl DataFile {
     }
 
     /// Writes a panel of a matrix and returns the index of its data set.
-    pub(super) fn append_matrix(&mut self, figure: &Figure, panel: usize) -> usize {
+    pub(super) fn append_matrix(&mut self, figure: &Figure, panel: usize, rates: RateUnit) -> usize {
         let title = figure.panels.get(panel).map_or("", |panel| panel.title.as_str());
         let data_set = self.begin(&figure.id, title);
         let Some(matrix) = &figure.matrix else { return data_set };
         let (from, to) = (&figure.y.label, &figure.x.label);
         let _ = writeln!(self.text, "# number of {to}, number of {from}, {} ({}), its text", matrix.label, matrix.unit);
-        let (factor, _) = matrix::title(matrix);
+        let (factor, _) = matrix::title(matrix, rates);
         for MatrixCell { row, column, value, .. } in matrix.cells.iter().filter(|cell| cell.panel == panel) {
             let _ = writeln!(self.text, "{column} {row} {value} {}", three_digits(value / factor));
         }

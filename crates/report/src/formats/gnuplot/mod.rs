@@ -4,6 +4,8 @@
 mod data;
 mod script;
 
+use drawing::Sheet;
+
 use crate::figures::Drawn;
 use crate::view::stem;
 use crate::{Piece, ReportError, View};
@@ -21,21 +23,23 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     // Under which name it is written, if that is given.
     let own = view.beside.strip_suffix('-').unwrap_or(stem(view.runs));
     let mut text = script::preamble(own);
+    // The layout is that of a wide picture.
+    let sheet = Sheet { width: drawing::WIDTH, ..view.sheet() };
     for (window, Drawn { figure, owners }) in drawn.iter().enumerate() {
-        let section = script::Section::new(figure);
+        let section = script::Section::new(figure, sheet);
         let mut plots: Vec<Vec<String>> = vec![Vec::new(); section.panels()];
         if figure.matrix.is_some() {
             let owner = owners.first().copied().unwrap_or(0);
             for (panel, plots) in plots.iter_mut().enumerate() {
                 let file = data_file(&mut files, owner, &view.runs[owner]);
-                let data_set = file.append_matrix(figure, panel);
+                let data_set = file.append_matrix(figure, panel, sheet.rates);
                 plots.extend(section.cells(&beside(&file.name), data_set));
             }
         }
         let mut sets: Vec<(String, usize)> = Vec::new();
         for (index, (series, owner)) in figure.series.iter().zip(owners).enumerate() {
             let file = data_file(&mut files, *owner, &view.runs[*owner]);
-            let data_set = file.append(figure, series, section.spans());
+            let data_set = file.append(figure, series, section.span_of(index));
             let name = beside(&file.name);
             sets.push((name.clone(), data_set));
             for (panel, plots) in plots.iter_mut().enumerate() {
@@ -148,10 +152,9 @@ mod tests {
         let view = View { axes, ..View::new(&runs) };
         let script = String::from_utf8(render(&view).unwrap().remove(0).bytes).unwrap();
         let figure = &view.drawn().unwrap()[0].figure;
-        let (x, y) = crate::draw::span::spans(figure);
-        assert!(
-            script.contains(&format!("set xrange [{:e}:{:e}]\nset yrange [{:e}:{:e}]", x.low, x.high, y.low, y.high))
-        );
+        let (x, y) = drawing::span::spans(figure);
+        assert!(script.contains(&format!("set xrange [{:e}:{:e}]\n", x.low, x.high)));
+        assert!(script.contains(&format!("set yrange [{:e}:{:e}]\n", y.low, y.high)));
         assert_eq!((x.low, x.high), (1_024.0, 1_048_576.0));
         let throughput = script.split("\n# ").find(|part| part.starts_with("Throughput")).unwrap();
         // All five curves go on at either side; the ceiling is above.

@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
+use drawing::span::Span;
+use drawing::theme::{LIGHT, SERIES};
+use drawing::ticks::Ticks;
+use drawing::{Key, Layout, MANY, Sheet, Side, exits, fit, has_bands, joined, look, matrix, shift, wrap};
 use model::units::three_digits;
 use model::{Figure, Look, Scale};
 
 use super::{comment, quoted};
-use crate::draw::span::Span;
-use crate::draw::theme::{LIGHT, SERIES};
-use crate::draw::ticks::Ticks;
-use crate::draw::{FEW, Key, Layout, MANY, Plot, Side, WIDTH, exits, fit, joined, look, matrix, shift, wrap};
 use crate::view::safe_name;
 
 /// Of a matrix: its scale of colours, which are not mixed with the paper.
@@ -48,7 +48,7 @@ set pointsize 0.8
 set grid
 # From the lowest to the highest value of a matrix.
 set palette defined ({shades})
-# Colours that people with any colour vision can distinguish (Okabe and Ito).
+# Colours that people with any colour vision can distinguish.
 {lines}set linetype cycle {SERIES}
 if (mono) {{ set monochrome }}
 "
@@ -59,20 +59,21 @@ if (mono) {{ set monochrome }}
 pub(super) struct Section<'a> {
     figure: &'a Figure,
     layout: Layout,
+    sheet: Sheet,
 }
 
 impl<'a> Section<'a> {
-    pub(super) fn new(figure: &'a Figure) -> Self {
-        Self { figure, layout: Layout::new(figure, WIDTH) }
+    pub(super) fn new(figure: &'a Figure, sheet: Sheet) -> Self {
+        Self { figure, layout: Layout::new(figure, sheet), sheet }
     }
 
     pub(super) fn panels(&self) -> usize {
         self.layout.plots.len()
     }
 
-    /// The vertical span.
-    pub(super) fn spans(&self) -> &Span {
-        &self.layout.plots[0].y
+    /// The vertical span of a series.
+    pub(super) fn span_of(&self, index: usize) -> &Span {
+        &self.layout.plots[self.figure.series[index].panel.unwrap_or(0).min(self.panels() - 1)].y
     }
 
     /// The line through the points, and the intervals where there are any, in the same colour.
@@ -100,13 +101,14 @@ impl<'a> Section<'a> {
         let many = series.points.len() > MANY;
         let with = if many { "lines" } else { "linespoints" };
         let dashes = look.dash % 4 + 1;
+        let with = if series.steps { "steps" } else { with };
         let line = format!("{of} using 1:2 with {with} linetype {style} dashtype {dashes} {title}");
         if !some_interval {
             return vec![line];
         }
         // The markers last, so that they are above the intervals.
         let band = || format!("{of} using 1:3:4 with filledcurves linetype {style} notitle");
-        vec![if series.points.len() > FEW { band() } else { bars("1") }, line]
+        vec![if has_bands(self.figure) { band() } else { bars("1") }, line]
     }
 
     /// The series of other panels, without colour.
@@ -162,7 +164,8 @@ impl<'a> Section<'a> {
     /// The labels of the axes, of panels only at the left and at the bottom.
     fn outer_labels(&self, panel: usize) -> String {
         let frame = self.layout.plots[panel].frame;
-        let (mut x, mut y) = (self.layout.x_ticks.title.as_str(), self.layout.y_ticks.title.as_str());
+        let mut x = self.layout.x_ticks.title.as_str();
+        let mut y = self.layout.y_ticks[panel].title.as_str();
         for other in self.layout.plots.iter().map(|plot| plot.frame) {
             if other.left == frame.left && other.top > frame.top {
                 x = "";
@@ -204,6 +207,9 @@ impl<'a> Section<'a> {
                 let _ = writeln!(text, "set title {}", quoted(&fit(name, 12.0, 280.0)));
             }
             text.push_str(&self.outer_labels(panel));
+            if self.layout.has_own_axes {
+                text.push_str(&self.vertical(panel));
+            }
             text.push_str("unset label\nunset arrow\n");
             text.push_str(&self.marks(panel));
             text.push_str(&self.arrows(panel));
@@ -225,23 +231,18 @@ impl<'a> Section<'a> {
     /// Labels, scales, ticks and ranges, and the room of the names beside the plot.
     fn axes(&self) -> String {
         let (figure, layout) = (self.figure, &self.layout);
-        let Plot { x, y, .. } = &layout.plots[0];
-        let (x_ticks, y_ticks) = (&layout.x_ticks, &layout.y_ticks);
-        let scale = |axis: &str, scale: Scale, unit: &str| match scale {
-            Scale::Linear | Scale::Names | Scale::Date => format!("unset logscale {axis}"),
-            Scale::Log => format!("set logscale {axis} {}", if unit == "B" { 2 } else { 10 }),
-        };
+        let x = &layout.plots[0].x;
         let mut text = String::new();
         let _ = writeln!(text, "{}", scale("x", figure.x.scale, &figure.x.unit));
-        let _ = writeln!(text, "{}", scale("y", figure.y.scale, &figure.y.unit));
         let turned = if layout.slope.is_some() { "rotate by 35 right " } else { "norotate " };
-        let _ = writeln!(text, "set xtics {turned}({})\nset ytics ({})", tics(x_ticks), tics(y_ticks));
-        let _ = writeln!(text, "set xrange [{:e}:{:e}]\nset yrange [{:e}:{:e}]", x.low, x.high, y.low, y.high);
+        let _ = writeln!(text, "set xtics {turned}({})", tics(&layout.x_ticks));
+        let _ = writeln!(text, "set xrange [{:e}:{:e}]", x.low, x.high);
+        text.push_str(&self.vertical(0));
         match &figure.matrix {
             Some(matrix) => {
                 let (low, high) = matrix::range(matrix);
                 let high = if high > low { high } else { low + 1.0 };
-                let (factor, title) = matrix::title(matrix);
+                let (factor, title) = matrix::title(matrix, self.sheet.rates);
                 let label = quoted(&title);
                 let ends =
                     format!("'{}' {low:e}, '{}' {high:e}", three_digits(low / factor), three_digits(high / factor));
@@ -259,6 +260,14 @@ impl<'a> Section<'a> {
             None => text.push_str("set key below height 1\nset rmargin\n"),
         }
         text
+    }
+
+    /// Scale, ticks and range of a panel's vertical axis.
+    fn vertical(&self, panel: usize) -> String {
+        let (axis, y) = (self.figure.y_of(panel), &self.layout.plots[panel].y);
+        let scale = scale("y", axis.scale, &axis.unit);
+        let tics = tics(&self.layout.y_ticks[panel]);
+        format!("{scale}\nset ytics ({tics})\nset yrange [{:e}:{:e}]\n", y.low, y.high)
     }
 
     /// A place in the plot as shares of it.
@@ -319,6 +328,14 @@ impl<'a> Section<'a> {
             let _ = writeln!(text, "set label {name} at {at} left offset 3,0 textcolor linetype {style}");
         }
         text
+    }
+}
+
+/// The scale of an axis.
+fn scale(axis: &str, scale: Scale, unit: &str) -> String {
+    match scale {
+        Scale::Linear | Scale::Names | Scale::Date => format!("unset logscale {axis}"),
+        Scale::Log => format!("set logscale {axis} {}", if unit == "B" { 2 } else { 10 }),
     }
 }
 

@@ -1,11 +1,11 @@
-//! The figures of the page: axes and marks as they are, points as columns, and pictures of what the page does not draw itself.
+//! The figures of the page: axes and marks as they are, and points as columns.
 
-use model::{Axis, Figure, Map, MapKind, Mark, Matrix, Panel, Run, Scale};
+use drawing::look;
+use model::{Axis, Figure, Map, MapKind, Mark, Matrix, MatrixCell, Panel, Run, Scale};
 use serde::Serialize;
 
 use super::columns::{Column, Columns};
 use super::tables::Table;
-use crate::draw::{NARROW, Use, WIDTH, draw, is_dense, joined, look, shift};
 use crate::figures::Drawn;
 use crate::labels;
 
@@ -24,16 +24,12 @@ pub(super) struct FigurePart {
     panels: Vec<Panel>,
     /// Whether each panel shows the series of the others behind its own.
     context: bool,
-    /// Whether neighbouring points are joined by lines.
-    joined: bool,
     series: Vec<SeriesPart>,
     marks: Vec<Mark>,
-    matrix: Option<Matrix>,
+    matrix: Option<MatrixPart>,
     /// Index of the run of a matrix.
     owner: usize,
-    /// The picture for a wide and for a narrow place, of figures that the page does not draw: maps, stacked bars and matrices of
-    /// many hosts.
-    pictures: Vec<String>,
+    map: Option<Map>,
     /// What a map says, as a table: a map has no points.
     table: Option<Table>,
 }
@@ -60,13 +56,21 @@ struct SeriesPart {
     dash: usize,
     reference: bool,
     stacked: bool,
+    steps: bool,
     panel: Option<usize>,
-    /// How far it is moved among categories.
-    shift: f64,
     x: Option<Column>,
     y: Option<Column>,
     low: Option<Column>,
     high: Option<Column>,
+}
+
+/// A matrix.
+#[derive(Debug, Serialize)]
+struct MatrixPart {
+    label: String,
+    unit: String,
+    /// Panel, row, column and value of each cell.
+    cells: [Option<Column>; 4],
 }
 
 /// All figures: those of the runs, of the hosts, and of the paths.
@@ -89,9 +93,6 @@ pub(super) fn all(main: Vec<Drawn>, runs: &[Run], columns: &mut Columns) -> Vec<
 }
 
 fn part(figure: Figure, owners: &[usize], place: Place, columns: &mut Columns) -> FigurePart {
-    let drawn_here = figure.map.is_none() && !is_dense(&figure) && figure.series.iter().all(|series| !series.stacked);
-    let pictures =
-        if drawn_here { Vec::new() } else { [WIDTH, NARROW].map(|width| draw(&figure, Use::Inline, width)).to_vec() };
     let series = (0..figure.series.len()).map(|index| {
         let run = owners.get(index).copied().unwrap_or_default();
         series(&figure, index, run, columns)
@@ -99,9 +100,7 @@ fn part(figure: Figure, owners: &[usize], place: Place, columns: &mut Columns) -
     let series = series.collect();
     FigurePart {
         place,
-        joined: joined(&figure),
         series,
-        pictures,
         table: figure.map.as_ref().map(|map| map_table(map, &figure.title)),
         id: figure.id,
         title: figure.title,
@@ -111,7 +110,8 @@ fn part(figure: Figure, owners: &[usize], place: Place, columns: &mut Columns) -
         panels: figure.panels,
         context: figure.context,
         marks: figure.marks,
-        matrix: figure.matrix.filter(|_| drawn_here),
+        matrix: figure.matrix.as_ref().map(|of| matrix(of, columns)),
+        map: figure.map,
         owner: owners.first().copied().unwrap_or_default(),
     }
 }
@@ -136,6 +136,17 @@ fn map_table(map: &Map, title: &str) -> Table {
     Table::words(title, ["part", "name", "facts"].map(str::to_owned).to_vec(), rows)
 }
 
+fn matrix(of: &Matrix, columns: &mut Columns) -> MatrixPart {
+    let mut column = |value: fn(&MatrixCell) -> f64| columns.add(&of.cells.iter().map(value).collect::<Vec<_>>());
+    let cells = [
+        column(|cell| cell.panel as f64),
+        column(|cell| cell.row as f64),
+        column(|cell| cell.column as f64),
+        column(|cell| cell.value),
+    ];
+    MatrixPart { label: of.label.clone(), unit: of.unit.clone(), cells }
+}
+
 fn series(figure: &Figure, index: usize, run: usize, columns: &mut Columns) -> SeriesPart {
     let (series, look) = (&figure.series[index], look(figure, index));
     let points = || series.points.iter();
@@ -150,8 +161,8 @@ fn series(figure: &Figure, index: usize, run: usize, columns: &mut Columns) -> S
         dash: look.dash,
         reference: series.reference,
         stacked: series.stacked,
+        steps: series.steps,
         panel: series.panel,
-        shift: shift(figure, index),
         x: column(x),
         y: column(points().map(|point| point.y).collect()),
         low: column(points().map(|point| point.low.unwrap_or(f64::NAN)).collect()),

@@ -10,11 +10,11 @@ mod tables;
 
 use serde::Serialize;
 
-use crate::draw::matrix;
-use crate::draw::theme::{DARK, LIGHT, Theme};
 use crate::view::stem;
 use crate::{ReportError, View, labels};
 use columns::Columns;
+use drawing::matrix;
+use drawing::theme::{DARK, LIGHT, Theme};
 use figures::FigurePart;
 pub use hosts::{Fact, facts_of};
 #[cfg(feature = "xlsx")]

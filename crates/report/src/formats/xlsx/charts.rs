@@ -7,9 +7,9 @@ use rust_xlsxwriter::{
     ChartSolidFill, ChartType, Color,
 };
 
-use crate::draw::theme::{LIGHT, SERIES};
 use crate::figures::TAIL_UNIT;
 use crate::labels;
+use drawing::theme::{LIGHT, SERIES};
 
 /// Pixels of a chart.
 const WIDTH: u32 = 900;

@@ -5,8 +5,8 @@ use rust_xlsxwriter::{ChartType, XlsxError};
 
 use super::book::{Book, MOST_ROWS, Sheet};
 use super::charts::{ROWS, chart, colour, error_bars, fill_look, line_look, range, shape};
-use crate::draw::look;
 use crate::formats::value::{Value, number, text};
+use drawing::look;
 
 /// Columns of the data: series, x, y, low, high, the lengths of the two halves of an interval, and the panel.
 const X: u16 = 1;
@@ -79,7 +79,8 @@ fn interval(point: &Point) -> [Option<Value>; 4] {
 
 /// Curves: a row for each point, and a chart for each panel.
 fn lines(sheet: &mut Sheet, figure: &Figure) -> Result<(), XlsxError> {
-    let (x, y) = (labelled(&figure.x), labelled(&figure.y));
+    let own_axes = figure.panels.iter().any(|panel| panel.y.is_some());
+    let (x, y) = (labelled(&figure.x), if own_axes { "value".to_owned() } else { labelled(&figure.y) });
     let panel = (!figure.panels.is_empty()).then_some("panel");
     let mut points = figure.series.iter().flat_map(|series| &series.points);
     let ends = points.any(|point| point.low.is_some() || point.high.is_some());
@@ -89,10 +90,12 @@ fn lines(sheet: &mut Sheet, figure: &Figure) -> Result<(), XlsxError> {
     for series in &figure.series {
         let first = sheet.row;
         let room = MOST_ROWS.saturating_sub(first as usize);
-        let panel = series.panel.and_then(|panel| figure.panels.get(panel)).map(|panel| &panel.title);
+        let panel = series.panel.and_then(|panel| figure.panels.get(panel)).map(|panel| panel.title.as_str());
+        let unit = &figure.y_axis(series).unit;
+        let name = if own_axes && !unit.is_empty() { format!("{} ({unit})", series.name) } else { series.name.clone() };
         for point in series.points.iter().take(room) {
-            let names = [text(&series.name), value_of(&figure.x, point.x), number(Some(point.y))];
-            sheet.line(names.into_iter().chain(interval(point)).chain([panel.and_then(|panel| text(panel))]))?;
+            let names = [text(&name), value_of(&figure.x, point.x), number(Some(point.y))];
+            sheet.line(names.into_iter().chain(interval(point)).chain([panel.and_then(text)]))?;
         }
         rows.push((first, sheet.row.saturating_sub(1)));
     }
@@ -119,11 +122,14 @@ fn lines(sheet: &mut Sheet, figure: &Figure) -> Result<(), XlsxError> {
                 drawn.set_y_error_bars(&error_bars(&sheet.name, BELOW, ABOVE, rows[*at]));
             }
         }
-        // All panels have the same axes.
         let all = || figure.series.iter().flat_map(|series| &series.points);
         shape(chart.x_axis(), &figure.x, span(all().map(|point| point.x)));
-        let ends = all().flat_map(|point| [Some(point.y), point.low.filter(|low| *low > 0.0)]).flatten();
-        shape(chart.y_axis(), &figure.y, span(ends));
+        // Panels share their vertical axis too, unless one has its own.
+        let axis = figure.y_of(index);
+        let sharing = figure.series.iter().filter(|series| figure.y_axis(series) == axis);
+        let points = sharing.flat_map(|series| &series.points);
+        let ends = points.flat_map(|point| [Some(point.y), point.low.filter(|low| *low > 0.0)]).flatten();
+        shape(chart.y_axis(), axis, span(ends));
         sheet.chart(1 + ROWS * u32::try_from(index).unwrap_or_default(), column, &chart)?;
     }
     Ok(())
