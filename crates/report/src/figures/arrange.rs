@@ -56,46 +56,68 @@ pub(super) fn arranged(drawn: Drawn, runs: &[Run], lines: &[&Line<'_>]) -> Drawn
     }
 }
 
-/// The number of the colour of each line: of one plan whose lines differ in one factor, that of the level; otherwise its own.
-pub(super) fn line_colours(runs: &[Run], lines: &[Line<'_>]) -> Vec<usize> {
-    let varied = |line: &Line<'_>| {
-        let differs = |(name, level): &&(String, String)| {
-            lines.iter().any(|other| other.levels.iter().any(|(of, as_of)| of == name && as_of != level))
-        };
-        let mut varied = line.levels.iter().filter(differs).cloned();
-        varied.next().filter(|_| varied.next().is_none() && line.run == lines[0].run)
+/// The look of each line: of one plan the colour of its level of the factor with the most levels that differ, and dashes for those of the
+/// other factors; otherwise a colour of its own.
+pub(super) fn line_looks(runs: &[Run], lines: &[Line<'_>]) -> Vec<Look> {
+    let own = || (0..lines.len()).map(|colour| Look { colour, dash: 0 }).collect();
+    let Some(first) = lines.first().filter(|first| lines.iter().all(|line| line.run == first.run)) else {
+        return own();
     };
-    let palette = |line: &Line<'_>| Palette::of(&runs[line.run]);
-    let levels: Option<Vec<(String, String)>> = lines.iter().map(varied).collect();
-    match levels {
-        Some(levels) => {
-            levels.iter().zip(lines).map(|((name, level), line)| palette(line).colour(name, level)).collect()
+    let levels: Vec<&OwnLevels> = lines.iter().map(|line| &line.levels).collect();
+    let names = varied(&levels);
+    let Some(coloured) = most_levels(&levels, &names) else { return own() };
+    let palette = Palette::of(&runs[first.run]);
+    let mut others: Vec<Vec<usize>> = Vec::new();
+    levels
+        .into_iter()
+        .map(|own| {
+            let rest = own.iter().filter(|(name, _)| name != coloured && names.contains(&name.as_str()));
+            let rest: Vec<usize> = rest.map(|(name, level)| palette.colour(name, level)).collect();
+            let dash = others.iter().position(|other| *other == rest).unwrap_or_else(|| {
+                others.push(rest);
+                others.len() - 1
+            });
+            let level = own.iter().find(|(name, _)| name == coloured).map_or("", |(_, level)| level);
+            Look { colour: palette.colour(coloured, level), dash }
+        })
+        .collect()
+}
+
+/// How many levels of a factor there are.
+fn distinct(levels: &[&OwnLevels], name: &str) -> usize {
+    let mut all: Vec<&str> = Vec::new();
+    for (_, level) in levels.iter().copied().flatten().filter(|(other, _)| other == name) {
+        if !all.contains(&level.as_str()) {
+            all.push(level);
         }
-        None => (0..lines.len()).collect(),
     }
+    all.len()
+}
+
+/// The factors with several levels, in their order.
+fn varied<'a>(levels: &[&'a OwnLevels]) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in levels.iter().copied().flatten() {
+        if !names.contains(&name.as_str()) && distinct(levels, name) > 1 {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// Of these factors the one with the most levels that one plot can show.
+fn most_levels<'a>(levels: &[&OwnLevels], names: &[&'a str]) -> Option<&'a str> {
+    let usable = names.iter().copied().filter(|name| distinct(levels, name) <= MOST);
+    usable.rev().max_by_key(|name| distinct(levels, name))
 }
 
 /// Arranges the series of a plan by their levels: up to six in one plot, otherwise one factor is the lines, and the others the panels.
 pub(super) fn by_levels(mut drawn: Drawn, levels: &[OwnLevels], palette: &Palette) -> Drawn {
     let figure = &mut drawn.figure;
-    let distinct = |name: &str| {
-        let mut all: Vec<&str> = Vec::new();
-        for (_, level) in levels.iter().flatten().filter(|(other, _)| other == name) {
-            if !all.contains(&level.as_str()) {
-                all.push(level);
-            }
-        }
-        all.len()
-    };
-    let mut names: Vec<&str> = Vec::new();
-    for (name, _) in levels.iter().flatten() {
-        if !names.contains(&name.as_str()) && distinct(name) > 1 {
-            names.push(name);
-        }
-    }
-    // The factor with the most levels that one plot can show makes the fewest panels.
-    let usable = names.iter().copied().filter(|name| distinct(name) <= MOST);
-    let lines = usable.rev().max_by_key(|name| distinct(name));
+    let all: Vec<&OwnLevels> = levels.iter().collect();
+    let names = varied(&all);
+    // It makes the fewest panels.
+    let lines = most_levels(&all, &names);
     let words = |own: &OwnLevels, wanted: &dyn Fn(&str) -> bool| {
         let all = own.iter().filter(|(name, _)| names.contains(&name.as_str()) && wanted(name));
         let word = |(name, level): &(String, String)| {
@@ -274,6 +296,26 @@ mod tests {
         let Drawn { figure, owners } = one_each(drawn(&names));
         assert_eq!((figure.panels.len(), figure.series.len(), owners.len()), (24, 24, 24));
         assert!(figure.subtitle.ends_with("the first 24 of 30"), "{}", figure.subtitle);
+    }
+
+    #[test]
+    fn lines_of_a_plan_have_the_colour_of_their_level_and_dashes_for_other_factors() {
+        let mut run = sample::planned();
+        let crossed = [("128KiB", "64KiB"), ("64KiB", "64KiB"), ("128KiB", "1MiB"), ("64KiB", "1MiB")];
+        let line = |(block, sndbuf): &(&str, &str)| {
+            let levels = [("block", block), ("sndbuf", sndbuf)].map(|(name, level)| (name.into(), (*level).into()));
+            Line { run: 0, name: String::new(), outcomes: Vec::new(), reference: false, levels: levels.to_vec() }
+        };
+        let looks = |runs: &[Run], lines: &[Line<'_>]| -> Vec<(usize, usize)> {
+            line_looks(runs, lines).iter().map(|look| (look.colour, look.dash)).collect()
+        };
+        let lines: Vec<Line<'_>> = crossed.iter().map(line).collect();
+        let palette = Palette::of(&run);
+        let [small, large] = ["64KiB", "128KiB"].map(|level| palette.colour("block", level));
+        assert_eq!(looks(std::slice::from_ref(&run), &lines), [(large, 0), (small, 0), (large, 1), (small, 1)]);
+        run.header.plan = None;
+        let alone: Vec<Line<'_>> = lines.into_iter().map(|line| Line { levels: Vec::new(), ..line }).collect();
+        assert_eq!(looks(&[run], &alone), [(0, 0), (1, 0), (2, 0), (3, 0)]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use model::median;
 use model::{Axis, Direction, EndTally, Figure, FlowTally, Look, Outcome, Point, Run, Scale, Series, TcpSample, Trial};
 
 use super::Drawn;
-use super::arrange::{MOST, line_colours, one_each, panel_for_each};
+use super::arrange::{MOST, line_looks, one_each, panel_for_each};
 use super::curve::out_of_range_named;
 use super::line::{Line, single_lines};
 use super::subtitle::subtitle;
@@ -20,10 +20,12 @@ struct Quantity {
     reference: bool,
     /// Whether the values of several flows have a sum.
     adds_up: bool,
+    /// Whether it is a counter, which holds its value until the next event.
+    counts: bool,
 }
 
 const fn quantity(name: &'static str, value: fn(&TcpSample) -> Option<f64>) -> Quantity {
-    Quantity { name, value, reference: false, adds_up: true }
+    Quantity { name, value, reference: false, adds_up: true, counts: false }
 }
 
 const fn time(name: &'static str, value: fn(&TcpSample) -> Option<f64>) -> Quantity {
@@ -42,7 +44,8 @@ const RATE: &[Quantity] = &[
     quantity("delivered", |sample| sample.delivery_bps.map(|bps| bps as f64)),
     Quantity { reference: true, ..quantity("pacing rate", |sample| sample.pacing_bps.map(|bps| bps as f64)) },
 ];
-const RETRANSMITS: &[Quantity] = &[quantity("retransmitted segments", |sample| Some(sample.retransmits as f64))];
+const RETRANSMITS: &[Quantity] =
+    &[Quantity { counts: true, ..quantity("retransmitted segments", |sample| Some(sample.retransmits as f64)) }];
 
 /// The figures of all runs whose senders have series. Retransmissions have a figure only if there were any.
 pub(crate) fn figures(runs: &[Run]) -> Vec<Drawn> {
@@ -59,7 +62,7 @@ pub(crate) fn figures(runs: &[Run]) -> Vec<Drawn> {
         ("tcp-window", "Congestion window over time", "window in segments", "", WINDOW),
         ("tcp-rtt", "TCP's round-trip time over time", "round-trip time", "ns", ROUND_TRIP),
         ("tcp-rate", "TCP's delivery rate over time", "rate", "bit/s", RATE),
-        ("tcp-retransmits", "Retransmitted segments over time", "segments", "", RETRANSMITS),
+        ("tcp-retransmits", "Retransmitted segments over time", "retransmitted segments so far", "", RETRANSMITS),
     ]
     .into_iter()
     .filter(|(id, ..)| *id != "tcp-retransmits" || lines.iter().any(retransmitted))
@@ -80,7 +83,7 @@ fn figure(
     let (mut series, mut owners, mut groups, mut several) = (Vec::new(), Vec::new(), Vec::new(), false);
     // Each of many lines has a plot of its own, with all its quantities.
     let apart = lines.len() > 1 && lines.len() * quantities.len() > MOST;
-    let colours = line_colours(runs, lines);
+    let looks = line_looks(runs, lines);
     for (number, line) in lines.iter().enumerate() {
         for outcome in &line.outcomes {
             let ways = shown(outcome).map(|trial| senders(outcome, trial)).unwrap_or_default();
@@ -93,9 +96,19 @@ fn figure(
                         let whose = if alone { String::new() } else { format!("{}: ", line.name) };
                         let name = format!("{whose}{}{of}", quantity.name);
                         // Beside others, a line has one colour, and each of its quantities a pattern.
-                        let look = (lines.len() > 1 && !apart).then_some(Look { colour: colours[number], dash });
+                        let Look { colour, dash: other } = looks[number];
+                        let beside = Look { colour, dash: other * ways.len() * quantities.len() + dash };
+                        let look = (lines.len() > 1 && !apart).then_some(beside);
                         let look = if apart { Some(Look { colour: dash, dash: 0 }) } else { look };
-                        series.push(Series { name, points, reference: quantity.reference, look, ..Series::default() });
+                        let reference = quantity.reference;
+                        series.push(Series {
+                            name,
+                            points,
+                            reference,
+                            look,
+                            steps: quantity.counts,
+                            ..Series::default()
+                        });
                         owners.push(line.run);
                         groups.push(number);
                     }
@@ -114,7 +127,8 @@ fn figure(
         subtitle: subtitle(runs, &refs, "TCP_INFO of the sender, in the trial nearest to the median", band),
         x: Axis::elapsed("time since the start of the trial"),
         y,
-        series: out_of_range_named(series),
+        // In panels, entries of the legend are shared, and a value out of range has an arrow.
+        series: if apart { series } else { out_of_range_named(series) },
         ..Figure::default()
     };
     let mut drawn = Drawn { figure, owners };
@@ -132,6 +146,12 @@ pub(super) fn shown(outcome: &Outcome) -> Option<&Trial> {
     let Some(median) = model::median(&values) else { return outcome.trials.last() };
     let distance = |trial: &Trial| trial.value.map_or(f64::INFINITY, |value| (value - median).abs());
     outcome.trials.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))
+}
+
+/// The smoothed round-trip times of a trial's senders, with what they are of.
+pub(super) fn round_trips(outcome: &Outcome, trial: &Trial) -> Vec<(String, Vec<Point>)> {
+    let of = |flows: &Flows<'_>| flows.curves(&ROUND_TRIP[0], outcome.spec.starts_after_ns(), false);
+    senders(outcome, trial).iter().flat_map(of).collect()
 }
 
 /// The flows of a trial in one direction, where their senders have series.

@@ -3,6 +3,7 @@
 use model::source::{CPU, DEV, QDISC, SNMP, SOCKSTAT, SOFTNET, STAT, column};
 use model::{Axis, EndPass, Figure, Pass, Point, Run, Scale, Series, SeriesLine};
 
+use super::counters::in_words;
 use crate::labels;
 
 /// The most lines of one end in a figure, those with the largest sums, so that colours are not repeated.
@@ -53,7 +54,7 @@ const FAMILIES: [Family; 5] = [
     Family {
         id: "host-losses",
         title: "Drops and retransmissions over time",
-        label: "packets, segments or softnet squeezes",
+        label: "drops and retransmitted segments",
         unit: "1/s",
         factor: 1.0,
         shows: |name| {
@@ -121,7 +122,7 @@ fn lines(family: &Family, end: &str, of: &EndPass) -> Vec<Series> {
         let points = values.filter_map(|(value, at)| {
             Some(Point { x: *at as f64, y: (*value)? * family.factor, low: None, high: None })
         });
-        Series { name: format!("{end}{}", line.name), points: points.collect(), ..Series::default() }
+        Series { name: format!("{end}{}", in_words(&line.name)), points: points.collect(), ..Series::default() }
     });
     shown.filter(|series| !series.points.is_empty()).collect()
 }
@@ -137,7 +138,7 @@ mod tests {
         let ids: Vec<&str> = figures.iter().map(|figure| figure.id.as_str()).collect();
         assert_eq!(ids, ["host-cpu", "host-network", "host-events", "host-losses"]);
         let names: Vec<&str> = figures[0].series.iter().map(|series| series.name.as_str()).collect();
-        assert_eq!(names, ["near cpu.1.busy", "near cpu.0.busy", "near cpu.1.softirq", "far cpu.0.busy"]);
+        assert_eq!(names, ["near core 1", "near core 0", "near core 1, softirq", "far core 0"]);
         assert_eq!(figures[0].series[0].points[1].y, 95.0);
         // 125 MB/s is 1 Gbit/s; the failed reading has no point.
         let network = &figures[1].series[0];

@@ -4,6 +4,7 @@
 
 mod anatomy;
 mod arrange;
+mod counters;
 mod curve;
 mod curve_points;
 mod flow;
