@@ -19,6 +19,7 @@ mod plan;
 mod sequence;
 mod subtitle;
 mod topology;
+mod under_load;
 
 use model::{Figure, Point, Run};
 
@@ -34,7 +35,8 @@ pub use topology::{map_figure, topology};
 ///
 /// Block-size curves give `throughput` (bit/s over bytes), `saturation` (ns over bytes) and `signature` (bit/s over ns);
 /// if some runs are round trips and others streams, the ids of the streams' figures end in `-stream`. Streams and transfers give
-/// `goodput` (bit/s over ns since the trial's start), request/response gives `latency` (ns over [`TAIL_UNIT`]) and, if
+/// `goodput` (bit/s over ns since the trial's start) and, if TCP or a probe measured round trips beside them, `under-load` (the same
+/// above ns), request/response gives `latency` (ns over [`TAIL_UNIT`]) and, if
 /// their parts were stamped, `anatomy` (ns over bytes, stacked). Plans give values,
 /// CPU use and interrupts over their factors, and values over the day if they have a schedule, but no figure of each cell. TCP senders
 /// give `tcp-window` (segments), `tcp-rtt` (ns), `tcp-rate` (bit/s) and, if segments were retransmitted, `tcp-retransmits`, all over
@@ -54,6 +56,7 @@ pub(crate) struct Drawn {
 pub(crate) fn drawn(runs: &[Run]) -> Vec<Drawn> {
     let mut all = curve::figures(runs);
     all.extend(goodput::figure(runs));
+    all.extend(under_load::figure(runs));
     all.extend(latency::figure(runs));
     all.extend(anatomy::figures(runs));
     all.extend(plan::figures(runs));
