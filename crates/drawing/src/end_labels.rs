@@ -52,6 +52,7 @@ pub(crate) fn end_labels(figure: &Figure, width: f64) -> Option<EndLabels> {
     let fits = (2..=MOST).contains(&figure.series.len())
         && figure.panels.len() < 2
         && figure.matrix.is_none()
+        && !look::is_named_by_axis(figure)
         && !figure.series.iter().any(|series| series.stacked);
     if !fits {
         return None;

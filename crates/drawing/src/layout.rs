@@ -5,6 +5,7 @@ use text::RateUnit;
 
 use crate::end_labels::{EndLabels, end_labels};
 use crate::keys::groups;
+use crate::look::is_named_by_axis;
 use crate::plot::{Plot, Rect};
 use crate::span::{Span, x_span, y_span};
 use crate::text_width::{fit, text_width, wrap};
@@ -334,7 +335,8 @@ fn slope(figure: &Figure, ticks: &Ticks, cell_width: f64) -> (Option<f64>, f64) 
 /// several panels, have one entry.
 fn legend(figure: &Figure, top: f64, width: f64, edge: f64) -> (Vec<Key>, usize) {
     // The title of a panel that shows one series is its name.
-    let titled = |group: &&Vec<usize>| !figure.context || figure.series[group[0]].reference;
+    let named = is_named_by_axis(figure);
+    let titled = |group: &&Vec<usize>| !named && (!figure.context || figure.series[group[0]].reference);
     let shown: Vec<usize> = groups(figure).iter().filter(titled).map(|group| group[0]).collect();
     let room = width - 2.0 * edge;
     let longest = shown.iter().map(|index| text_width(&figure.series[*index].name, 13.0)).fold(0.0, f64::max);

@@ -45,7 +45,9 @@ pub(crate) fn tooltip(figure: &Figure, series: &Series, point: &Point, rates: Ra
 
 /// The horizontal value: a level as its tick names it, a time as a date.
 fn position(axis: &Axis, value: f64, rates: RateUnit) -> String {
-    match axis.ticks.iter().find(|(tick, _)| *tick == value) {
+    // Points of a category may be spread around its place.
+    let place = if axis.scale == Scale::Names { value.round() } else { value };
+    match axis.ticks.iter().find(|(tick, _)| *tick == place) {
         Some((_, name)) => name.clone(),
         None if axis.scale == Scale::Date => when(value.max(0.0) as u64),
         None => shown(value, &axis.unit, rates),

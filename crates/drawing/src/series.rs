@@ -204,7 +204,7 @@ fn markers(svg: &mut Svg<'_>, place: Place<'_>, index: usize, coordinates: &[Opt
     let series = &figure.series[index];
     let look = look::look(figure, index);
     let count = series.points.len();
-    let every = if count > MANY { count / 14 } else { 1 };
+    let every = if count > MANY && look::joined(figure) { count / 14 } else { 1 };
     let radius = if count > 40 { 2.6 } else { 3.8 };
     let some_interval = series.points.iter().any(|point| point.low.is_some());
     for (point, at) in series.points.iter().zip(coordinates).step_by(every) {
