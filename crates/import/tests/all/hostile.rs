@@ -51,6 +51,30 @@ fn a_document_of_iperf3_and_its_events_are_one_measurement() {
 }
 
 #[test]
+fn each_connection_of_iperf3_has_its_counts_at_the_end_of_each_interval_but_the_last() {
+    let mut document: Value = serde_json::from_str(&recorded("iperf321_tcp.json")).unwrap();
+    let first = document["intervals"][0].clone();
+    let later = |second: u32| {
+        let mut interval = first.clone();
+        for part in ["/sum", "/streams/0"] {
+            let part = interval.pointer_mut(part).unwrap();
+            (part["start"], part["end"]) = (json!(second), json!(second + 1));
+        }
+        interval
+    };
+    document["intervals"] = json!([later(0), later(1), later(2)]);
+    let bytes = first["streams"][0]["bytes"].as_u64().unwrap();
+    let counts = |document: &Value| -> Vec<(u64, u64)> {
+        let flow = only(&document.to_string()).rows[0].trial.near.flows[0].clone();
+        flow.readings.iter().map(|counts| (counts.at_ns, counts.bytes_sent)).collect()
+    };
+    assert_eq!(counts(&document), [(1_000_000_000, bytes), (2_000_000_000, 2 * bytes)]);
+    // Without its share of an interval a connection has none.
+    document["intervals"][1]["streams"] = json!([]);
+    assert_eq!(counts(&document), []);
+}
+
+#[test]
 fn both_ends_documents_of_a_test_are_the_clients_measurement() {
     let client: Value = serde_json::from_str(&recorded("iperf321_tcp.json")).unwrap();
     let mut server = client.clone();

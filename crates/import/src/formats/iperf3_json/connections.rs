@@ -1,11 +1,12 @@
 //! The connections of a test: what was requested of their sockets, and what each of them sent and received.
 
-use model::{Direction, FlowTally, SocketFacts, Spec};
+use model::{DatagramReading, Direction, FlowCounts, FlowTally, SocketFacts, Spec};
 use serde_json::Value;
 
 use super::super::iperf::COUNTER_LIMIT;
-use super::{count, string};
+use super::{count, float, string};
 use crate::listing::Row;
+use crate::text::ns;
 
 /// A count, unless it is one below 0: iperf3 writes -2 as 4294967294.
 pub(super) fn counted(value: &Value) -> Option<u64> {
@@ -86,7 +87,48 @@ pub(super) fn flows(row: &mut Row, document: &Value, by_server: bool) {
             row.trial.far.flows.push(FlowTally { socket: far, bytes_sent, bytes_received, ..flow });
         }
     }
+    readings(row, document, connected);
     if let Some(mss) = count(start, "tcp_mss_default").filter(|mss| *mss > 0) {
         row.figure("control_connection_mss_bytes", mss as f64);
+    }
+}
+
+/// Adds the counts of each connection at this end at the end of each interval but the last, after which its totals count.
+fn readings(row: &mut Row, document: &Value, connected: &[Value]) {
+    let all = document["intervals"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let is_measured = |interval: &&Value| interval["sum"]["omitted"].as_bool() != Some(true);
+    let mut all: Vec<&Value> = all.iter().filter(is_measured).collect();
+    all.pop();
+    for (flow, one) in row.trial.near.flows.iter_mut().zip(connected) {
+        let mut sum = FlowCounts { at_ns: 0, bytes_sent: 0, bytes_received: 0, datagrams: None };
+        let sends = flow.direction == Direction::Send;
+        let mut series = Vec::new();
+        for interval in &all {
+            let mut streams = interval["streams"].as_array().into_iter().flatten();
+            let stream = streams.find(|stream| stream["socket"].is_u64() && stream["socket"] == one["socket"]);
+            let Some((stream, (bytes, end))) =
+                stream.and_then(|stream| Some((stream, count(stream, "bytes").zip(float(stream, "end"))?)))
+            else {
+                break;
+            };
+            sum.at_ns = ns(end);
+            let total = if sends { &mut sum.bytes_sent } else { &mut sum.bytes_received };
+            *total = total.saturating_add(bytes);
+            // A receiver knows its datagrams.
+            let datagrams = count(stream, "packets").zip(count(stream, "lost_packets")).filter(|_| !sends);
+            if let Some((packets, lost)) = datagrams {
+                let so_far = sum.datagrams.unwrap_or(DatagramReading { numbers: 0, received: 0, jitter_ns: None });
+                sum.datagrams = Some(DatagramReading {
+                    numbers: so_far.numbers.saturating_add(packets),
+                    received: so_far.received.saturating_add(packets.saturating_sub(lost)),
+                    jitter_ns: float(stream, "jitter_ms").map(|ms| (ms * 1e6) as u64),
+                });
+            }
+            series.push(sum);
+        }
+        // A connection that lacks one has none, so that those of all are of the same times.
+        if series.len() == all.len() {
+            flow.readings = series;
+        }
     }
 }
