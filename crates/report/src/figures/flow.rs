@@ -53,6 +53,7 @@ pub(crate) fn figures(runs: &[Run]) -> Vec<Drawn> {
     if lines.is_empty() {
         return Vec::new();
     }
+    let streams = lines.iter().flat_map(|line| &line.outcomes).any(|outcome| outcome.spec.is_stream());
     let retransmitted = |line: &Line<'_>| {
         let series = line.outcomes.iter().filter_map(|outcome| Some(senders(outcome, shown(outcome)?)));
         let flows = series.flatten().flat_map(|flows| flows.series);
@@ -65,6 +66,8 @@ pub(crate) fn figures(runs: &[Run]) -> Vec<Drawn> {
         ("tcp-retransmits", "Retransmitted segments over time", "retransmitted segments so far", "", RETRANSMITS),
     ]
     .into_iter()
+    // Round trips do not fill a window: their rate is no property of the path.
+    .filter(|(id, ..)| streams || !["tcp-window", "tcp-rate"].contains(id))
     .filter(|(id, ..)| *id != "tcp-retransmits" || lines.iter().any(retransmitted))
     .filter_map(|(id, title, label, unit, quantities)| {
         let y = Axis::new(label, unit, Scale::Linear);

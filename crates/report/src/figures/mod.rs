@@ -4,21 +4,27 @@
 
 mod anatomy;
 mod arrange;
+mod close_range;
 mod counters;
 mod curve;
 mod curve_points;
+mod datagrams;
 mod flow;
 mod goodput;
+mod goodput_of_flows;
 mod history;
 mod hosts;
 mod latency;
 mod line;
 mod marks;
 mod names;
+mod parts;
 mod plan;
+mod round_trips;
 mod sequence;
 mod subtitle;
 mod topology;
+mod trials;
 mod under_load;
 
 use model::{Figure, Point, Run};
@@ -29,19 +35,21 @@ pub use history::history_figures;
 pub use hosts::host_figures;
 pub(crate) use line::curve_lines;
 pub(crate) use names::direction;
+#[cfg(feature = "xlsx")]
+pub(crate) use plan::Effects;
 pub use topology::{map_figure, topology};
 
 /// The figures of `runs`, the most useful first.
 ///
 /// Block-size curves give `throughput` (bit/s over bytes), `saturation` (ns over bytes) and `signature` (bit/s over ns);
 /// if some runs are round trips and others streams, the ids of the streams' figures end in `-stream`. Streams and transfers give
-/// `goodput` (bit/s over ns since the trial's start) and, if TCP or a probe measured round trips beside them, `under-load` (the same
-/// above ns), request/response gives `latency` (ns over [`TAIL_UNIT`]) and, if
-/// their parts were stamped, `anatomy` (ns over bytes, stacked). Plans give values,
-/// CPU use and interrupts over their factors, and values over the day if they have a schedule, but no figure of each cell. TCP senders
-/// give `tcp-window` (segments), `tcp-rtt` (ns), `tcp-rate` (bit/s) and, if segments were retransmitted, `tcp-retransmits`, all over
-/// ns since the trial's start. Captures give `time-sequence` (bytes over ns). Outcomes without a value and figures without a point
-/// are left out.
+/// `goodput` (bit/s over ns since the trial's start), with several flows `goodput-flows` and, if TCP or a probe measured round trips
+/// beside them, `under-load` (the same above ns), datagrams `loss` (%) and `jitter` (ns), request/response `latency` (ns over
+/// [`TAIL_UNIT`]), `rtt` (ns over ns) and, if their parts were stamped, `anatomy` (ns over bytes, stacked). Several trials give
+/// `trials`, their values by line. Plans give `plan-effects`, values, CPU use and interrupts over their factors, and values over the
+/// day if they have a schedule, but no figure of each cell. TCP senders give `tcp-rtt` (ns), those of streams also `tcp-window`
+/// (segments) and `tcp-rate` (bit/s), and if segments were retransmitted `tcp-retransmits`, all over ns since the trial's start.
+/// Captures give `time-sequence` (bytes over ns). Outcomes without a value and figures without a point are left out.
 #[must_use]
 pub fn figures(runs: &[Run]) -> Vec<Figure> {
     drawn(runs).into_iter().map(|drawn| drawn.figure).collect()
@@ -55,12 +63,17 @@ pub(crate) struct Drawn {
 
 pub(crate) fn drawn(runs: &[Run]) -> Vec<Drawn> {
     let mut all = curve::figures(runs);
+    all.extend(plan::results(runs));
     all.extend(goodput::figure(runs));
     all.extend(under_load::figure(runs));
+    all.extend(goodput_of_flows::figure(runs));
+    all.extend(datagrams::figures(runs));
     all.extend(latency::figure(runs));
+    all.extend(round_trips::figure(runs));
+    all.extend(trials::figures(runs));
     all.extend(anatomy::figures(runs));
-    all.extend(plan::figures(runs));
     all.extend(flow::figures(runs));
+    all.extend(plan::costs(runs));
     all.extend(sequence::figure(runs));
     all
 }
@@ -99,8 +112,9 @@ mod tests {
         let curves = ["throughput", "saturation", "signature"];
         assert_eq!(ids(&[sample::curve()]), curves);
         assert_eq!(ids(&[sample::stream_curve()]), curves);
-        assert_eq!(ids(&[sample::stream(), sample::rr()]), ["goodput", "latency"]);
-        let all = [curves.as_slice(), &["goodput", "latency"]].concat();
+        let both = ["goodput", "latency", "trials", "trials-1-per-s"];
+        assert_eq!(ids(&[sample::stream(), sample::rr()]), both);
+        let all = [curves.as_slice(), &both].concat();
         assert_eq!(ids(&[sample::rr(), sample::curve(), sample::stream()]), all);
         assert_eq!(ids(&[sample::empty()]), Vec::<String>::new());
         let mixed = ids(&[sample::curve(), sample::stream_curve()]);

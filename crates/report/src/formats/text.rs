@@ -1,6 +1,6 @@
 //! The report for a terminal. It has no colours and no control codes, so that it can be a file or a mail too.
 
-use model::{FindingKind, Run, RunKind, units};
+use model::{FindingKind, Run, RunKind, Scale, units};
 use text::Text;
 
 use super::table::OutcomeTable;
@@ -68,7 +68,9 @@ fn report(run: &Run, view: &View<'_>) -> String {
     if view.plot {
         // One or two points need no plot beside the table.
         let figures = crate::figures(std::slice::from_ref(run));
-        let lines = figures.iter().find(|f| f.series.iter().all(|series| !series.stacked));
+        // Between categories there are no lines.
+        let mut of_numbers = figures.iter().filter(|f| f.x.scale != Scale::Names);
+        let lines = of_numbers.find(|f| f.series.iter().all(|series| !series.stacked));
         let figure = lines.filter(|f| f.series.iter().any(|series| series.points.len() > 2));
         let plot = figure.map(|figure| braille::plot(figure, view.layout.width(), 14)).unwrap_or_default();
         if !plot.is_empty() {

@@ -1,6 +1,7 @@
 //! Figures of a plan: values, CPU use and interrupts over the levels of a factor, values between hosts, and values over time.
 
 mod axis;
+mod effects;
 mod traffic;
 mod values;
 
@@ -13,23 +14,35 @@ use super::Drawn;
 use super::arrange::{END, OwnLevels, Palette, by_levels};
 use crate::labels;
 use axis::Levels;
+#[cfg(feature = "xlsx")]
+pub(crate) use effects::Effects;
 
 /// Nanoseconds of an hour.
 const HOUR: u64 = 3_600_000_000_000;
 
-/// The figures of all plans among the runs.
-pub(crate) fn figures(runs: &[Run]) -> Vec<Drawn> {
+/// The figures of the results of all plans among the runs: effects, values over factors and hosts, and over the day.
+pub(super) fn results(runs: &[Run]) -> Vec<Drawn> {
+    of_plans(runs, |run| {
+        let mut of = traffic::figures(run);
+        of.extend(effects::figure(run));
+        of.extend(values::figures(run));
+        of.extend(over_time(run));
+        of
+    })
+}
+
+/// The figures of what the hosts spent in all plans among the runs. In a mesh every pair would be a line over the patterns.
+pub(super) fn costs(runs: &[Run]) -> Vec<Drawn> {
+    of_plans(runs, |run| if run.header.kind == RunKind::Mesh { Vec::new() } else { line_figures(run) })
+}
+
+/// The figures of each plan, with its number as owner and its id in theirs if there are several.
+fn of_plans(runs: &[Run], figures: fn(&Run) -> Vec<Drawn>) -> Vec<Drawn> {
     let plans = || runs.iter().enumerate().filter(|(_, run)| run.header.plan.is_some());
     let mut drawn: Vec<Drawn> = Vec::new();
     for (owner, run) in plans() {
         let suffix = if plans().count() > 1 { format!("-{}", run.header.id) } else { String::new() };
-        let mut of = traffic::figures(run);
-        of.extend(values::figures(run));
-        // In a mesh every pair would be a line over the patterns.
-        if run.header.kind != RunKind::Mesh {
-            of.extend(line_figures(run));
-        }
-        of.extend(over_time(run));
+        let of = figures(run);
         drawn.extend(of.into_iter().map(|Drawn { figure, .. }| Drawn {
             // A matrix has no series, but an owner.
             owners: vec![owner; figure.series.len().max(1)],

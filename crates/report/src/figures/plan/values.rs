@@ -7,6 +7,7 @@ use model::{Axis, Factor, Figure, Matrix, MatrixCell, Panel, Point, Run, RunKind
 
 use super::super::Drawn;
 use super::super::arrange::{OwnLevels, Palette, by_levels};
+use super::super::close_range::close_range;
 use super::axis::Levels;
 use super::{file_name, subtitle};
 use crate::labels;
@@ -147,7 +148,7 @@ fn lines<'a>(run: &Run, measured: &Measured<'_>, factor: &'a str) -> Option<(&'a
         .map(|(_, points)| Series { name: measured.name.to_owned(), points: points.clone(), ..Series::default() })
         .collect();
     let own: Vec<OwnLevels> = groups.into_iter().map(|(own, _)| own).collect();
-    let figure = Figure {
+    let mut figure = Figure {
         id: format!("plan-{}", file_name(measured.name)),
         title: format!("{} over {factor}", text::capitalised(measured.name)),
         subtitle: subtitle(run, means(&series)),
@@ -156,6 +157,7 @@ fn lines<'a>(run: &Run, measured: &Measured<'_>, factor: &'a str) -> Option<(&'a
         series,
         ..Figure::default()
     };
+    close_range(&mut figure);
     let owners = vec![0; own.len()];
     Some((factor, by_levels(Drawn { figure, owners }, &own, &Palette::of(run))))
 }

@@ -1,12 +1,13 @@
 //! The tables of plans as numbers with a colour scale, and the effects of their factors as bars.
 
 use analysis::plan::{CellMean, PlanTable, tables};
-use model::{Axis, Finding, FindingKind, Run, Scale};
+use model::{Axis, Run, Scale};
 use rust_xlsxwriter::{ChartAxisCrossing, ChartAxisLabelPosition, ChartType, XlsxError};
 
 use super::book::{Book, Sheet};
 use super::charts::{ROWS, chart, colour, error_bars, fill_look, range, shape};
 use super::rows::Places;
+use crate::figures::Effects;
 use crate::formats::value::{Value, number, text};
 use crate::labels;
 
@@ -87,26 +88,18 @@ fn means<'a>(
 
 /// The effects with their intervals: changes in percent, or ratios on a logarithmic axis if one of them is more than the double.
 fn effects(book: &mut Book, run: &Run) -> Result<(), XlsxError> {
-    let found: Vec<(&Finding, [f64; 3])> = run
-        .findings
-        .iter()
-        .filter(|finding| finding.kind == FindingKind::Effect)
-        .filter_map(|finding| {
-            let ratio = finding.estimate.as_ref().filter(|estimate| estimate.unit == "ratio")?;
-            Some((finding, [ratio.value, ratio.low?, ratio.high?]))
-        })
-        .collect();
+    let effects = Effects::of(run);
+    let (found, is_wide) = (&effects.all, effects.are_wide());
     if found.is_empty() {
         return Ok(());
     }
     let ends = || found.iter().flat_map(|(_, values)| *values);
-    let is_wide = ends().any(|ratio| !(0.5..=2.0).contains(&ratio));
     let shown = |ratio: f64| if is_wide { ratio } else { 100.0 * (ratio - 1.0) };
     let what = if is_wide { "ratio" } else { "change (%)" };
     let mut sheet = book.sheet("effects", &format!("effects of the plan's factors: {}", labels::title(run)))?;
     sheet.head(1, ["effect", what, "low", "high", "below", "above", "in words"])?;
     let first = sheet.row;
-    for (finding, values) in &found {
+    for (finding, values) in found {
         let [value, low, high] = values.map(shown);
         let short = finding.statement.brief();
         let numbers = [value, low, high, value - low, high - value].map(|number| Some(Value::Number(number)));
