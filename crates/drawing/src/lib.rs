@@ -185,8 +185,12 @@ pub(crate) mod testing {
     /// The goodput from each of so many hosts to each other one, which grows with the numbers of both.
     pub(crate) fn matrix_of(hosts: usize) -> Figure {
         let names: Vec<String> = (0..hosts).map(|host| format!("n{host}")).collect();
-        let of =
-            |(row, column): (usize, usize)| MatrixCell { panel: 0, row, column, value: 1e9 + (row + column) as f64 };
+        let of = |(row, column): (usize, usize)| MatrixCell {
+            row,
+            column,
+            value: 1e9 + (row + column) as f64,
+            ..MatrixCell::default()
+        };
         let pairs = (0..hosts).flat_map(|row| (0..hosts).map(move |column| (row, column)));
         let cells = pairs.filter(|(row, column)| row != column).map(of).collect();
         Figure {
@@ -194,7 +198,7 @@ pub(crate) mod testing {
             title: "Goodput from host to host".into(),
             x: Axis::names("to", &names),
             y: Axis::names("from", &names),
-            matrix: Some(Matrix { label: "goodput".into(), unit: "bit/s".into(), cells }),
+            matrix: Some(Matrix { label: "goodput".into(), unit: "bit/s".into(), cells, ..Matrix::default() }),
             ..Figure::default()
         }
     }

@@ -89,6 +89,9 @@ pub struct Axis {
     /// The highest value to show.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
+    /// Neighbouring categories that belong together, such as the hosts of a rack: the name of each group and the number of its categories.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<(String, usize)>,
     /// Whether its values are times since a start, over which something went on; otherwise a time is a result.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub elapsed: bool,
@@ -210,6 +213,10 @@ pub struct Matrix {
     pub label: String,
     /// Unit of the values.
     pub unit: String,
+    /// The range of usual values of each panel, as far as values vary anyway, and colours show the [`standing`](MatrixCell::standing) of
+    /// each cell. Absent where there are too few values to know: then colours show the place between the lowest and the highest one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub usual: Vec<[f64; 2]>,
     /// The cells that have a value.
     pub cells: Vec<MatrixCell>,
 }
@@ -226,6 +233,8 @@ pub struct MatrixCell {
     pub column: usize,
     /// Its value.
     pub value: f64,
+    /// How it stands among the others: 0 for a usual value, down to -1 for one that is far worse, up to 1 for one far better.
+    pub standing: f64,
 }
 
 /// A network as a picture.

@@ -2,6 +2,7 @@
 
 mod axis;
 mod effects;
+mod standing;
 mod traffic;
 mod values;
 

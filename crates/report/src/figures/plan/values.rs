@@ -9,6 +9,7 @@ use super::super::Drawn;
 use super::super::arrange::{OwnLevels, Palette, by_levels};
 use super::super::close_range::close_range;
 use super::axis::Levels;
+use super::standing::compare;
 use super::{file_name, subtitle};
 use crate::labels;
 
@@ -201,26 +202,43 @@ fn matrix(run: &Run, measured: &Measured<'_>) -> Option<Drawn> {
         let row = *rows.get(first.level(Factor::FROM)?)?;
         for value in of_row {
             let column = *columns.get(value.column)?;
-            cells.push(MatrixCell { panel, row, column, value: value.mean.value });
+            cells.push(MatrixCell { panel, row, column, value: value.mean.value, standing: 0.0 });
         }
     }
     if panels.iter().all(String::is_empty) {
         panels.clear();
     }
-    let label =
-        run.header.plan.as_ref().and_then(|plan| plan.cluster_label()).filter(|_| run.header.kind == RunKind::Mesh);
-    let by_cluster = label.map_or(String::new(), |label| format!("; hosts by {}", labels::plain(label)));
+    let (from_groups, to_groups) = (groups(run, &from), groups(run, &to));
+    let label = run.header.plan.as_ref().and_then(|plan| plan.cluster_label()).filter(|_| !from_groups.is_empty());
+    let by_cluster = label.map_or(String::new(), |label| {
+        let names: Vec<&str> = from_groups.iter().map(|(name, _)| name.as_str()).collect();
+        format!("; hosts by {}: {}", labels::plain(label), names.join(", "))
+    });
+    let mut matrix =
+        Matrix { label: measured.name.to_owned(), unit: measured.unit.to_owned(), cells, ..Matrix::default() };
+    compare(&mut matrix);
     let figure = Figure {
         id: format!("plan-{}-hosts", file_name(measured.name)),
         title: format!("{} from host to host", text::capitalised(measured.name)),
         subtitle: subtitle(run, &format!("means of the trials{by_cluster}")),
-        x: Axis::names(Factor::TO, &to),
-        y: Axis::names(Factor::FROM, &from),
+        x: Axis { groups: to_groups, ..Axis::names(Factor::TO, &to) },
+        y: Axis { groups: from_groups, ..Axis::names(Factor::FROM, &from) },
         panels: panels.into_iter().map(Panel::from).collect(),
-        matrix: Some(Matrix { label: measured.name.to_owned(), unit: measured.unit.to_owned(), cells }),
+        matrix: Some(matrix),
         ..Figure::default()
     };
     Some(Drawn { figure, owners: Vec::new() })
+}
+
+/// The clusters of a mesh's hosts in their order, such as racks; empty where they have none, and where a cluster is not in one place.
+fn groups(run: &Run, hosts: &[String]) -> Vec<(String, usize)> {
+    let Some(plan) = run.header.plan.as_deref().filter(|_| run.header.kind == RunKind::Mesh) else { return Vec::new() };
+    let of = |host: &String| plan.cluster_of(host).map(labels::plain);
+    let Some(clusters) = hosts.iter().map(of).collect::<Option<Vec<String>>>() else { return Vec::new() };
+    let groups = clusters.chunk_by(|a, b| a == b).map(|own| (own[0].clone(), own.len()));
+    let groups: Vec<(String, usize)> = groups.collect();
+    let names: HashSet<&String> = groups.iter().map(|(name, _)| name).collect();
+    if names.len() == groups.len() { groups } else { Vec::new() }
 }
 
 #[cfg(test)]
