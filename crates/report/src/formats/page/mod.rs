@@ -32,13 +32,15 @@ pub struct PageLook {
     light: &'static Theme,
     dark: &'static Theme,
     /// The colours of a matrix from its lowest to its highest value.
-    ramp: [String; 5],
+    ramp: Vec<String>,
+    /// The colours of standings from far worse to far better.
+    standings: Vec<String>,
 }
 
 /// The colours of the figures of a page.
 #[must_use]
 pub fn page_look() -> PageLook {
-    PageLook { light: &LIGHT, dark: &DARK, ramp: matrix::colours() }
+    PageLook { light: &LIGHT, dark: &DARK, ramp: matrix::colours(), standings: matrix::standings() }
 }
 
 /// What a page shows.
