@@ -1,9 +1,10 @@
 //! Host activity over the time of a pass: a figure for each family of counters.
 
 use model::source::{CPU, DEV, QDISC, SNMP, SOCKSTAT, SOFTNET, STAT, column};
-use model::{Axis, EndPass, Figure, Pass, Point, Run, Scale, Series, SeriesLine};
+use model::{Axis, EndPass, Figure, Outcome, Pass, Point, Run, Scale, Series, SeriesLine};
 
 use super::counters::in_words;
+use super::names::levels;
 use crate::labels;
 
 /// The most lines of one end in a figure, those with the largest sums, so that colours are not repeated.
@@ -100,12 +101,20 @@ fn figure(family: &Family, run: &Run, pass: &Pass) -> Option<Figure> {
     Some(Figure {
         id: family.id.to_owned(),
         title: family.title.to_owned(),
-        subtitle: format!("pass {} of {}, {}", pass.index, labels::title(run), labels::hosts(run)),
+        subtitle: format!("{} of {}, {}", of_pass(run, pass), labels::title(run), labels::hosts(run)),
         x: Axis::elapsed("time since the start of the pass"),
         y: Axis::new(family.label, family.unit, Scale::Linear),
         series,
         ..Figure::default()
     })
+}
+
+/// A pass by its number from 1, and in a plan by the levels of its cell, such as the pair of hosts.
+fn of_pass(run: &Run, pass: &Pass) -> String {
+    let is_of = |outcome: &&Outcome| outcome.trials.iter().any(|trial| trial.pass == pass.index);
+    let levels = run.outcomes.iter().find(is_of).map(|outcome| levels(run, outcome)).unwrap_or_default();
+    let levels: String = levels.iter().map(|(factor, level)| format!(", {factor} {level}")).collect();
+    format!("pass {}{}", pass.index + 1, labels::plain(&levels))
 }
 
 fn lines(family: &Family, end: &str, of: &EndPass) -> Vec<Series> {
@@ -144,6 +153,18 @@ mod tests {
         let network = &figures[1].series[0];
         assert_eq!((network.points.len(), network.points[0].y), (2, 1e9));
         assert!(host_figures(&sample::stream()).is_empty());
+    }
+
+    #[test]
+    fn a_pass_of_a_plan_is_named_by_its_cell() {
+        let mut run = sample::between_hosts();
+        run.passes = sample::observed().passes;
+        let trial = &mut run.outcomes[1].trials[0];
+        trial.pass = 0;
+        run.outcomes[0].trials.clear();
+        let subtitle = host_figures(&run)[0].subtitle.clone();
+        assert!(subtitle.starts_with("pass 1, flows 1, from a, to c of "), "{subtitle}");
+        assert!(host_figures(&sample::observed())[0].subtitle.starts_with("pass 1 of "));
     }
 
     #[test]
