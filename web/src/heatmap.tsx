@@ -13,6 +13,9 @@ import { quantity } from './units.ts';
 const MOST_ROWS = 2000;
 
 const name = (figure: Figure, axis: 'x' | 'y', at: number) => figure[axis].ticks?.[at]?.[1] ?? '';
+/** The cell of the same hosts in the other direction. */
+const wayBack = (figure: Figure, cell: Cell): Cell | undefined => figure.matrix!.cells.find((other) =>
+  other.panel === cell.panel && name(figure, 'y', other.row) === name(figure, 'x', cell.column) && name(figure, 'x', other.column) === name(figure, 'y', cell.row));
 const pairName = (figure: Figure, cell: Cell) => `${name(figure, 'y', cell.row)} to ${name(figure, 'x', cell.column)}`;
 
 function tableOf(figure: Figure, bytes: boolean, most = Infinity): Table {
@@ -85,7 +88,9 @@ export function HeatMap({ figure, page }: { figure: Figure; page: Page }) {
     const [left, top] = [across(plot, cell.column - 0.5), down(plot, cell.row - 0.5)];
     return <rect class="framed" x={left + 1} y={top + 1} width={across(plot, cell.column + 0.5) - left - 2} height={down(plot, cell.row + 0.5) - top - 2} />;
   });
-  const text = cursor ? `${figure.panels.length > 1 ? `${figure.panels[cursor.panel]?.title}: ` : ''}${pairName(figure, cursor)}: ${quantity(cursor.value, figure.matrix!.unit, bytes)}` : '';
+  const back = cursor && wayBack(figure, cursor);
+  const inWords = (cell: Cell) => `${pairName(figure, cell)}: ${quantity(cell.value, figure.matrix!.unit, bytes)}`;
+  const text = cursor ? `${figure.panels.length > 1 ? `${figure.panels[cursor.panel]?.title}: ` : ''}${inWords(cursor)}${back ? `; ${inWords(back)}` : ''}` : '';
   return (
     <>
       <Picture figure={figure}>

@@ -9,6 +9,8 @@ export interface Axis {
   ticks?: [number, string][];
   low?: number | null;
   high?: number | null;
+  /** Neighbouring categories that belong together: the name and the size of each group. */
+  groups?: [string, number][];
   /** Whether it is the time since a start, over which something went on. */
   elapsed?: boolean;
   /** Whether it need not begin at zero. */
@@ -78,11 +80,15 @@ export interface Cell {
   row: number;
   column: number;
   value: number;
+  /** From -1, far worse than the others, to 1, far better; 0 is usual. */
+  standing: number;
 }
 
 export interface Matrix {
   label: string;
   unit: string;
+  /** The usual values of each panel; without any, colours show values and not standings. */
+  usual?: [number, number][];
   cells: Cell[];
 }
 
@@ -204,7 +210,6 @@ interface Common {
   stem: string;
   light: Theme;
   dark: Theme;
-  ramp: string[];
   runs: Run[];
   differing: Table | null;
 }

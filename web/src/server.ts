@@ -61,7 +61,6 @@ export async function pageOf(ids: string[]): Promise<Page> {
 export interface Look {
   light: Theme;
   dark: Theme;
-  ramp: string[];
 }
 
 /** Calls `take` with each message of a stream of events. When it ends it is opened again, and `again` is called before. */

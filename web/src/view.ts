@@ -78,7 +78,9 @@ export function shownOf(figure: Figure): Shown {
 
 /** The horizontal value as text: a level as its tick names it, a time as a date. */
 export function xText(axis: Axis, value: number): string {
-  const tick = axis.ticks?.find(([at]) => at === value);
+  // Points of a category may be spread around its place.
+  const place = axis.scale === 'names' ? Math.round(value) : value;
+  const tick = axis.ticks?.find(([at]) => at === place);
   if (tick) return tick[1];
   if (axis.scale === 'date') return when(value);
   const text = quantity(value, axis.unit);

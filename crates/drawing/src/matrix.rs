@@ -42,12 +42,6 @@ pub fn colours() -> Vec<String> {
     RAMP.iter().map(|rgb| hex(rgb.map(|part| part as u8))).collect()
 }
 
-/// The colours of standings from far worse to far better, at equal distances.
-#[must_use]
-pub fn standings() -> Vec<String> {
-    STANDINGS.iter().map(|rgb| hex(rgb.map(|part| part as u8))).collect()
-}
-
 /// How the values of a matrix become colours.
 struct Colours {
     low: f64,

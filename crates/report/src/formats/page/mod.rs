@@ -31,16 +31,12 @@ const VERSION: u32 = 1;
 pub struct PageLook {
     light: &'static Theme,
     dark: &'static Theme,
-    /// The colours of a matrix from its lowest to its highest value.
-    ramp: Vec<String>,
-    /// The colours of standings from far worse to far better.
-    standings: Vec<String>,
 }
 
 /// The colours of the figures of a page.
 #[must_use]
 pub fn page_look() -> PageLook {
-    PageLook { light: &LIGHT, dark: &DARK, ramp: matrix::colours(), standings: matrix::standings() }
+    PageLook { light: &LIGHT, dark: &DARK }
 }
 
 /// What a page shows.
