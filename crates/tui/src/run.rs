@@ -1,6 +1,7 @@
 //! A measurement while it runs: a curve, a stream or round trips over time, or the cells of a plan.
 
 mod chart;
+mod flows;
 mod limits;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +19,36 @@ use text::{Said, Spelling};
 
 use crate::parts::{ViewLook, cores, head, keys, spark};
 use crate::screen::{DrawMoment, TerminalView};
+use chart::OverTime;
+
+/// Rows of the head, the activity and the keys.
+const HEADS: u16 = 3;
+/// Least rows of what was measured, and those from which on it has plots below it.
+const LEAST: u16 = 6;
+const TALL: u16 = 20;
+/// Columns of such a plot.
+const PLOT: u16 = 48;
+/// Narrower views leave out ranges.
+const NARROW: u16 = 60;
+
+/// A quantity of all flows over time, besides the rate.
+struct Quantity {
+    title: &'static str,
+    value: fn(&LivePoint) -> Option<f64>,
+    text: fn(f64) -> String,
+}
+
+const QUANTITIES: [Quantity; 5] = [
+    Quantity { title: "RTT", value: |point| point.rtt_ns, text: units::seconds },
+    Quantity { title: "lost", value: |point| point.lost, text: |share| format!("{:.3} %", 100.0 * share) },
+    Quantity { title: "jitter", value: |point| point.jitter_ns, text: units::seconds },
+    Quantity { title: "cwnd", value: |point| point.cwnd_bytes.map(|bytes| bytes as f64), text: units::amount },
+    Quantity {
+        title: "resent",
+        value: |point| point.retransmits.map(|count| count as f64),
+        text: |count| format!("{count:.0}"),
+    },
+];
 
 /// Most flows that have a row each.
 const FLOWS: usize = 4;
@@ -179,33 +210,41 @@ impl RunView {
         }
     }
 
-    /// Goodput or round trips of all flows of each direction, over the measured time.
-    fn over_time(&self) -> Vec<(Direction, Vec<(f64, f64)>)> {
-        [Direction::Send, Direction::Reverse]
-            .into_iter()
-            .filter_map(|direction| {
-                let of = self.points.iter().filter(|point| point.flow.is_none() && point.direction == direction);
-                let values: Vec<(f64, f64)> = of
-                    .filter_map(|point| Some((point.time_s, point.bits_per_s.or(point.transactions_per_s)?)))
-                    .collect();
-                (!values.is_empty()).then_some((direction, values))
-            })
-            .collect()
+    /// A value of all flows over the measured time, of each direction that has it.
+    fn over_time(&self, value: fn(&LivePoint) -> Option<f64>) -> Vec<(Direction, Vec<(f64, f64)>)> {
+        let of = |direction| {
+            let points = self.points.iter().filter(|point| point.flow.is_none() && point.direction == direction);
+            let values: Vec<(f64, f64)> = points.filter_map(|point| Some((point.time_s, value(point)?))).collect();
+            (!values.is_empty()).then_some((direction, values))
+        };
+        [Direction::Send, Direction::Reverse].into_iter().filter_map(of).collect()
     }
 
-    /// The last RTTs, as a line of bars with the range.
-    fn rtt(&self, width: u16) -> Option<Line<'static>> {
-        let all: Vec<f64> =
-            self.points.iter().filter(|point| point.flow.is_none()).filter_map(|point| point.rtt_ns).collect();
+    /// What is known over time besides the rate. What never happened is left out.
+    fn quantities(&self) -> Vec<OverTime<'static>> {
+        let all = QUANTITIES.iter().map(|quantity| OverTime {
+            title: quantity.title,
+            lines: self.over_time(quantity.value),
+            text: &quantity.text,
+        });
+        let happened =
+            |quantity: &OverTime<'_>| quantity.lines.iter().flat_map(|(_, line)| line).any(|(_, value)| *value > 0.0);
+        all.filter(happened).collect()
+    }
+
+    /// The last values of a quantity as a line of bars, with the range where there is room.
+    fn bars(&self, quantity: &OverTime<'_>, width: u16) -> Option<Line<'static>> {
+        let all: Vec<f64> = quantity.lines.iter().flat_map(|(_, line)| line).map(|(_, value)| *value).collect();
         let (low, high) =
-            all.iter().fold((f64::INFINITY, 0.0), |(low, high), rtt| (f64::min(low, *rtt), f64::max(high, *rtt)));
-        let last = *all.last()?;
-        let text = format!("  {}, {} to {}", units::seconds(last), units::seconds(low), units::seconds(high));
-        let bars = spark(&all, usize::from(width).saturating_sub(12 + text.chars().count()));
+            all.iter().fold((f64::INFINITY, 0.0), |(low, high), value| (f64::min(low, *value), f64::max(high, *value)));
+        let text = &quantity.text;
+        let range = if width < NARROW { String::new() } else { format!(", {} to {}", text(low), text(high)) };
+        let shown = format!("  {}{range}", text(*all.last()?));
+        let bars = spark(&all, usize::from(width).saturating_sub(12 + shown.chars().count()));
         Some(Line::from(vec![
-            Span::styled(format!("{:<12}", "RTT"), self.look.weak()),
+            Span::styled(format!("{:<12}", quantity.title), self.look.weak()),
             Span::styled(bars, self.look.colour(Color::Yellow)),
-            Span::raw(text),
+            Span::raw(shown),
         ]))
     }
 
@@ -232,52 +271,26 @@ impl RunView {
         rows
     }
 
-    /// A table of the flows, and its height.
-    fn flows(&self) -> Option<(Table<'static>, u16)> {
-        let newest = self.newest();
-        if newest.is_empty() {
-            return None;
-        }
-        let row = |(flow, point): (String, &LivePoint)| {
-            let rate = match (point.bits_per_s, point.transactions_per_s) {
-                (Some(bits), _) => self.look.rate(bits),
-                (None, Some(trips)) => format!("{}/s", units::count(trips)),
-                _ => "-".into(),
-            };
-            let text = |value: Option<String>| value.unwrap_or_else(|| "-".into());
-            Row::new([
-                flow,
-                point.direction.way().to_owned(),
-                rate,
-                text(point.retransmits.map(|count| count.to_string())),
-                text(point.rtt_ns.map(units::seconds)),
-                text(point.cwnd_bytes.map(|bytes| units::amount(bytes as f64))),
-                text(point.lost.map(|share| format!("{:.3} %", 100.0 * share))),
-                text(point.jitter_ns.map(units::seconds)),
-            ])
-        };
-        let shown: Vec<Row<'static>> = newest.into_iter().map(row).collect();
-        let height = u16::try_from(shown.len() + 1).unwrap_or(u16::MAX);
-        let widths = [8, 8, 12, 11, 8, 8, 8, 8].map(Constraint::Length);
-        let heads = ["flow", "way", "rate", "retransmits", "RTT", "cwnd", "lost", "jitter"];
-        Some((Table::new(shown, widths).header(Row::new(heads).style(self.look.weak())).column_spacing(1), height))
-    }
-
     /// The cells of a plan that have values, those without at the end.
-    fn table(&self) -> Table<'static> {
+    fn table(&self, width: u16) -> Table<'static> {
+        let is_narrow = width < NARROW;
         let rows = self.cells.values().map(|cell| {
             let [low, median, high] =
                 cell.spread().map_or([const { String::new() }; 3], |all| all.map(|value| cell.text(value, self.look)));
             let range = if cell.values.len() > 1 { format!("{low} to {high}") } else { String::new() };
             let label = if cell.label.is_empty() { cell.spec.block_words() } else { cell.label.clone() };
-            Row::new([model::plain(&label).into_owned(), cell.values.len().to_string(), median, range])
+            let texts = [model::plain(&label).into_owned(), cell.values.len().to_string(), median, range];
+            Row::new(texts.into_iter().take(if is_narrow { 3 } else { 4 }))
         });
         let widths = [Constraint::Fill(1), Constraint::Length(6), Constraint::Length(13), Constraint::Length(28)];
         let heads = ["cell", "trials", "median", "range of the trials"];
+        let shown = if is_narrow { 3 } else { 4 };
+        let (widths, heads) = (widths[..shown].to_vec(), heads[..shown].to_vec());
         Table::new(rows, widths).header(Row::new(heads).style(self.look.weak())).column_spacing(1)
     }
 
-    fn main(&self, frame: &mut Frame<'_>, area: Rect) {
+    /// What was measured, with so many quantities below the rate.
+    fn main(&self, frame: &mut Frame<'_>, area: Rect, plotted: usize) {
         if self.is_curve() {
             let points: Vec<(f64, [f64; 3])> = self
                 .cells
@@ -287,16 +300,36 @@ impl RunView {
                 .collect();
             chart::curve(frame, area, self.look, points);
         } else if self.cells.len() > 1 {
-            frame.render_widget(self.table(), area);
+            frame.render_widget(self.table(area.width), area);
         } else {
-            let trips = self.points.iter().any(|point| point.transactions_per_s.is_some());
-            chart::over_time(frame, area, self.look, &self.over_time(), trips);
+            self.rates(frame, area, plotted);
         }
     }
 
-    /// Retransmits, how busy the cores are, limits of the last trial.
-    fn facts(&self, width: u16) -> Vec<Line<'static>> {
-        let mut lines: Vec<Line<'static>> = self.rtt(width).into_iter().collect();
+    /// The rate over time, and below it the first so many quantities beside each other.
+    fn rates(&self, frame: &mut Frame<'_>, area: Rect, plotted: usize) {
+        let lines = self.over_time(|point| point.bits_per_s.or(point.transactions_per_s));
+        if lines.is_empty() {
+            frame.render_widget(Paragraph::new("nothing has arrived yet"), area);
+            return;
+        }
+        let trips = self.points.iter().any(|point| point.transactions_per_s.is_some());
+        let rate = |value: f64| if trips { format!("{}/s", units::count(value)) } else { self.look.rate(value) };
+        let title = if trips { "round trips" } else { "goodput" };
+        let below: Vec<OverTime<'_>> = self.quantities().into_iter().take(plotted).collect();
+        let height = if below.is_empty() { 0 } else { area.height * 2 / 5 };
+        let [upper, lower] = Layout::vertical([Constraint::Min(0), Constraint::Length(height)]).areas(area);
+        OverTime { title, lines, text: &rate }.draw(frame, upper, self.look);
+        let places = Layout::horizontal(below.iter().map(|_| Constraint::Fill(1))).spacing(2).split(lower);
+        for (quantity, place) in below.iter().zip(places.iter()) {
+            quantity.draw(frame, *place, self.look);
+        }
+    }
+
+    /// The quantities after the first so many, how busy the cores are, limits of the last trial, retransmits.
+    fn facts(&self, plotted: usize, width: u16) -> Vec<Line<'static>> {
+        let quantities = self.quantities().into_iter().skip(plotted);
+        let mut lines: Vec<Line<'static>> = quantities.filter_map(|quantity| self.bars(&quantity, width)).collect();
         for (title, cpu) in ["cores near", "cores far"].into_iter().zip(&self.cores) {
             lines.extend(cpu.as_ref().map(|cpu| cores(title, cpu, self.look, width)));
         }
@@ -328,22 +361,28 @@ impl TerminalView for RunView {
 
     fn draw(&self, frame: &mut Frame<'_>, elapsed: Duration, moment: DrawMoment) {
         let area = frame.area();
-        let facts = self.facts(area.width);
-        let flows = self.flows();
-        let (facts_rows, flows_rows) =
-            (u16::try_from(facts.len()).unwrap_or(0), flows.as_ref().map_or(0, |(_, rows)| *rows));
+        let flows = flows::table(&self.newest(), self.look, area.width);
+        let flows_rows = flows.as_ref().map_or(0, |(_, rows)| *rows);
+        let rows = |facts: &[Line<'_>]| u16::try_from(facts.len()).unwrap_or(u16::MAX);
+        let rest = |facts: u16| area.height.saturating_sub(HEADS + flows_rows).saturating_sub(facts);
+        let most = usize::from(area.width / PLOT);
+        let is_tall = self.cells.len() <= 1 && rest(rows(&self.facts(usize::MAX, area.width))) >= TALL;
+        let plotted = if is_tall { most.min(self.quantities().len()) } else { 0 };
+        let mut facts = self.facts(plotted, area.width);
+        // On few rows the measurement comes first.
+        facts.truncate(usize::from(rest(LEAST)));
         let [top, second, middle, table, lower, bottom] = Layout::vertical([
             Constraint::Length(1),
             Constraint::Length(1),
-            Constraint::Min(6),
+            Constraint::Min(LEAST),
             Constraint::Length(flows_rows),
-            Constraint::Length(facts_rows),
+            Constraint::Length(rows(&facts)),
             Constraint::Length(1),
         ])
         .areas(area);
         head(frame, top, self.look, &self.title, elapsed, moment);
         self.activity(frame, second, elapsed);
-        self.main(frame, middle);
+        self.main(frame, middle, plotted);
         if let Some((flows, _)) = flows {
             frame.render_widget(flows, table);
         }
