@@ -15,6 +15,9 @@ use crate::screen::DrawMoment;
 /// The shares of a cell from empty to full.
 const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
+/// Columns of the line of keys.
+const KEYS: u16 = 48;
+
 /// How a view looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ViewLook {
@@ -71,7 +74,8 @@ pub(crate) fn keys(frame: &mut Frame<'_>, area: Rect, look: ViewLook, moment: Dr
     if moment == DrawMoment::Last {
         return;
     }
-    let mut words = vec![("q", "quit"), ("p", "pause"), ("u", "bits or bytes")];
+    let unit = if area.width < KEYS { "unit" } else { "bits or bytes" };
+    let mut words = vec![("q", "quit"), ("p", "pause"), ("u", unit)];
     if restart {
         words.insert(1, ("r", "restart"));
     }
