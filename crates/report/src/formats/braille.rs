@@ -91,7 +91,8 @@ fn below(x: &Span, ticks: &Ticks, width: usize) -> String {
     let labels: String = labels.into_iter().collect();
     let left = " ".repeat(EDGE + 1);
     let axis: String = axis.into_iter().collect();
-    format!("{left}└{axis}\n{left} {}\n{left} {:^width$}\n", labels.trim_end(), ticks.title)
+    let title = if ticks.title.is_empty() { String::new() } else { format!("{left} {:^width$}\n", ticks.title) };
+    format!("{left}└{axis}\n{left} {}\n{title}", labels.trim_end())
 }
 
 struct Canvas {
@@ -150,6 +151,6 @@ mod tests {
             crate::figures(runs).iter().map(|figure| !plot(figure, 80, 10).is_empty()).collect()
         };
         assert_eq!(drawn(&[sample::categories()]), [false, true]);
-        assert_eq!(drawn(&[sample::stream()]), [true]);
+        assert_eq!(drawn(&[sample::stream()]), [true, false]);
     }
 }

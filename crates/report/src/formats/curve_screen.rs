@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use analysis::anatomy::sentence;
 use comfy_table::{ContentArrangement, Table};
-use model::{Estimate, Finding, FindingKind, Outcome, Pattern, Run, Spec, Strategy, Verdict, median, units};
+use model::{
+    Estimate, Figure, Finding, FindingKind, Outcome, Pattern, Run, Scale, Spec, Strategy, Verdict, median, units,
+};
 use text::{Rate, Text, Time, say};
 
 use super::braille;
@@ -14,10 +16,10 @@ use crate::sections::outcome_line;
 use crate::{Layout, labels};
 
 /// Lines of the answers and rows of the plot together, and fewest rows of the plot.
-const UPPER_LINES: usize = 10;
-const PLOT_ROWS: usize = 4;
+const UPPER_LINES: usize = 12;
+const PLOT_ROWS: usize = 5;
 /// Sizes that the table shows, in two columns.
-const KEY_SIZES: usize = 10;
+const KEY_SIZES: usize = 6;
 /// Width of the titles of the answers.
 const TITLE: usize = 12;
 /// Legs for an interval, with a margin for passes that leave a size out.
@@ -95,12 +97,18 @@ fn points(run: &Run) -> Vec<&Outcome> {
     points
 }
 
-/// One figure of the curves, if it has lines.
+/// One figure of the curves with logarithmic axes, if it has lines.
 fn plot(runs: &[Run], id: &str, columns: usize, rows: usize) -> String {
-    let figures = crate::figures(runs);
-    let figure = figures.iter().find(|figure| figure.id.starts_with(id));
-    let lines = figure.filter(|figure| figure.series.iter().any(|series| series.points.len() > 2));
-    lines.map(|figure| braille::plot(figure, columns, rows)).unwrap_or_default()
+    let lines = |figure: &Figure| figure.series.iter().any(|series| series.points.len() > 2);
+    let Some(mut figure) = crate::figures(runs).into_iter().find(|figure| figure.id.starts_with(id)).filter(lines)
+    else {
+        return String::new();
+    };
+    // Rates of small sizes would all lie on a linear axis' zero.
+    figure.y.scale = Scale::Log;
+    // The ticks have units, and rows are few.
+    figure.x.label.clear();
+    braille::plot(&figure, columns, rows)
 }
 
 fn anomalies(run: &Run) -> Text {
