@@ -1,10 +1,11 @@
 //! The report as Markdown, for wikis, issues and READMEs: tables and findings, without figures.
 
-use model::{Run, units};
+use model::{Run, RunSummary, units};
 use text::{RateUnit, Span, Spelling, Text};
 
+use super::answer_rows;
 use super::table::OutcomeTable;
-use crate::headline::headline;
+use crate::headline::{headline, summary};
 use crate::screens::plan::text_tables;
 use crate::sections::{anatomy, ceiling_cost, each_direction, host_activity, limiter, one_way, sides};
 use crate::view::stem;
@@ -25,6 +26,7 @@ fn report(run: &Run, rates: RateUnit) -> String {
     if !run.outcomes.is_empty() {
         text += &format!("{}\n\n", marked(&headline(run), rates));
     }
+    text += &answer(run, rates);
     let name = header.name.as_ref().map_or(String::new(), |name| format!(" {}", code(name)));
     text += &format!(
         "Run{name} {}, {}, {}",
@@ -68,6 +70,21 @@ fn report(run: &Run, rates: RateUnit) -> String {
     let meanings: Vec<Text> = verdicts.into_iter().map(|one| labels::meaning(run, one)).collect();
     text += &section("Verdicts", &meanings);
     text
+}
+
+/// The answer with what limited it and what to do next, before all tables.
+fn answer(run: &Run, rates: RateUnit) -> String {
+    let mut rows = answer_rows::of(run);
+    let RunSummary { limited_by, next, .. } = summary(run);
+    for (title, text) in [("Limited by", limited_by), ("Next", next)] {
+        if let Some(text) = text.filter(|_| !rows.iter().any(|(other, _)| *other == title)) {
+            rows.push((title, text));
+        }
+    }
+    let line = |(title, text): &(&str, Text)| {
+        format!("- **{}:** {}\n", plain(title.trim_end_matches(':')), marked(text, rates))
+    };
+    if rows.is_empty() { String::new() } else { format!("{}\n", rows.iter().map(line).collect::<String>()) }
 }
 
 fn section(title: &str, entries: &[Text], rates: RateUnit) -> String {
@@ -138,6 +155,20 @@ mod tests {
         assert!(text.contains("\n| block | sndbuf | goodput |"), "{text}");
         let rows = text.lines().filter(|line| line.starts_with("| ")).count();
         assert_eq!(rows, 2 + 2 + 2 + run.outcomes.len(), "{text}");
+    }
+
+    #[test]
+    fn the_answer_its_limit_and_the_next_step_come_before_the_tables() {
+        let mut run = sample::stream();
+        run.outcomes[0].summary.why = Some(Box::new(sample::why("the link carries no more")));
+        let text = rendered(run);
+        let (above, _) = text.split_once("\n| ").unwrap();
+        for part in
+            ["- **Goodput:** 9.4", "- **Limited by:** link rate (strong): the link carries no more", "- **Next:** "]
+        {
+            assert!(above.contains(part), "{part}: {above}");
+        }
+        assert_eq!(text.matches("**Next:**").count(), 1, "{text}");
     }
 
     #[test]

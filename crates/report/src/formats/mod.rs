@@ -2,6 +2,7 @@
 
 mod advice_screen;
 mod answer;
+mod answer_rows;
 mod braille;
 #[cfg(feature = "parquet")]
 mod cell_columns;

@@ -1,7 +1,7 @@
 //! All that the page says about one run.
 
 use analysis::outcome::explain;
-use model::{FindingKind, Run, RunKind};
+use model::{FindingKind, Run};
 use serde::Serialize;
 use text::{Text, say};
 
@@ -9,15 +9,12 @@ use super::hosts::{self, Fact};
 use super::method::{self, Facts};
 use super::pairs::{self, PairPart};
 use super::tables::{self, Table};
-use crate::formats::{answer, curve_screen, mesh_screen, traffic_screen};
+use crate::formats::answer_rows;
 use crate::headline::headline;
 use crate::sections::{
     advice, anatomy, captures, ceiling_cost, each_direction, host_activity, limiter, one_way, sides,
 };
 use crate::{Layout, labels};
-
-/// The most lines of the answer of a plan.
-const MOST_BEST: usize = 4;
 
 /// A run.
 #[derive(Debug, Serialize)]
@@ -82,7 +79,10 @@ impl RunPart {
             ending: ending(run).map(|ending| layout.shown(&ending)),
             result: layout.shown(&headline(run)),
             plan: lines.map(|line| labels::plain(line)).collect(),
-            answer: answer_rows(run).iter().map(|(title, text)| ((*title).to_owned(), layout.shown(text))).collect(),
+            answer: answer_rows::of(run)
+                .iter()
+                .map(|(title, text)| ((*title).to_owned(), layout.shown(text)))
+                .collect(),
             findings: run
                 .findings
                 .iter()
@@ -109,28 +109,6 @@ fn ending(run: &Run) -> Option<Text> {
     let Some(ending) = &run.ending else { return Some("not finished".into()) };
     let error = ending.error.as_ref().map_or(Text::default(), |error| say!(": {error}"));
     (ending.how != "finished").then(|| say!("{}{error}", ending.how))
-}
-
-/// The answer of a curve, a stream, a transfer or a round-trip test, as `thru` prints it; of a plan what was best. Empty for other runs.
-fn answer_rows(run: &Run) -> Vec<(&'static str, Text)> {
-    match answer::of(run) {
-        Some(outcome) => answer::whole_rows(run, outcome),
-        None if run.header.kind == RunKind::Curve => curve_screen::whole_rows(run),
-        None if traffic_screen::is_of(run) => traffic_screen::rows(run, ""),
-        None if mesh_screen::is_of(run) => mesh_screen::rows(run, ""),
-        // Groups of flows: how fair they were.
-        None if run.findings.iter().any(|finding| finding.kind == FindingKind::Fairness) => {
-            let fair = run.findings.iter().filter(|finding| finding.kind == FindingKind::Fairness);
-            fair.map(|finding| ("Fairness", finding.statement.clone())).collect()
-        }
-        None => {
-            // Where something is best, that is the answer, and not where nothing is.
-            let best = |finding: &&model::Finding| finding.kind == FindingKind::Best;
-            let some = run.findings.iter().filter(best).any(|finding| finding.estimate.is_some());
-            let best = run.findings.iter().filter(best).filter(|finding| !some || finding.estimate.is_some());
-            best.take(MOST_BEST).map(|finding| ("Best", finding.statement.clone())).collect()
-        }
-    }
 }
 
 /// One-way delays, the anatomy of round trips, captures, limiters, and of a single measurement ceiling, cost, and the bounds above the
