@@ -87,9 +87,9 @@ fn a_workbook_has_numbers_dates_charts_and_no_formula() {
     assert!(places.contains("'plan cells'!A2") && places.len() == links.len(), "{places:?}");
     assert!(links.values().all(|link| link[0] == "n"), "a link is still a number");
     for (sheet, chart) in [
-        ("throughput", "ScatterChart"),
-        ("saturation", "ScatterChart"),
-        ("signature", "ScatterChart"),
+        ("Throughput by block size", "ScatterChart"),
+        ("Saturation", "ScatterChart"),
+        ("Signature", "ScatterChart"),
         ("effects", "BarChart"),
         ("host cpu", "AreaChart"),
     ] {

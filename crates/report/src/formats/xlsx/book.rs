@@ -81,10 +81,16 @@ impl Book {
     }
 }
 
-/// A name that no sheet has, without the characters that names of sheets must not have.
+/// A name that no sheet has, without the characters that names of sheets must not have. A long one ends with a word.
 fn free_name(name: &str, taken: &BTreeSet<String>) -> String {
-    let kept: String = labels::plain(name).chars().map(|c| if "[]:*?/\\'".contains(c) { '-' } else { c }).collect();
-    let short = |room: usize| kept.chars().take(room).collect::<String>();
+    let kept = labels::plain(name).replace('\'', "’");
+    let kept: String = kept.chars().map(|c| if "[]:*?/\\".contains(c) { '-' } else { c }).collect();
+    let short = |room: usize| {
+        let cut: String = kept.chars().take(room).collect();
+        let is_cut = kept[cut.len()..].starts_with(|c| c != ' ');
+        let word = cut.rsplit_once(' ').map(|(words, _)| words).filter(|words| is_cut && words.len() * 2 > cut.len());
+        word.unwrap_or(&cut).to_owned()
+    };
     let free = |name: &String| !taken.contains(&name.to_lowercase());
     let plain = std::iter::once(short(MOST_NAME));
     let numbered = (2..).map(|number| format!("{} {number}", short(MOST_NAME - 5)));
@@ -173,12 +179,13 @@ impl Sheet {
         Ok(())
     }
 
-    /// The head of a table. The first one of the sheet stays in view, with the first `names` columns.
+    /// The head of a table; returns its row. The first one of the sheet stays in view, with the first `names` columns.
     pub(super) fn head<T: AsRef<str>>(
         &mut self,
         names: u16,
         head: impl IntoIterator<Item = T>,
-    ) -> Result<(), XlsxError> {
+    ) -> Result<u32, XlsxError> {
+        let row = self.row;
         for (column, text) in (0..).zip(head) {
             let text = fitting(text.as_ref());
             // A long head is wrapped.
@@ -190,6 +197,15 @@ impl Sheet {
         if !self.is_frozen {
             self.worksheet.set_freeze_panes(self.row, names)?;
             self.is_frozen = true;
+        }
+        Ok(row)
+    }
+
+    /// Lets the reader filter and sort the rows below a head by each of so many columns; a sheet has room for one such table.
+    pub(super) fn filter(&mut self, head: u32, columns: usize) -> Result<(), XlsxError> {
+        let last = u16::try_from(columns.saturating_sub(1)).unwrap_or(u16::MAX);
+        if self.row > head + 1 && columns > 0 {
+            self.worksheet.autofilter(head, 0, self.row - 1, last)?;
         }
         Ok(())
     }
@@ -333,7 +349,8 @@ mod tests {
         for (name, expected) in [
             ("throughput", "throughput"),
             ("Throughput", "Throughput 2"),
-            ("a/b [c]: 'd'*?", "a-b -c-- -d---"),
+            ("a/b [c]: 'd'*?", "a-b -c-- ’d’--"),
+            ("Retransmitted segments of every flow", "Retransmitted segments of every"),
             (&"x".repeat(40), &"x".repeat(31)),
             (&"x".repeat(40), &format!("{} 2", "x".repeat(26))),
         ] {

@@ -9,13 +9,18 @@ use rust_xlsxwriter::{
 
 use crate::figures::TAIL_UNIT;
 use crate::labels;
+use drawing::span::Span;
 use drawing::theme::{LIGHT, SERIES};
+use drawing::ticks::Ticks;
+use text::RateUnit;
 
 /// Pixels of a chart.
 const WIDTH: u32 = 900;
 const HEIGHT: u32 = 460;
 /// Rows that a chart and the gap below it cover.
 pub(super) const ROWS: u32 = 24;
+/// The most steps of an axis.
+const MOST_TICKS: usize = 8;
 /// The most points that have markers.
 const MARKED: usize = 60;
 const MARKERS: [ChartMarkerType; 4] =
@@ -124,6 +129,20 @@ pub(super) fn shape(of: &mut ChartAxis, axis: &Axis, values: (f64, f64)) {
     let label = if unit.is_empty() { axis.label.clone() } else { format!("{} ({unit})", axis.label) };
     if !label.is_empty() {
         of.set_name(&shown(&label)).set_name_font(ChartFont::new().set_size(10));
+    }
+}
+
+/// Gives a linear axis the range of the pictures in whole steps: without it a reference far above the values would set it.
+pub(super) fn bound(of: &mut ChartAxis, axis: &Axis, span: Span) {
+    if span.scale != Scale::Linear {
+        return;
+    }
+    let ticks = Ticks::new(&Axis { ticks: Vec::new(), ..axis.clone() }, &span, MOST_TICKS, RateUnit::Bits).major;
+    let [(first, _), (second, _), ..] = ticks[..] else { return };
+    let step = second - first;
+    if step > 0.0 {
+        of.set_min((span.low / step + 1e-9).floor() * step).set_max((span.high / step - 1e-9).ceil() * step);
+        of.set_major_unit(step);
     }
 }
 

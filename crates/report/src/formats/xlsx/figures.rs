@@ -4,35 +4,51 @@ use model::{Axis, Figure, Matrix, Point, Scale, Series};
 use rust_xlsxwriter::{ChartType, XlsxError};
 
 use super::book::{Book, MOST_ROWS, Sheet};
-use super::charts::{ROWS, chart, colour, error_bars, fill_look, line_look, range, shape};
+use super::charts::{ROWS, bound, chart, colour, error_bars, fill_look, line_look, range, shape};
+use crate::figures::Effects;
 use crate::formats::value::{Value, number, text};
-use drawing::look;
+use drawing::span::{x_span, y_span};
+use drawing::{joined, look};
 
 /// Columns of the data: series, x, y, low, high, the lengths of the two halves of an interval, and the panel.
 const X: u16 = 1;
 const Y: u16 = 2;
 const BELOW: u16 = 5;
 const ABOVE: u16 = 6;
+/// Parts of titles, and what the names of sheets have instead: they are short.
+const SHORT: [(&str, &str); 3] =
+    [(" over time", ""), (" from host to host", " between hosts"), (" of each trial", ", trials")];
 
 /// Adds a sheet for each figure; those without axes are pictures of a network and have no data.
 pub(super) fn add(book: &mut Book, figures: Vec<Figure>) -> Result<(), XlsxError> {
     for mut figure in figures {
-        if figure.map.is_some() {
+        // The effects of a plan have a sheet of their own.
+        if figure.map.is_some() || figure.id.starts_with(Effects::FIGURE) {
             continue;
         }
         // A date of a spreadsheet is in days.
         if figure.x.scale == Scale::Date {
             figure.series.iter_mut().flat_map(|series| &mut series.points).for_each(|point| point.x = days(point.x));
         }
-        let mut sheet = book.sheet(&figure.id, &figure.title)?;
-        match (&figure.matrix, figure.x.scale, figure.series.iter().any(|series| series.stacked)) {
-            (Some(matrix), _, _) => matrices(&mut sheet, &figure, matrix)?,
-            (None, Scale::Names, _) | (None, _, true) => bars(&mut sheet, &figure)?,
-            (None, _, false) => lines(&mut sheet, &figure)?,
+        let about = format!("{}; {}", figure.title, figure.subtitle);
+        let title = figure.title.split(": ").next().unwrap_or_default();
+        let short = SHORT.iter().fold(title.to_owned(), |title, (long, short)| title.replace(long, short));
+        let mut sheet = book.sheet(&short, &about)?;
+        let stacked = figure.series.iter().any(|series| series.stacked);
+        match &figure.matrix {
+            Some(matrix) => matrices(&mut sheet, &figure, matrix)?,
+            None if stacked || (figure.x.scale == Scale::Names && !is_scattered(&figure)) => bars(&mut sheet, &figure)?,
+            None => lines(&mut sheet, &figure)?,
         }
         book.push(sheet);
     }
     Ok(())
+}
+
+/// Whether points are spread within their categories.
+fn is_scattered(figure: &Figure) -> bool {
+    figure.x.scale == Scale::Names
+        && figure.series.iter().flat_map(|one| &one.points).any(|point| point.x.fract() != 0.0)
 }
 
 /// Nanoseconds after 1970 as days after 1899-12-30.
@@ -80,12 +96,15 @@ fn interval(point: &Point) -> [Option<Value>; 4] {
 /// Curves: a row for each point, and a chart for each panel.
 fn lines(sheet: &mut Sheet, figure: &Figure) -> Result<(), XlsxError> {
     let own_axes = figure.panels.iter().any(|panel| panel.y.is_some());
-    let (x, y) = (labelled(&figure.x), if own_axes { "value".to_owned() } else { labelled(&figure.y) });
+    let x = if is_scattered(figure) { "place".to_owned() } else { labelled(&figure.x) };
+    let y = if own_axes { "value".to_owned() } else { labelled(&figure.y) };
     let panel = (!figure.panels.is_empty()).then_some("panel");
     let mut points = figure.series.iter().flat_map(|series| &series.points);
     let ends = points.any(|point| point.low.is_some() || point.high.is_some());
     let ends: &[&str] = if ends || panel.is_some() { &["low", "high", "below", "above"] } else { &[] };
-    sheet.head(0, ["series", &x, &y].into_iter().chain(ends.iter().copied()).chain(panel))?;
+    let head: Vec<&str> = ["series", &x, &y].into_iter().chain(ends.iter().copied()).chain(panel).collect();
+    let columns = head.len();
+    let head = sheet.head(0, head)?;
     let mut rows = Vec::new();
     for series in &figure.series {
         let first = sheet.row;
@@ -99,6 +118,9 @@ fn lines(sheet: &mut Sheet, figure: &Figure) -> Result<(), XlsxError> {
         }
         rows.push((first, sheet.row.saturating_sub(1)));
     }
+    sheet.filter(head, columns)?;
+    let x_span = x_span(figure);
+    let kind = if joined(figure) { ChartType::ScatterStraightWithMarkers } else { ChartType::Scatter };
     let column = sheet.free_column();
     for (index, panel) in panels(figure).into_iter().enumerate() {
         let own: Vec<(usize, &Series)> = figure
@@ -112,7 +134,7 @@ fn lines(sheet: &mut Sheet, figure: &Figure) -> Result<(), XlsxError> {
         if own.is_empty() {
             continue;
         }
-        let mut chart = chart(ChartType::ScatterStraightWithMarkers, &title(figure, panel), own.len());
+        let mut chart = chart(kind, &title(figure, panel), own.len());
         for (at, series) in &own {
             let drawn = chart.add_series();
             drawn.set_name((sheet.name.as_str(), rows[*at].0, 0));
@@ -130,6 +152,11 @@ fn lines(sheet: &mut Sheet, figure: &Figure) -> Result<(), XlsxError> {
         let points = sharing.flat_map(|series| &series.points);
         let ends = points.flat_map(|point| [Some(point.y), point.low.filter(|low| *low > 0.0)]).flatten();
         shape(chart.y_axis(), axis, span(ends));
+        bound(chart.x_axis(), &figure.x, x_span);
+        bound(chart.y_axis(), axis, y_span(figure, &x_span, index));
+        if is_scattered(figure) {
+            chart.x_axis().set_hidden(true);
+        }
         sheet.chart(1 + ROWS * u32::try_from(index).unwrap_or_default(), column, &chart)?;
     }
     Ok(())
