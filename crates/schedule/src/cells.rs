@@ -53,6 +53,8 @@ pub struct Cells {
     done: Vec<Outcome>,
     /// Of a curve's cells: their legs without the effects of their passes, as of the last separation.
     parts: BTreeMap<u32, SizeParts>,
+    /// The number of the next new cell: no cell has that of one that was dropped, which stays in the header.
+    next_id: u32,
 }
 
 /// One cell that is being measured.
@@ -93,6 +95,7 @@ impl Cells {
             open: BTreeMap::new(),
             done: Vec::new(),
             parts: BTreeMap::new(),
+            next_id: 0,
         };
         header.cells.iter().cloned().for_each(|cell| cells.add(cell));
         cells
@@ -112,6 +115,7 @@ impl Cells {
             settled: false,
             cell,
         };
+        self.next_id = self.next_id.max(state.cell.id + 1);
         self.open.insert(state.cell.id, state);
     }
 
@@ -124,9 +128,7 @@ impl Cells {
     /// The number of the next new cell.
     #[must_use]
     pub fn next_id(&self) -> u32 {
-        let open = self.open.keys().max().copied();
-        let done = self.done.iter().map(|outcome| outcome.cell).max();
-        open.max(done).map_or(0, |id| id + 1)
+        self.next_id
     }
 
     /// The open cells.
@@ -564,5 +566,16 @@ mod tests {
         let outcome = cells.finish(0, false).unwrap();
         let value = outcome.estimate.unwrap().value;
         assert!((value / 1_000.0 - 1.0).abs() < 0.1, "{value} over {}", outcome.trials.len());
+    }
+
+    #[test]
+    fn the_number_of_a_dropped_cell_is_not_given_again() {
+        let cell = |id: u32| Cell::new(id, Spec { block: u64::from(id) + 1, ..Spec::new("tcp", Pattern::Pingpong) });
+        let header = RunHeader { cells: (0..4).map(cell).collect(), ..RunHeader::default() };
+        let mut cells = Cells::new(&header, ScheduleKind::Curve);
+        pass(&mut cells, 0, 1.0);
+        cells.add(cell(4));
+        cells.give_up(|spec| spec.block == 5);
+        assert_eq!((cells.open().count(), cells.next_id()), (4, 5));
     }
 }
