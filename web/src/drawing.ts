@@ -92,13 +92,13 @@ function keep(figure: Figure): void {
   const series = figure.lines.map(({ name, reference, stacked, steps, colour, dash, panel }) => ({ name, reference, stacked, steps, look: { colour, dash }, panel }));
   const columns = figure.lines.map(({ x, low, high }) => ({ count: x.length, low: low !== null, high: high !== null }));
   const cells = matrix?.cells ?? [];
-  const part = (of: 'panel' | 'row' | 'column' | 'value') => Float64Array.from(cells, (cell) => cell[of]);
+  const part = (of: 'panel' | 'row' | 'column' | 'value' | 'standing') => Float64Array.from(cells, (cell) => cell[of] ?? 0);
   asked({
     keep: {
       key: id, columns, cells: cells.length,
-      figure: { id, title, subtitle, x, y, panels, context, marks, series, map, matrix: matrix && { label: matrix.label, unit: matrix.unit, cells: [] } },
+      figure: { id, title, subtitle, x, y, panels, context, marks, series, map, matrix: matrix && { label: matrix.label, unit: matrix.unit, usual: matrix.usual, cells: [] } },
     },
-  }, [...figure.lines.flatMap(columnsOf), ...(matrix ? [part('panel'), part('row'), part('column'), part('value')] : [])]);
+  }, [...figure.lines.flatMap(columnsOf), ...(matrix ? [part('panel'), part('row'), part('column'), part('value'), part('standing')] : [])]);
   kept.set(id, figure);
 }
 

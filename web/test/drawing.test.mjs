@@ -55,7 +55,7 @@ test('the cells of a matrix come with their places', () => {
   const names = ['a', 'b'];
   const ticks = names.map((name, at) => [at, name]);
   const axis = (label) => ({ label, unit: '', scale: 'names', ticks });
-  const cells = [{ panel: 0, row: 0, column: 1, value: 9e8 }, { panel: 0, row: 1, column: 0, value: 5e8 }];
-  const { svg } = draw(figure([], { id: 'pairs', x: axis('to'), y: axis('from'), matrix: { label: 'goodput', unit: 'bit/s', cells } }), view);
+  const cells = [{ panel: 0, row: 0, column: 1, value: 9e8, standing: 0 }, { panel: 0, row: 1, column: 0, value: 5e8, standing: 0 }];
+  const { svg } = draw(figure([], { id: 'pairs', x: axis('to'), y: axis('from'), matrix: { label: 'goodput', unit: 'bit/s', usual: [], cells } }), view);
   assert.ok(svg.includes('>900<') && svg.includes('>500<') && svg.includes('>from<'), svg);
 });

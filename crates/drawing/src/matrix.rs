@@ -215,7 +215,14 @@ fn explained(matrix: &Matrix, title: &str, factor: f64) -> String {
 }
 
 /// The colours from lowest to highest, with both values and what they are.
-fn scale(svg: &mut Svg<'_>, layout: &Layout, title: &str, [low, high]: [String; 2], colours: &Colours, low_is_good: bool) {
+fn scale(
+    svg: &mut Svg<'_>,
+    layout: &Layout,
+    title: &str,
+    [low, high]: [String; 2],
+    colours: &Colours,
+    low_is_good: bool,
+) {
     const STEPS: usize = 40;
     let width = (layout.width * 0.4).min(260.0);
     let left = layout.head.edge + 8.0 + text_width(&low, 12.5) * 1.1;
@@ -283,7 +290,10 @@ mod tests {
         let (_, pixels) = images(&layout, &figure, figure.matrix.as_ref().unwrap(), scale).remove(0);
         assert_eq!((pixels.width, pixels.pixels.len() / pixels.width), (150, 150));
         let at = |x, y| pixel(&pixels, x, y);
-        assert_eq!((at(20, 49), at(20, 50), at(20, 51)), (Some(mixed(&RAMP, 1.0)), Some(mixed(&RAMP, 127.0 / 253.0)), Some(mixed(&RAMP, 1.0))));
+        assert_eq!(
+            (at(20, 49), at(20, 50), at(20, 51)),
+            (Some(mixed(&RAMP, 1.0)), Some(mixed(&RAMP, 127.0 / 253.0)), Some(mixed(&RAMP, 1.0)))
+        );
         assert_eq!(at(70, 70), Some(mixed(&RAMP, 1.0)), "two of its four pairs are no pairs");
     }
 }

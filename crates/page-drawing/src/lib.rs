@@ -21,7 +21,7 @@ enum Request {
         figure: Box<Figure>,
         /// The columns of each series.
         columns: Vec<Columns>,
-        /// Cells of the matrix, as four columns behind those of the series: panel, row, column, value.
+        /// Cells of the matrix, as five columns behind those of the series: panel, row, column, value, standing.
         cells: usize,
     },
     /// Forget it.
@@ -105,13 +105,14 @@ fn values(bytes: &[u8]) -> impl Iterator<Item = f64> {
 fn matrix_cells(numbers: &[u8], count: usize) -> Option<Vec<MatrixCell>> {
     let column = |at: usize| Some(values(numbers.get(8 * count * at..8 * count * (at + 1))?));
     let places = column(0)?.zip(column(1)?).zip(column(2)?);
-    let cell = |(((panel, row), column), value)| MatrixCell {
+    let cell = |((((panel, row), column), value), standing)| MatrixCell {
         panel: panel as usize,
         row: row as usize,
         column: column as usize,
         value,
+        standing,
     };
-    Some(places.zip(column(3)?).map(cell).collect())
+    Some(places.zip(column(3)?).zip(column(4)?).map(cell).collect())
 }
 
 /// Takes the columns of a series off the numbers. NaN is an end that is not there.
@@ -160,11 +161,10 @@ mod tests {
         assert_eq!((shown["plots"].as_array().unwrap().len(), shown["keys"][0]["name"].as_str()), (1, Some("one")));
         let file = ask(&mut state, r#"{"file":{"key":"a","view":{"width":700,"in_bytes":true}}}"#, &[]);
         assert!(file["svg"].as_str().unwrap().contains("rate (MB/s)"), "{file}");
-        let matrix =
-            r#"{"keep":{"key":"m","figure":{"matrix":{"label":"","unit":"","cells":[]}},"columns":[],"cells":1}}"#;
-        ask(&mut state, matrix, &[0.0, 2.0, 3.0, 9e9]);
+        let matrix = r#"{"keep":{"key":"m","figure":{"matrix":{"label":"","unit":"","usual":[],"cells":[]}},"columns":[],"cells":1}}"#;
+        ask(&mut state, matrix, &[0.0, 2.0, 3.0, 9e9, -1.0]);
         let cells = &state.figures["m"].matrix.as_ref().unwrap().cells;
-        assert_eq!(cells, &[MatrixCell { panel: 0, row: 2, column: 3, value: 9e9 }]);
+        assert_eq!(cells, &[MatrixCell { panel: 0, row: 2, column: 3, value: 9e9, standing: -1.0 }]);
         ask(&mut state, r#"{"forget":{"key":"a"}}"#, &[]);
         assert_eq!(ask(&mut state, r#"{"show":{"key":"a","view":{}}}"#, &[])["error"], "no figure a");
         assert_eq!(ask(&mut state, keep, &numbers[..4])["error"], "the columns are cut");

@@ -214,7 +214,7 @@ mod tests {
     fn runs_beside_each_other_have_a_panel_each() {
         let figure = figure(&[run(3, 4), run(2, 4)]).unwrap().figure;
         assert!(
-            figure.panels.len() == 2 && figure.panels[0].ends_with(", 48.0 Mbit/s in total"),
+            figure.panels.len() == 2 && figure.panels[0].title.ends_with(", 48.0 Mbit/s in total"),
             "{:?}",
             figure.panels
         );

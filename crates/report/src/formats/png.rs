@@ -105,7 +105,12 @@ mod tests {
     #[test]
     fn a_matrix_of_many_hosts_has_its_pixels() {
         let names: Vec<String> = (0..200).map(|host| format!("n{host}")).collect();
-        let of = |(row, column): (usize, usize)| MatrixCell { panel: 0, row, column, value: (row + column) as f64 };
+        let of = |(row, column): (usize, usize)| MatrixCell {
+            row,
+            column,
+            value: (row + column) as f64,
+            ..MatrixCell::default()
+        };
         let pairs = (0..200).flat_map(|row| (0..200).map(move |column| (row, column)));
         let cells = pairs.filter(|(row, column)| row != column).map(of).collect();
         let matrix = Some(Matrix { cells, ..Matrix::default() });

@@ -13,7 +13,6 @@ use serde::Serialize;
 use crate::view::stem;
 use crate::{ReportError, View, labels};
 use columns::Columns;
-use drawing::matrix;
 use drawing::theme::{DARK, LIGHT, Theme};
 use figures::FigurePart;
 pub use hosts::{Fact, facts_of};
