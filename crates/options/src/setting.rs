@@ -25,6 +25,8 @@ use crate::ValueError;
 /// | `cc.default`, `cc.cubic.beta` | the default congestion control, a parameter of one |
 /// | `route.10.0.0.0/24.initcwnd`, `.initrwnd`, `.quickack`, `.congctl`, `.mtu` | a metric of a route |
 /// | `cpu.governor`, `irq.24.affinity` | how the cores are used |
+/// | `module.e1000`, `module.e1000.debug` | a module of the kernel (loaded, unloaded), a parameter of one |
+/// | `pci.0000:03:00.0.LATENCY_TIMER` | a register of a PCI device, in hex |
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Setting {

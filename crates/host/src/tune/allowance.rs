@@ -21,8 +21,8 @@ const NEVER: [&str; 6] = [
     "sysctl.fs.binfmt_misc.",
 ];
 
-/// Trees whose names a pattern must give in full: it would match too many others.
-const IN_FULL: [&str; 2] = ["kernel", "fs"];
+/// Beginnings of keys that a pattern must give in full: it would match too many others.
+const IN_FULL: [&str; 3] = ["sysctl.kernel.", "sysctl.fs.", "module."];
 
 /// What may be read and changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Allowance {
             Self::All => true,
             Self::Network(more) => {
                 (NETWORK.iter().any(|begin| key.starts_with(begin)) && !is_address(key))
-                    || (!is_never(key) && more.iter().any(|pattern| pattern.fits(key)))
+                    || (never(key).is_none() && more.iter().any(|pattern| pattern.fits(key)))
             }
         }
     }
@@ -60,12 +60,11 @@ impl Allowance {
         if self.covers(key) {
             return Ok(());
         }
-        let remedy = if is_never(key) {
-            "the kernel starts programs through it, so no agent lets clients change it".to_owned()
-        } else {
-            format!(
+        let remedy = match never(key) {
+            Some(reason) => format!("{reason}, so no agent lets clients change it"),
+            None => format!(
                 "it is not a network setting; to allow it, start the agent with `thru serve --allow-tuning='{key}'`"
-            )
+            ),
         };
         Err(TuneError::Forbidden { key: key.into(), remedy })
     }
@@ -82,18 +81,27 @@ pub enum AllowanceError {
     #[error("give the directory below /proc/sys in full: vm.*, net.netfilter.nf_conntrack_*")]
     Directory,
     /// A `*` in a tree where a pattern would match too many settings.
-    #[error("give the full name of a setting in {tree}, without *")]
+    #[error("give the full name of a setting that begins with {begin}, without *")]
     InFull {
-        /// The tree below /proc/sys.
-        tree: &'static str,
+        /// How the keys of the tree begin.
+        begin: &'static str,
     },
-    /// The kernel starts programs through the setting.
-    #[error("the kernel starts programs through it: no agent lets clients change it")]
-    StartsPrograms,
+    /// Too much follows from the setting.
+    #[error("{reason}: no agent lets clients change it")]
+    Never {
+        /// What.
+        reason: &'static str,
+    },
 }
 
-fn is_never(key: &str) -> bool {
-    NEVER.iter().any(|begin| key.starts_with(begin))
+/// Why no pattern adds a key, if none does.
+fn never(key: &str) -> Option<&'static str> {
+    if NEVER.iter().any(|begin| key.starts_with(begin)) {
+        return Some("the kernel starts programs through it");
+    }
+    // A parameter has a dot more.
+    let loads = key.strip_prefix("module.").is_some_and(|name| !name.contains('.'));
+    (loads || key.starts_with("pci.")).then_some("it loads code into the kernel or sets a device's registers")
 }
 
 impl KeyPattern {
@@ -120,12 +128,11 @@ impl FromStr for KeyPattern {
         if parts[0] == "sysctl" && (parts.len() < 3 || tree.contains('*')) {
             return Err(AllowanceError::Directory);
         }
-        let known = IN_FULL.into_iter().find(|known| *known == tree);
-        if let Some(tree) = known.filter(|_| parts[0] == "sysctl" && key.contains('*')) {
-            return Err(AllowanceError::InFull { tree });
+        if let Some(begin) = IN_FULL.into_iter().find(|begin| key.starts_with(begin) && key.contains('*')) {
+            return Err(AllowanceError::InFull { begin });
         }
-        if is_never(&key) {
-            return Err(AllowanceError::StartsPrograms);
+        if let Some(reason) = never(&key) {
+            return Err(AllowanceError::Never { reason });
         }
         Ok(Self(key))
     }
@@ -155,6 +162,7 @@ mod tests {
             "cpu.governor",
             "irq.24.affinity",
             "cc.cubic.beta",
+            "module.e1000.debug",
         ];
         for key in beyond {
             let refusal = plain.check(key).unwrap_err().to_string();
@@ -194,11 +202,22 @@ mod tests {
             "kernel.core_pattern",
             "fs.binfmt_misc.register",
             "kernel.usermodehelper.bset",
+            "module.*",
+            "module.e1000.*",
+            "module.e1000",
+            "pci.0.LATENCY_TIMER",
         ] {
             assert!(text.parse::<KeyPattern>().is_err(), "{text}");
         }
         let named = with(&["kernel.numa_balancing"]);
         assert!(named.covers("sysctl.kernel.numa_balancing") && !named.covers("sysctl.kernel.core_pattern"));
         assert!(named.check("sysctl.kernel.modprobe").unwrap_err().to_string().contains("starts programs"));
+        for key in ["module.e1000", "pci.0000:03:00.0.CAP_EXP+8.w"] {
+            assert!(plain_refusal(key).contains("loads code into the kernel"), "{key}");
+        }
+    }
+
+    fn plain_refusal(key: &str) -> String {
+        with(&[]).check(key).unwrap_err().to_string()
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::process::{Command, Stdio};
 
 use super::ethtool::{self, DeviceNumber, Feature, Group};
@@ -21,13 +22,25 @@ pub trait Backend: Send + Sync {
     /// The kernel's error.
     fn write(&self, path: &str, text: &str) -> io::Result<()>;
 
+    /// `length` bytes of a file of registers, from `offset` on.
+    ///
+    /// # Errors
+    /// The kernel's error; `PermissionDenied` if the kernel shows only the bytes before them.
+    fn read_bytes(&self, path: &str, offset: u64, length: usize) -> io::Result<Vec<u8>>;
+
+    /// Writes bytes of a file of registers with one call.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    fn write_bytes(&self, path: &str, offset: u64, bytes: &[u8]) -> io::Result<()>;
+
     /// The names in a directory, sorted; directories end with a slash.
     ///
     /// # Errors
     /// The kernel's error.
     fn list(&self, directory: &str) -> io::Result<Vec<String>>;
 
-    /// The standard output of a program (tc, ip).
+    /// The standard output of a program (tc, ip, modprobe).
     ///
     /// # Errors
     /// `NotFound` if there is no such program; else its standard error.
@@ -94,6 +107,18 @@ impl Backend for RealBackend {
         if count < text.len() { Err(io::ErrorKind::WriteZero.into()) } else { Ok(()) }
     }
 
+    fn read_bytes(&self, path: &str, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        let found = std::fs::File::open(path)?.read_at(&mut bytes, offset)?;
+        // Without CAP_SYS_ADMIN, configuration spaces end after their header (linux/drivers/pci/pci-sysfs.c).
+        if found < length { Err(io::ErrorKind::PermissionDenied.into()) } else { Ok(bytes) }
+    }
+
+    fn write_bytes(&self, path: &str, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let written = std::fs::OpenOptions::new().write(true).open(path)?.write_at(bytes, offset)?;
+        if written < bytes.len() { Err(io::ErrorKind::WriteZero.into()) } else { Ok(()) }
+    }
+
     fn list(&self, directory: &str) -> io::Result<Vec<String>> {
         let mut names = std::fs::read_dir(directory)?
             .map(|entry| {
@@ -110,7 +135,11 @@ impl Backend for RealBackend {
         let output = Command::new(program).args(words).env("LC_ALL", "C").stdin(Stdio::null()).output();
         let output = output.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
-                io::Error::new(io::ErrorKind::Unsupported, format!("there is no program '{program}': install iproute2"))
+                let package = if ["ip", "tc"].contains(&program) { "iproute2" } else { "kmod" };
+                io::Error::new(
+                    io::ErrorKind::Unsupported,
+                    format!("there is no program '{program}': install {package}"),
+                )
             }
             _ => error,
         })?;

@@ -8,6 +8,9 @@ use model::Setting;
 use super::fake::{FakeBackend, Tables};
 use super::*;
 
+/// The configuration space of a recorded NIC, an mlx5 in a slot of PCI Express.
+const CONFIG: &str = "/sys/bus/pci/devices/0000:3b:00.0/config";
+
 /// A NIC with rings, moderation and offloads, two cores with governors, an interrupt and a congestion control: a
 /// mlx5-like host as its kernel presents itself.
 fn host() -> Arc<FakeBackend> {
@@ -23,15 +26,32 @@ fn host() -> Arc<FakeBackend> {
             file("/proc/sys/net/ipv4/tcp_congestion_control", "cubic"),
             file("/sys/module/tcp_cubic/parameters/beta", "717"),
             file("/sys/module/tcp_cubic/parameters/fast_convergence", "Y"),
+            file("/sys/module/mlx/initstate", "live"),
+            file("/sys/module/mlx/parameters/debug", "0"),
+            file("/sys/module/mlx/parameters/depth", "64"),
+            file("/sys/module/mlx/parameters/name", "(null)"),
+            file("/sys/module/mlx/drivers/pci:mlx/0000:3b:00.0/net/adapter-mlx/mtu", "1500"),
             file("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave"),
             file("/sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "schedutil"),
             file("/proc/irq/24/smp_affinity_list", "0-1"),
             file("/sys/class/net/eth0/ifindex", "2"),
             file("/sys/class/net/eth0/queues/rx-0/rps_cpus", "00"),
         ]),
+        registers: BTreeMap::from([(
+            CONFIG.to_owned(),
+            include_bytes!("../../testdata/server/sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0/config").to_vec(),
+        )]),
+        modules: ["mlx", "spare"]
+            .map(|name| {
+                let defaults = [("debug", "0"), ("depth", "32")].map(|(name, value)| (name.into(), value.into()));
+                (name.to_owned(), BTreeMap::from(defaults))
+            })
+            .into(),
         links: [("mtu", 1500), ("txqueuelen", 1000), ("state", 1), ("gso_max_size", 65536), ("ifindex", 2)]
+            .map(|(field, value)| ("eth0", field, value))
             .into_iter()
-            .map(|(field, value)| (("eth0".to_owned(), field.to_owned()), value))
+            .chain([("adapter-mlx", "mtu", 9000), ("adapter-mlx", "txqueuelen", 1000), ("adapter-mlx", "state", 1)])
+            .map(|(device, field, value)| ((device.to_owned(), field.to_owned()), value))
             .collect(),
         counts: BTreeMap::from([
             count(Group::Ring, "rx", 1024, Some(8192)),
@@ -102,6 +122,10 @@ fn every_kind_is_set_read_back_and_put_back() -> Result<(), TuneError> {
         "dev.eth0.coalesce.adaptive-rx=off",
         "dev.eth0.queues.combined=1",
         "dev.eth0.offload.tso=on",
+        "module.mlx.debug=2",
+        "module.spare=loaded depth=128",
+        "pci.0000:3b:00.0.CAP_EXP+8.w=5000:7000",
+        "pci.3b:00.0.latency_timer=f8",
     ]))?;
     let change = |key: &str| changes.iter().find(|change| change.key == key).unwrap_or_else(|| panic!("{key}"));
     assert_eq!(change("dev.eth0.ring.rx").now, "4096");
@@ -112,9 +136,13 @@ fn every_kind_is_set_read_back_and_put_back() -> Result<(), TuneError> {
     assert!(change("cpu.governor").host_wide && change("irq.24.affinity").host_wide);
     assert!(!change("dev.eth0.mtu").host_wide);
     assert_eq!(change("sysctl.net.ipv4.tcp_congestion_control").now, "reno");
+    assert_eq!(change("module.spare").now, "loaded debug=0 depth=128");
+    assert_eq!(change("pci.0000:3b:00.0.CAP_EXP+8.w").before, "2020");
+    assert_eq!(change("pci.0000:3b:00.0.CAP_EXP+8.w").now, "5020");
+    assert_eq!(fixture.host.tables().registers[CONFIG][0x68..0x6a], [0x20, 0x50]);
     let back = tuner.revert();
-    assert_eq!(back.len(), 14);
-    assert_eq!(back[0].key, "dev.eth0.offload.tso", "the last first");
+    assert_eq!(back.len(), 18);
+    assert_eq!(back[0].key, "pci.0000:3b:00.0.latency_timer", "the last first");
     assert!(back.iter().all(|change| change.note.is_none()), "{back:?}");
     assert_eq!(show(fixture.host.as_ref(), &["*".into()], &Allowance::All)?, before);
     assert!(entries(&fixture.journal(), &Allowance::All)?.is_empty());
@@ -157,7 +185,67 @@ fn mistakes_change_nothing_and_name_the_remedy() {
     assert!(refusal("irq.24.affinity=x").1.contains("0-3"));
     assert!(refusal("sysctl.net.ipv4.../../x=1").1.contains("no setting"));
     assert!(refusal("dev.eth0.ring.tx=1").1.contains("does not support it"));
+    assert!(refusal("module.nosuch=loaded").1.contains("there is no setting 'module.nosuch'"));
+    assert!(refusal("module.tcp_cubic=unloaded").1.contains("built into the kernel"));
+    assert!(refusal("module.mlx=up").1.contains("unloaded, loaded"));
+    assert!(refusal("module.mlx=loaded dept=1").1.contains("has no parameter dept; it has debug, depth"));
+    assert!(
+        refusal("module.mlx=unloaded")
+            .1
+            .contains("set dev.adapter-mlx.address=none and dev.adapter-mlx.state=down before")
+    );
+    assert!(refusal("pci.0000:3c:00.0.LATENCY_TIMER=40").1.contains("did you mean pci.0000:3b:00.0.LATENCY_TIMER?"));
+    assert!(refusal("pci.0000:3b:00.0.CAP_PCIX+2.w=1").1.contains("no such capability"));
+    assert!(refusal("pci.0000:3b:00.0.LATENCY_TIMER=100").1.contains("at most two digits"));
+    assert!(refusal("pci.0000:3b:00.0.10.l=0").1.contains("there is no setting"));
     assert!(fixture.host.tables().writes.is_empty());
+}
+
+/// The state of the interface that a module drives.
+fn driven(fixture: &Fixture) -> Option<[u32; 2]> {
+    let link = fixture.host.link("adapter-mlx").ok()?;
+    Some([link["mtu"], link["state"]])
+}
+
+#[test]
+fn a_reload_sets_parameters_and_keeps_the_interface() -> Result<(), TuneError> {
+    let fixture = Fixture::new();
+    let before = show(fixture.host.as_ref(), &["module.mlx".into()], &Allowance::All)?;
+    assert_eq!(before[0].value, "loaded debug=0 depth=64");
+    let mut tuner = fixture.tuner();
+    // What is there already is not loaded again.
+    tuner.tune(&settings(&["module.mlx=loaded depth=64"]))?;
+    assert!(fixture.host.tables().writes.is_empty());
+    let change = tuner.tune(&settings(&["module.mlx=loaded depth=16"]))?;
+    assert_eq!(change[0].now, "loaded debug=0 depth=16");
+    assert_eq!(driven(&fixture), Some([9000, 1]));
+    drop(tuner);
+    assert_eq!(show(fixture.host.as_ref(), &["module.mlx".into()], &Allowance::All)?, before);
+    assert_eq!(driven(&fixture), Some([9000, 1]));
+    Ok(())
+}
+
+#[test]
+fn a_module_that_does_not_load_gets_its_old_parameters() -> Result<(), TuneError> {
+    let fixture = Fixture::new();
+    let failed = fixture.tuner().tune(&settings(&["module.mlx=loaded depth=broken"]));
+    assert!(failed.is_err_and(|error| error.to_string().contains("Invalid argument")));
+    assert_eq!(fixture.host.read("/sys/module/mlx/parameters/depth").ok().as_deref(), Some("64"));
+    assert_eq!(driven(&fixture), Some([9000, 1]));
+    Ok(())
+}
+
+#[test]
+fn a_module_is_unloaded_after_its_interface_and_comes_back_before_it() -> Result<(), TuneError> {
+    let fixture = Fixture::new();
+    let mut tuner = fixture.tuner();
+    tuner.tune(&settings(&["dev.adapter-mlx.mtu=1500", "dev.adapter-mlx.state=down", "module.mlx=unloaded"]))?;
+    assert_eq!(driven(&fixture), None);
+    Fixture::kill(tuner);
+    let found = recover(&fixture.journal(), fixture.host.as_ref())?;
+    assert!(found[0].done, "{found:?}");
+    assert_eq!(driven(&fixture), Some([9000, 1]));
+    Ok(())
 }
 
 #[test]
@@ -354,6 +442,9 @@ fn a_file_has_one_owner_however_it_is_called() -> Result<(), TuneError> {
         ("dev.eth0.offload.tso=off", "dev.eth0.offload.tx-tcp6-segmentation=on"),
         ("irq.24.affinity=1", "irq.024.affinity=0"),
         ("dev.eth0.rps.rx-0=1", "dev.eth0.rps.rx-00=2"),
+        ("cc.cubic.beta=800", "module.tcp_cubic.beta=801"),
+        ("module.mlx.debug=1", "module.mlx=loaded depth=1"),
+        ("pci.0000:3b:00.0.68.w=1", "pci.3b:00.0.CAP_EXP+8.w=2"),
     ] {
         assert!(busy(in_use, requested)? && busy(requested, in_use)?, "{in_use} and {requested}");
     }

@@ -62,7 +62,7 @@ pub(super) const LONGER: [Entry<u64>; 4] = [
 ];
 
 /// Commands that need what is not here, and what that is.
-pub(super) const ELSEWHERE: [Entry<&str>; 7] = [
+pub(super) const ELSEWHERE: [Entry<&str>; 9] = [
     ("", "thru fleet up", "ssh, Slurm or MPI on far hosts: tests/fleet_launch.rs"),
     ("", "thru fleet down", "what `thru fleet up` started"),
     ("", "thru mesh slurm: ", "a job of Slurm: scripts/slurm.sh"),
@@ -73,5 +73,7 @@ pub(super) const ELSEWHERE: [Entry<&str>; 7] = [
         "a quiet machine, for which the plan waits: tests/plans.rs",
     ),
     ("serve.md", "HOST:7000", "a firewall that forwards ports: tests/data_addresses.rs"),
+    ("", "module.", "a module of a real host: crates/host/src/tune/tests.rs"),
+    ("tune.md", "set pci.", "a device of a real host: crates/host/src/tune/tests.rs"),
     ("", "2003-land-speed.toml --lab", "limits of the whole machine: scripts/seeds.sh"),
 ];

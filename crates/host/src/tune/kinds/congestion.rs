@@ -1,19 +1,12 @@
 //! The default congestion control and the parameters of its modules.
 
-use std::io;
-
-use super::{Control, Kind, Knob, sysctl};
+use super::{Kind, Knob, module, sysctl};
 use crate::tune::backend::Backend;
 
 /// `cc.default`, `cc.NAME.PARAMETER`.
 pub(crate) struct Congestion;
 
 const MODULES: &str = "/sys/module/";
-
-/// One parameter of a module.
-struct Parameter {
-    path: String,
-}
 
 impl Kind for Congestion {
     fn forms(&self) -> &'static [(&'static str, &'static str)] {
@@ -34,7 +27,7 @@ impl Kind for Congestion {
         if !plain(name) || !plain(parameter) {
             return None;
         }
-        Knob::new(key, Parameter { path: format!("{MODULES}tcp_{name}/parameters/{parameter}") })
+        module::parameter(key.into(), &format!("tcp_{name}"), parameter)
     }
 
     fn keys(&self, backend: &dyn Backend) -> Vec<String> {
@@ -45,29 +38,5 @@ impl Kind for Congestion {
             keys.extend(parameters.into_iter().map(|parameter| format!("cc.{name}.{parameter}")));
         }
         keys
-    }
-}
-
-impl Control for Parameter {
-    fn read(&self, backend: &dyn Backend) -> io::Result<String> {
-        backend.read(&self.path)
-    }
-
-    fn write(&self, backend: &dyn Backend, value: &str) -> io::Result<()> {
-        backend.write(&self.path, value)
-    }
-
-    /// A switch is written as 1 or Y and read as Y.
-    fn same(&self, one: &str, other: &str) -> bool {
-        let plain = |text: &str| match text.trim() {
-            "Y" | "y" => "1".to_owned(),
-            "N" | "n" => "0".to_owned(),
-            text => text.to_owned(),
-        };
-        plain(one) == plain(other)
-    }
-
-    fn host_wide(&self) -> bool {
-        true
     }
 }

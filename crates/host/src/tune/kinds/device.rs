@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{Control, Kind, Knob, good_name, whole};
+use super::{Control, Kind, Knob, address, good_name, whole};
 use crate::tune::backend::Backend;
 use crate::tune::error::SettingValueError;
 use crate::tune::link::{FIELDS, INDEX, STATE};
@@ -73,5 +73,35 @@ impl Control for Property {
 
     fn cuts(&self) -> bool {
         self.field == "mtu" || self.field == STATE
+    }
+}
+
+/// What an interface loses with its driver.
+pub(super) struct Kept {
+    name: String,
+    values: Vec<(Knob, String)>,
+}
+
+impl Kept {
+    /// What it has now; `None` if it is not in this network namespace.
+    pub(super) fn of(backend: &dyn Backend, name: &str) -> Option<Self> {
+        backend.link(name).ok()?;
+        // IPv6 addresses disappear when a link goes down, so they are the last.
+        let keys = ["mtu", "txqueuelen", STATE, "address"].map(|field| format!("dev.{name}.{field}"));
+        let knobs = keys.iter().filter_map(|key| address::Address.setting(key).or_else(|| Device.setting(key)));
+        let values = knobs.filter_map(|knob| Some((knob.control.read(backend).ok()?, knob)));
+        Some(Self { name: name.into(), values: values.map(|(value, knob)| (knob, value)).collect() })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Gives it what it had.
+    pub(super) fn restore(&self, backend: &dyn Backend) -> io::Result<()> {
+        self.values.iter().try_for_each(|(knob, value)| {
+            let now = knob.control.read(backend)?;
+            if knob.control.same(&now, value) { Ok(()) } else { knob.control.write(backend, value) }
+        })
     }
 }

@@ -5,7 +5,9 @@ mod congestion;
 mod cores;
 mod device;
 mod ethtool;
+mod module;
 mod offload;
+mod pci;
 mod qdisc;
 mod route;
 mod sysctl;
@@ -121,7 +123,7 @@ pub(crate) fn is_absent(error: &io::Error) -> bool {
 }
 
 /// Every kind. The first that recognises a key gets it.
-pub(crate) const KINDS: [&dyn Kind; 9] = [
+pub(crate) const KINDS: [&dyn Kind; 11] = [
     &sysctl::Sysctl,
     &ethtool::Ethtool,
     &offload::Offload,
@@ -131,6 +133,8 @@ pub(crate) const KINDS: [&dyn Kind; 9] = [
     &qdisc::Qdisc,
     &congestion::Congestion,
     &route::Route,
+    &module::Module,
+    &pci::Pci,
 ];
 
 /// The setting that a key names.
