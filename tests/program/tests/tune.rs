@@ -328,23 +328,25 @@ fn a_user_reads_and_is_told_what_setting_needs() {
     assert_eq!(bench.value("a", "sysctl.net.ipv4.tcp_sack"), "1");
 }
 
-/// The sender's settings of 2003, with lines that are not of the network and one that a namespace does not have.
+/// The sender's settings of 2003, with one that kernels no longer have and one that a namespace does not have.
 #[test]
 fn a_file_of_sysctls_is_applied_on_either_host_as_far_as_it_has_them() {
     let Some(bench) = TestBed::new("a_file_of_sysctls_is_applied_on_either_host_as_far_as_it_has_them") else { return };
     let file = bench.sandbox.path("snv.conf");
-    let text = "kernel.core_uses_pid = 1\nnet.ipv4.tcp_rmem = 4096 87380 67108864\nnet.ipv4.tcp_mem = 8388608 8388608 67108864\n";
+    let text = "vm.bdflush = 100 1200 128 512 15 5000 500 1884 2\nnet.ipv4.tcp_rmem = 4096 87380 67108864\n\
+                net.ipv4.tcp_mem = 8388608 8388608 67108864\n";
     std::fs::write(&file, text).unwrap();
     let file = file.to_str().unwrap();
     let agent = bench.agent("b", &["--allow-tuning"]);
     let before = ["a", "b"].map(|host| bench.value(host, RMEM));
     let far = [&["tune", "apply", file, agent.host(), "--keep"], &bench.sandbox.token_flags()[..]].concat();
-    for (host, of, args) in [("a", "this host", vec!["tune", "apply", file]), ("b", agent.host(), far)] {
+    let (here, there) =
+        ("this host has no such setting: ", format!("not a net.* setting, so it is not sent to {}: ", agent.host()));
+    for (host, of, args, vm) in
+        [("a", "this host", vec!["tune", "apply", file], here), ("b", agent.host(), far, there.as_str())]
+    {
         let done = bench.run("a", &args).ok();
-        assert!(
-            done.stderr.contains("not applied: not a net.* setting: ") && done.stderr.contains("line 1: kernel."),
-            "{done:?}"
-        );
+        assert!(done.stderr.contains(&format!("not applied: {vm}{file}, vm.bdflush = 100 1200")), "{done:?}");
         assert!(
             done.stderr.contains(&format!("not applied: {of} has no such setting: {file}, net.ipv4.tcp_mem = 8388608")),
             "{done:?}"
@@ -355,5 +357,9 @@ fn a_file_of_sysctls_is_applied_on_either_host_as_far_as_it_has_them() {
     assert_eq!(["a", "b"].map(|host| bench.value(host, RMEM)), before);
     std::fs::write(file, "net.ipv4.tcp_mem = 1 2 3\n").unwrap();
     let refused = bench.run("a", &["tune", "apply", file]).ended_with(2);
-    assert!(refused.stderr.contains("this host has none of the network settings in "), "{refused:?}");
+    assert!(refused.stderr.contains("this host has none of the settings in "), "{refused:?}");
+    // Of the whole machine, so it is only looked at.
+    std::fs::write(file, "kernel.core_uses_pid = 1\n").unwrap();
+    let planned = bench.run("a", &["tune", "apply", file, "--dry-run"]).ok();
+    assert!(planned.stdout.contains("sysctl.kernel.core_uses_pid"), "{planned:?}");
 }

@@ -8,42 +8,56 @@ use super::place::TuningPlace;
 /// What a file of sysctls asks for.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct SysctlFile {
-    /// Those of the network, the last of each name.
+    /// What it sets, the last of each name.
     pub settings: Vec<Setting>,
-    /// The other ones with the reason, as `not a net.* setting: FILE, line 3: vm.swappiness = 10`.
+    /// What is not set, with the reason, as `this host has no such setting: FILE, vm.bdflush = 1`.
     pub left: Vec<String>,
 }
 
+/// Whether a setting is of the network; an agent's host changes no others of a file.
+fn of_network(key: &str) -> bool {
+    key.starts_with("sysctl.net.") || key.starts_with("sysctl.net/")
+}
+
 impl SysctlFile {
-    /// The file `name` with only those settings that `place` has: kernels differ, and a network namespace lacks some.
+    /// The file `name` with only those settings that `place` takes and has: an agent's host takes those of the network; kernels
+    /// differ, and a network namespace lacks some.
     ///
     /// # Errors
-    /// The host is not reached, or has none of them.
+    /// The host is not reached, or nothing remains.
     pub fn of_host(mut self, name: &str, place: &TuningPlace<'_>) -> Result<Self, Failure> {
+        if let Some(host) = place.host {
+            self.keep(of_network, &format!("not a net.* setting, so it is not sent to {host}: {name}"));
+        }
         let keys: Vec<String> = self.settings.iter().map(|setting| setting.key.clone()).collect();
         let mut known = place.has(&keys, "tune apply")?.into_iter();
         let host = place.host.unwrap_or("this host");
-        let left = &mut self.left;
-        self.settings.retain(|Setting { key, value }| {
-            let there = known.next().unwrap_or(true);
-            if !there {
-                let key = key.trim_start_matches("sysctl.");
-                left.push(format!("{host} has no such setting: {name}, {key} = {value}"));
-            }
-            there
-        });
+        self.keep(|_| known.next().unwrap_or(true), &format!("{host} has no such setting: {name}"));
         if self.settings.is_empty() {
-            return Err(Failure::usage(format!("{host} has none of the network settings in {name}")));
+            let kind = if place.host.is_some() { "net.* settings" } else { "settings" };
+            return Err(Failure::usage(format!("{host} has none of the {kind} in {name}")));
         }
         Ok(self)
     }
+
+    /// Moves the settings that are not `wanted` to those that are left, for this reason.
+    fn keep(&mut self, mut wanted: impl FnMut(&str) -> bool, reason: &str) {
+        let left = &mut self.left;
+        self.settings.retain(|Setting { key, value }| {
+            let keep = wanted(key);
+            if !keep {
+                left.push(format!("{reason}, {} = {value}", key.trim_start_matches("sysctl.")));
+            }
+            keep
+        });
+    }
 }
 
-/// The `net.*` settings in `text`, the content of the file `name`: lines of sysctl.conf, or `echo VALUE > /proc/sys/NAME`. A name may have
+/// The settings in `text`, the content of the file `name`: lines of sysctl.conf, or `echo VALUE > /proc/sys/NAME`. A name may have
 /// slashes for dots; a line that begins with `-` may fail for sysctl(8), but not here.
 ///
 /// # Errors
-/// A line is neither a setting nor a comment, or no line is of the network.
+/// A line is neither a setting nor a comment, or there is no setting.
 pub fn of_sysctl_file(name: &str, text: &str) -> Result<SysctlFile, Failure> {
     let mut file = SysctlFile::default();
     for (number, line) in (1..).zip(text.lines()) {
@@ -57,17 +71,13 @@ pub fn of_sysctl_file(name: &str, text: &str) -> Result<SysctlFile, Failure> {
         if key.is_empty() || value.is_empty() || key.contains(char::is_whitespace) {
             return Err(wrong());
         }
-        if !key.starts_with("net.") && !key.starts_with("net/") {
-            file.left.push(format!("not a net.* setting: {name}, line {number}: {key} = {value}"));
-            continue;
-        }
         let setting: Setting =
             format!("sysctl.{key}={value}").parse().map_err(|why| Failure::usage(format!("{name}:{number}: {why}")))?;
         file.settings.retain(|earlier| earlier.key != setting.key);
         file.settings.push(setting);
     }
     if file.settings.is_empty() {
-        return Err(Failure::usage(format!("{name} has no network settings: their lines begin with net.")));
+        return Err(Failure::usage(format!("{name} has no settings: write NAME = VALUE")));
     }
     Ok(file)
 }
@@ -83,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_networks_lines_are_settings_and_the_others_are_listed() {
+    fn each_name_is_set_once() {
         let text = "# tuned\n; too\n\nnet.ipv4.tcp_rmem = 4096\t131072  33554432\nvm.swappiness=10\n\
                     net/ipv4/conf/eth0.5/rp_filter = 0\n-net.core.rmem_max=1\nnet.core.rmem_max = 2\n\
                     echo \"4096 87380 128388607\" > /proc/sys/net/ipv4/tcp_wmem\n";
@@ -94,12 +104,20 @@ mod tests {
             file.settings.iter().map(of).collect::<Vec<_>>(),
             [
                 strings("sysctl.net.ipv4.tcp_rmem", "4096 131072 33554432"),
+                strings("sysctl.vm.swappiness", "10"),
                 strings("sysctl.net/ipv4/conf/eth0.5/rp_filter", "0"),
                 strings("sysctl.net.core.rmem_max", "2"),
                 strings("sysctl.net/ipv4/tcp_wmem", "4096 87380 128388607"),
             ]
         );
-        assert_eq!(file.left, ["not a net.* setting: a.conf, line 5: vm.swappiness = 10"]);
+    }
+
+    #[test]
+    fn what_is_not_set_is_listed() {
+        let mut file = of_sysctl_file("a.conf", "vm.swappiness=10\nnet/core/rmem_max=1\nnetwork.x=1\n").unwrap();
+        file.keep(of_network, "not sent: a.conf");
+        assert_eq!(file.settings, ["sysctl.net/core/rmem_max=1".parse().unwrap()]);
+        assert_eq!(file.left, ["not sent: a.conf, vm.swappiness = 10", "not sent: a.conf, network.x = 1"]);
     }
 
     #[test]
@@ -107,6 +125,6 @@ mod tests {
         let error = |text| of_sysctl_file("a.conf", text).unwrap_err().to_string();
         assert!(error("net.core.rmem_max\n").contains("a.conf:1: 'net.core.rmem_max' is not a setting"));
         assert!(error("net.core.rmem_max =\n").contains("a.conf:1: "));
-        assert!(error("vm.swappiness = 1\n").contains("has no network settings"));
+        assert!(error("# nothing\n").contains("has no settings"));
     }
 }

@@ -41,8 +41,8 @@ enum TuneAction {
         #[command(flatten)]
         common: CommonFlags,
     },
-    /// Apply the net.* settings of a file with lines of sysctl.conf or `echo VALUE > /proc/sys/...`; list its other lines without
-    /// applying them.
+    /// Apply the settings of a file with lines of sysctl.conf or `echo VALUE > /proc/sys/...`; on another host only net.* ones. List
+    /// the lines that are not applied.
     Apply {
         /// The file.
         #[arg(value_hint = clap::ValueHint::FilePath)]
