@@ -11,6 +11,7 @@ mod peak;
 mod rules;
 mod saturation;
 mod single;
+mod variation;
 pub(crate) mod wording;
 
 use model::{Finding, Outcome};

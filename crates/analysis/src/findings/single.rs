@@ -7,15 +7,10 @@ use model::{
 };
 use text::{Count, Rate, Text, Time, say};
 
+use super::variation::MIN_REPORTED;
 use super::wording;
 use crate::ceiling::excess;
 use crate::outcome::{Headline, explain};
-use crate::stats::{VarianceSplit, batch_means, mean, variance_split};
-
-/// Batches into which a trial's series is divided to split its variance.
-const BATCHES: usize = 10;
-/// Smallest relative size of an effect that is reported.
-const MIN_REPORTED: f64 = 0.01;
 
 /// For each outcome the headline figure with its interval and the meaning of its verdicts, then what is known of its ceiling, the
 /// sources of its variation, its probe, its one-way delays, the parts of its round trips, and whether these have two modes.
@@ -26,7 +21,7 @@ pub fn of_single(outcomes: &[Outcome]) -> Vec<Finding> {
         .flat_map(|outcome| {
             std::iter::once(headline(outcome))
                 .chain(above(outcome))
-                .chain(spread(outcome))
+                .chain(super::variation::of_outcome(outcome))
                 .chain(probed(outcome))
                 .chain(super::one_way::of_directions(outcome))
                 .chain(super::anatomy::of_parts(outcome))
@@ -286,65 +281,12 @@ fn rtt(summary: &Summary) -> Text {
     }
 }
 
-/// The sources of a stream's variation: the shares between and within connections.
-fn spread(outcome: &Outcome) -> Option<Finding> {
-    let (split, centre) = connection_split(outcome)?;
-    let relative = (split.within + split.between).sqrt() / centre;
-    if relative < MIN_REPORTED {
-        return None;
-    }
-    let statement = say!(
-        "Means over a tenth of a trial vary by {} (standard deviation): {:.0} % of the variance is between connections, the rest \
-         within them.",
-        Ratio(relative),
-        100.0 * split.share_between()
-    );
-    Some(Finding {
-        kind: FindingKind::Note,
-        statement,
-        estimate: None,
-        block: None,
-        cells: vec![outcome.cell],
-        comparison: None,
-    })
-}
-
-/// The variance of the trials' goodput series, each divided into ten batches, split between and within connections, and the mean
-/// rate in bit/s. `None` unless two trials have ten intervals. The intervals are those of the receiving end.
-fn connection_split(outcome: &Outcome) -> Option<(VarianceSplit, f64)> {
-    if Headline::of(&outcome.spec) != Headline::Goodput {
-        return None;
-    }
-    let groups: Vec<Vec<f64>> = outcome
-        .trials
-        .iter()
-        .map(|trial| if trial.far.bytes_received > 0 { &trial.far } else { &trial.near })
-        .map(|end| {
-            let from_ns = end.steady_from_ns.unwrap_or(outcome.spec.warmup_ns);
-            let complete = end.intervals.iter().filter(|interval| {
-                let length = interval.end_ns.saturating_sub(interval.start_ns);
-                // The last interval of a trial is often short.
-                length * 2 > outcome.spec.interval_ns && interval.start_ns >= from_ns
-            });
-            complete
-                .map(|interval| interval.bytes_received as f64 * 8e9 / (interval.end_ns - interval.start_ns) as f64)
-                .collect()
-        })
-        .filter(|series: &Vec<f64>| series.len() >= BATCHES)
-        .map(|series| batch_means(&series, series.len() / BATCHES))
-        .collect();
-    let split = variance_split(&groups)?;
-    let centre = mean(&groups.concat()).filter(|centre| *centre > 0.0)?;
-    Some((split, centre))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::curve::testing::made;
     use crate::outcome::add_verdict;
-    use model::SplitMix64;
-    use model::{EndTally, Interval, Pattern, Verdict};
+    use model::{EndTally, Pattern, Verdict};
 
     #[test]
     fn a_stream_has_its_figure_and_its_verdicts() {
@@ -408,26 +350,5 @@ mod tests {
     fn a_missing_value_is_reported() {
         let statement = &of_single(&[made(Pattern::Stream, 0, 1, &[])])[0].statement.plain();
         assert!(statement.starts_with("tcp stream with blocks of 1 B gave no value. "), "{statement}");
-    }
-
-    #[test]
-    fn variation_between_connections_is_found() {
-        let mut random = SplitMix64::new(2);
-        let mut outcome = made(Pattern::Stream, 0, 1024, &[1e9; 12]);
-        for trial in &mut outcome.trials {
-            let connection = 1e9 * (1.0 + 0.1 * random.normal());
-            let reading = |i: u64| Interval {
-                start_ns: i * 100_000_000,
-                end_ns: (i + 1) * 100_000_000,
-                bytes_received: ((connection + 1e7 * random.normal()) / 80.0) as u64,
-                ..Interval::default()
-            };
-            trial.far =
-                EndTally { bytes_received: 1, intervals: (0..30).map(reading).collect(), ..EndTally::default() }.into();
-        }
-        let (split, centre) = connection_split(&outcome).unwrap();
-        assert!(split.share_between() > 0.95 && (centre / 1e9 - 1.0).abs() < 0.2);
-        let findings = of_single(&[outcome]);
-        assert!(findings[1].statement.plain().contains("between connections"), "{}", findings[1].statement.plain());
     }
 }
