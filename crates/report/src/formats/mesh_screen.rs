@@ -9,7 +9,7 @@ use text::{Text, say};
 
 use crate::lines::hanging;
 use crate::screens::plan;
-use crate::sections::spread;
+use crate::sections::{adapters, spread};
 use crate::{Layout, labels};
 
 /// Width of the titles.
@@ -65,6 +65,7 @@ pub(super) fn rows(run: &Run, whole: &str) -> Vec<(&'static str, Text)> {
     let unconfirmed = of(&[FindingKind::Unconfirmed]).into_iter().enumerate();
     rows.extend(unconfirmed.map(|(at, finding)| (if at == 0 { "Unconfirmed" } else { "" }, finding)));
     rows.extend(of(&[FindingKind::Path]).into_iter().map(|finding| ("Between", finding)));
+    rows.extend(adapters::of_run(run).map(|adapters| ("Adapters", adapters)));
     if run.header.origin.is_some() {
         let notes = run.findings.iter().filter(|finding| finding.kind == FindingKind::Note);
         let titles = std::iter::once("Import").chain(std::iter::repeat(""));

@@ -12,7 +12,9 @@ use crate::headline::headline;
 use crate::lines::wrapped;
 use crate::screens::host;
 use crate::sections::limiter::limiters;
-use crate::sections::{advice, anatomy, captures, ceiling_cost, each_direction, host_activity, one_way, sides};
+use crate::sections::{
+    adapters, advice, anatomy, captures, ceiling_cost, each_direction, host_activity, one_way, sides,
+};
 use crate::view::stem;
 use crate::{Layout, Piece, ReportError, View, labels};
 
@@ -62,6 +64,10 @@ fn report(run: &Run, view: &View<'_>) -> String {
         text.push_str(&format!("\n{}", host::environment(&run.header.near)));
     }
     text.push_str(&crate::screens::plan::in_text(run, view.layout));
+    if let Some(adapters) = adapters::of_run(run) {
+        text.push('\n');
+        wrapped("Adapters: ", &adapters, view.layout, &mut text);
+    }
     if !run.outcomes.is_empty() {
         text.push_str(&format!("\n{}\n", table(run, view.layout)));
     }

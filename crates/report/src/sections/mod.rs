@@ -1,5 +1,6 @@
 //! Parts of a report that several formats have.
 
+pub(crate) mod adapters;
 pub(crate) mod advice;
 pub(crate) mod anatomy;
 pub(crate) mod captures;

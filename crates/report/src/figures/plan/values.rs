@@ -12,6 +12,7 @@ use super::axis::Levels;
 use super::standing::compare;
 use super::{file_name, subtitle};
 use crate::labels;
+use crate::sections::adapters;
 
 /// One value of a measure, with its levels.
 struct Value<'a> {
@@ -221,8 +222,8 @@ fn matrix(run: &Run, measured: &Measured<'_>) -> Option<Drawn> {
         id: format!("plan-{}-hosts", file_name(measured.name)),
         title: format!("{} from host to host", text::capitalised(measured.name)),
         subtitle: subtitle(run, &format!("means of the trials{by_cluster}")),
-        x: Axis { groups: to_groups, ..Axis::names(Factor::TO, &to) },
-        y: Axis { groups: from_groups, ..Axis::names(Factor::FROM, &from) },
+        x: Axis { groups: to_groups, ..Axis::names(Factor::TO, &with_drivers(run, &to)) },
+        y: Axis { groups: from_groups, ..Axis::names(Factor::FROM, &with_drivers(run, &from)) },
         panels: panels.into_iter().map(Panel::from).collect(),
         matrix: Some(matrix),
         ..Figure::default()
@@ -239,6 +240,21 @@ fn groups(run: &Run, hosts: &[String]) -> Vec<(String, usize)> {
     let groups: Vec<(String, usize)> = groups.collect();
     let names: HashSet<&String> = groups.iter().map(|(name, _)| name).collect();
     if names.len() == groups.len() { groups } else { Vec::new() }
+}
+
+/// The hosts with the drivers of their adapters, if these differ.
+fn with_drivers(run: &Run, hosts: &[String]) -> Vec<String> {
+    let adapters = adapters::of_hosts(run);
+    let mut drivers = adapters.values().map(|adapter| &adapter.driver);
+    let first = drivers.next();
+    if drivers.all(|other| Some(other) == first) {
+        return hosts.to_vec();
+    }
+    let name = |host: &String| match adapters.get(host.as_str()) {
+        Some(adapter) => format!("{host} ({})", adapter.driver),
+        None => host.clone(),
+    };
+    hosts.iter().map(name).collect()
 }
 
 #[cfg(test)]
