@@ -10,6 +10,7 @@ use super::cells::{Pairing, Side, pair};
 use super::environment::{differences, is_unknown};
 use super::{change, higher_is_better, judge, other_clock, ratio, verdict, what};
 use crate::findings::wording::{plural, sentence};
+use crate::limiter::jagged_against_smooth;
 use crate::outcome::Headline;
 use crate::stats::{ConfidenceInterval, MeanDifference, mean};
 
@@ -61,7 +62,10 @@ pub fn stored_runs(a: &[&Run], b: &[&Run], tolerance: f64, confidence: f64) -> R
         a: a.iter().map(|run| name(run)).collect(),
         b: b.iter().map(|run| name(run)).collect(),
         answer: worst(&cells),
-        statement: statement(&cells, tolerance, confidence),
+        statement: Text::join(
+            std::iter::once(statement(&cells, tolerance, confidence)).chain(jagged_against_smooth(("A", a), ("B", b))),
+            " ",
+        ),
         unmatched: u32::try_from(unpaired.len()).unwrap_or(u32::MAX),
         unpaired,
         notes,

@@ -1,6 +1,6 @@
 //! Change points of a curve over block sizes: dips, steps, jaggedness.
 
-use model::{Finding, FindingKind, Outcome};
+use model::{Finding, FindingKind, Outcome, Run, RunKind, Spec};
 use text::{Text, say};
 
 use crate::curve::{CurvePoint, points};
@@ -30,12 +30,7 @@ struct Jump {
 #[must_use]
 pub fn changes(outcomes: &[Outcome]) -> Vec<Finding> {
     let points = points(outcomes);
-    let measured: Vec<MeasuredPoint> = points.iter().map(measured).collect();
-    if measured.len() < 6 {
-        return Vec::new();
-    }
-    let pieces = pieces(&measured, &(0.0..=1.0));
-    let jumps: Vec<Jump> = pieces.windows(2).filter_map(|pair| jump(&measured, pair)).collect();
+    let jumps = jumps(&points);
     let mut found = Vec::new();
     if jumps.len() >= JAGGED {
         found.push(jagged(&points, &jumps));
@@ -54,6 +49,66 @@ pub fn changes(outcomes: &[Outcome]) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// Fewest points of a curve that has a shape.
+const LEAST_POINTS: usize = 6;
+
+/// The jumps of a curve, ascending; none of a curve with too few points.
+fn jumps(points: &[CurvePoint]) -> Vec<Jump> {
+    let measured: Vec<MeasuredPoint> = points.iter().map(measured).collect();
+    if measured.len() < LEAST_POINTS {
+        return Vec::new();
+    }
+    pieces(&measured, &(0.0..=1.0)).windows(2).filter_map(|pair| jump(&measured, pair)).collect()
+}
+
+/// Of two sides, each with its name and its runs, all of them curves: which one is jagged, if the other one is not. Only sizes that all
+/// of them have are looked at, so that one with more sizes does not have more jumps for that alone.
+#[must_use]
+pub fn jagged_against_smooth(one: (&str, &[&Run]), other: (&str, &[&Run])) -> Option<Text> {
+    if one.1.iter().chain(other.1).any(|run| run.header.kind != RunKind::Curve) {
+        return None;
+    }
+    let is_measured = |outcome: &&Outcome| outcome.spec.transport != Spec::CEILING;
+    let curve = |run: &&Run| points(run.outcomes.iter().filter(is_measured));
+    let curves = |side: &[&Run]| side.iter().map(curve).collect::<Vec<_>>();
+    let (mut first, mut second) = (curves(one.1), curves(other.1));
+    let all: Vec<Vec<u64>> =
+        first.iter().chain(&second).map(|curve| curve.iter().map(|point| point.block).collect()).collect();
+    let is_common = |block: u64| all.iter().all(|blocks| blocks.binary_search(&block).is_ok());
+    first.iter_mut().chain(&mut second).for_each(|curve| curve.retain(|point| is_common(point.block)));
+    let enough = |side: &[Vec<CurvePoint>]| side.iter().all(|curve| curve.len() >= LEAST_POINTS) && !side.is_empty();
+    if !enough(&first) || !enough(&second) {
+        return None;
+    }
+    let counted = |side: &[Vec<CurvePoint>]| side.iter().map(|curve| jumps(curve)).collect::<Vec<_>>();
+    let (jumps_of_first, jumps_of_second) = (counted(&first), counted(&second));
+    let is_jagged = |side: &[Vec<Jump>]| side.iter().all(|jumps| jumps.len() >= JAGGED);
+    let is_smooth = |side: &[Vec<Jump>]| side.iter().all(|jumps| jumps.len() <= JAGGED / 2);
+    let (jagged, smooth) = if is_jagged(&jumps_of_first) && is_smooth(&jumps_of_second) {
+        ((one.0, &first[0], &jumps_of_first[0]), (other.0, &second[0], &jumps_of_second[0]))
+    } else if is_jagged(&jumps_of_second) && is_smooth(&jumps_of_first) {
+        ((other.0, &second[0], &jumps_of_second[0]), (one.0, &first[0], &jumps_of_first[0]))
+    } else {
+        return None;
+    };
+    let calm = match smooth.2.as_slice() {
+        [] => "is smooth".into(),
+        jumps => say!("is smooth but for {}", extent(smooth.1, jumps)),
+    };
+    Some(say!("{} is jagged ({}), {} {calm}.", jagged.0, extent(jagged.1, jagged.2), smooth.0))
+}
+
+/// The number of jumps, the largest, and where they are: `5 jumps of up to 33 % between 48 B and 1 MiB`.
+fn extent(points: &[CurvePoint], jumps: &[Jump]) -> Text {
+    let (first, last) = (jumps.first().map_or(0, |jump| jump.at), jumps.last().map_or(0, |jump| jump.at));
+    let largest = wording::percent_of(-jumps.iter().map(|jump| jump.by.abs()).fold(0.0, f64::max), true);
+    let (from, to) = (wording::size(points[first].block), wording::size(points[last].block));
+    match jumps.len() {
+        1 => say!("a jump of {largest} at {from}"),
+        count => say!("{count} jumps of up to {largest} between {from} and {to}"),
+    }
 }
 
 fn measured(point: &CurvePoint) -> MeasuredPoint {
@@ -105,14 +160,7 @@ fn step(points: &[CurvePoint], jump: Jump) -> Finding {
 
 fn jagged(points: &[CurvePoint], jumps: &[Jump]) -> Finding {
     let (first, last) = (jumps.first().map_or(0, |jump| jump.at), jumps.last().map_or(0, |jump| jump.at));
-    let largest = jumps.iter().map(|jump| jump.by.abs()).fold(0.0, f64::max);
-    let statement = say!(
-        "The curve is jagged: {} jumps of up to {} between {} and {}.",
-        jumps.len(),
-        wording::percent_of(-largest, true),
-        wording::size(points[first].block),
-        wording::size(points[last].block)
-    );
+    let statement = say!("The curve is jagged: {}.", extent(points, jumps));
     finding(points, first..last + 1, statement)
 }
 
@@ -131,6 +179,7 @@ fn finding(points: &[CurvePoint], cells: std::ops::Range<usize>, statement: Text
 mod tests {
     use super::*;
     use crate::curve::testing::*;
+    use model::RunHeader;
 
     fn of(time: impl Fn(u64) -> f64, noise: f64, seed: u64) -> Vec<String> {
         changes(&curve(&netpipe(), time, noise, seed)).into_iter().map(|finding| finding.statement.plain()).collect()
@@ -167,5 +216,36 @@ mod tests {
         let teeth = |block: u64| if (block.ilog2() / 2).is_multiple_of(2) { 1.0 } else { 1.5 };
         let found = of(|block| plain(block) * teeth(block), 0.01, 3);
         assert!(found[0].starts_with("The curve is jagged: "), "{found:?}");
+    }
+
+    #[test]
+    fn a_jagged_curve_is_told_from_a_smooth_one() {
+        let teeth = |block: u64| if (block.ilog2() / 2).is_multiple_of(2) { 1.0 } else { 1.5 };
+        let run = |time: &dyn Fn(u64) -> f64, seed: u64| {
+            let mut run = Run::new(RunHeader { kind: RunKind::Curve, ..RunHeader::default() });
+            run.outcomes = curve(&netpipe(), time, 0.01, seed);
+            run
+        };
+        let jagged = run(&|block| plain(block) * teeth(block), 3);
+        let smooth = run(&plain, 4);
+        let step = run(&|block| plain(block) * if block >= 60_000 { 1.5 } else { 1.0 }, 5);
+        let mut short = smooth.clone();
+        short.outcomes.truncate(5);
+        let said =
+            |one: &[&Run], other: &[&Run]| jagged_against_smooth(("A", one), ("B", other)).map(|text| text.plain());
+        let text = said(&[&jagged], &[&smooth]).unwrap();
+        assert!(text.starts_with("A is jagged (") && text.ends_with("), B is smooth."), "{text}");
+        let text = said(&[&step], &[&jagged]).unwrap();
+        assert!(
+            text.starts_with("B is jagged (") && text.contains("), A is smooth but for a jump of 33 % at "),
+            "{text}"
+        );
+        for (one, other) in [(&jagged, &jagged), (&smooth, &step)] {
+            assert_eq!(said(&[one], &[other]), None);
+        }
+        // One of the side's runs is not jagged.
+        assert_eq!(said(&[&jagged, &smooth], &[&smooth]), None);
+        // Too few sizes in common.
+        assert_eq!(said(&[&jagged], &[&short]), None);
     }
 }

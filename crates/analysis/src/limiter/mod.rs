@@ -34,7 +34,7 @@ use text::{Text, say};
 use crate::in_force::in_force;
 
 pub(crate) use bottleneck::known_bps;
-pub use changes::changes;
+pub use changes::{changes, jagged_against_smooth};
 pub use directions::set_why;
 pub use notes::between_runs;
 pub use regions::regions;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use analysis::limiter::{between_runs, changes, regions, words};
+use analysis::limiter::{between_runs, changes, jagged_against_smooth, regions, words};
 use command::Failure;
 use model::{
     Cell, CellWhy, Factor, Outcome, Pattern, Run, RunKind, RunWhy, SharedLimit, Spec, Summary, WhyDocument, median,
@@ -31,8 +31,14 @@ pub fn explain(runs: &[Run], cell: Option<u32>, line: fn(&Outcome) -> Text) -> R
         schema: WhyDocument::SCHEMA.into(),
         runs: runs.iter().map(|run| of_run(run, cell, line)).collect(),
         regions: regions(&curves),
-        notes: between_runs(&named),
+        notes: between_runs(&named).into_iter().chain(jagged(runs)).collect(),
     })
+}
+
+/// Of several curves: each jagged one with a smooth one.
+fn jagged(runs: &[Run]) -> Vec<Text> {
+    let pairs = runs.iter().enumerate().flat_map(|(at, one)| runs[at + 1..].iter().map(move |other| (one, other)));
+    pairs.filter_map(|(one, other)| jagged_against_smooth((&label(one), &[one]), (&label(other), &[other]))).collect()
 }
 
 fn label(run: &Run) -> String {
