@@ -46,6 +46,8 @@ seed 2005-gigabit-ethernet to=128KiB perturbation=0 trial=3ms runs=3
 seed 2005-gigabit-ethernet-mtu
 seed 2012-10gbe cell=250ms runs=2 queues=10000
 seed 2012-10gbe-curves to=1MiB perturbation=0 trial=3ms runs=3 queues=10000
+seed 2012-10gbe-transfer runs=3
+seed 2012-10gbe-switch to=128KiB perturbation=0 trial=3ms runs=3
 
 for form in html md; do "$THRU" report "${runs[@]}" -o "$out/seeds.$form"; done
 say "finished in $SECONDS s"

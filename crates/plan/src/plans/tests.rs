@@ -261,7 +261,7 @@ fn all_plans_of_the_repository_can_be_read() {
     for path in files.filter(|path| path.extension().is_some_and(|ending| ending == "toml")) {
         let text = std::fs::read_to_string(&path).unwrap();
         let in_lab = text.contains("\n[lab]\n");
-        let names = [("host", "x"), ("server", "x"), ("device", "x"), ("hosts", "x,y")];
+        let names = [("host", "x"), ("server", "x"), ("device", "x"), ("hosts", "x,y"), ("switched", "y")];
         let vars = names.iter().filter(|(name, _)| text.contains(&format!("${{{name}}}")));
         let vars = vars.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let name = path.display().to_string();
@@ -281,7 +281,7 @@ fn all_plans_of_the_repository_can_be_read() {
         }
         count += 1;
     }
-    assert!(count >= 17, "{count}");
+    assert!(count >= 19, "{count}");
 }
 
 #[test]
@@ -300,7 +300,7 @@ fn the_plans_of_the_seed_script_can_be_read() {
         assert!(!read.cells.is_empty(), "{words}");
         count += 1;
     }
-    assert!(count >= 13, "{count}");
+    assert!(count >= 15, "{count}");
 }
 
 #[test]
