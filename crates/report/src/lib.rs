@@ -60,6 +60,7 @@ pub use screens::watch::{watch_columns, watch_head, watch_lines};
 pub use sections::advice::sysctl_files;
 pub use sections::ceiling_cost::citation;
 pub use sections::limiter::why_report;
+pub use sections::merit::{Distance, DistanceError};
 pub use sections::outcome_line::outcome_line;
 pub use tones::{Tone, toned};
 pub use view::{Piece, View};

@@ -4,6 +4,7 @@ use drawing::Sheet;
 use model::{Figure, Run};
 
 use crate::figures::Drawn;
+use crate::sections::merit::Distance;
 use crate::{Axes, Layout, ReportError};
 
 /// The runs to report on, with the options of some formats. A format ignores the options that it does not use.
@@ -19,6 +20,8 @@ pub struct View<'a> {
     pub plot: bool,
     /// `text`: how to see the whole report of a run of which only the answer is printed; `None` prints all of it.
     pub whole: Option<&'a str>,
+    /// `text`: the distance between the hosts, for the rate times distance of each run.
+    pub distance: Option<Distance>,
     /// `png` and `svg`: width in pixels; the height follows from the figure. Below 960 the figure is laid out for a narrow place.
     /// Otherwise [`PIXELS`](Self::PIXELS).
     pub pixels: Option<u32>,
@@ -41,6 +44,7 @@ impl<'a> View<'a> {
             layout: Layout::default(),
             plot: true,
             whole: None,
+            distance: None,
             pixels: None,
             axes: Axes::default(),
             beside: "",

@@ -62,7 +62,7 @@ pub fn show(output: &Output, shape: Shape<'_>, run: &Run) -> Result<u8, Failure>
         let form = output.form().or(shape.np.map(|_| "np-screen"));
         let stored = crate::output::Stored(output.store.as_deref());
         let all = shape.all || output.verbose;
-        crate::output::print(form, std::slice::from_ref(run), all, Some(&stored).filter(|_| !output.no_store))?;
+        crate::output::print(form, std::slice::from_ref(run), all, None, Some(&stored).filter(|_| !output.no_store))?;
     }
     Ok(failure::of_run(run))
 }

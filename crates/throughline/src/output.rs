@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use model::Run;
-use report::{Format, Layout, Piece, ReportError, View};
+use report::{Distance, Format, Layout, Piece, ReportError, View};
 
 use crate::console;
 use crate::registries;
@@ -18,8 +18,14 @@ pub fn write_pieces(format: &str, view: View<'_>, path: &Path) -> Result<Vec<Pat
 
 /// Renders runs as `format` to standard output, and for the form of another program the answer to standard error. Without a format they
 /// are a screen, which has colours on a terminal. For one measurement, prints only the answer unless `all`; `stored` is where the rest
-/// is kept, if it is.
-pub fn print(format: Option<&str>, runs: &[Run], all: bool, stored: Option<&Stored<'_>>) -> Result<(), Failure> {
+/// is kept, if it is. A `distance` between the hosts adds the rate times it.
+pub fn print(
+    format: Option<&str>,
+    runs: &[Run],
+    all: bool,
+    distance: Option<Distance>,
+    stored: Option<&Stored<'_>>,
+) -> Result<(), Failure> {
     let ids: Vec<&str> = runs.iter().map(|run| run.header.id.as_str()).collect();
     let whole = match stored {
         None => "-v".to_owned(),
@@ -27,7 +33,7 @@ pub fn print(format: Option<&str>, runs: &[Run], all: bool, stored: Option<&Stor
         Some(Stored(Some(store))) => format!("thru show {} -v --store {}", ids.join(" "), store.display()),
     };
     let whole = (!all).then_some(whole.as_str());
-    let view = View { whole, layout: layout(), ..View::new(runs) };
+    let view = View { whole, distance, layout: layout(), ..View::new(runs) };
     let Some(format) = format else {
         pieces("text", &view)?.1.iter().for_each(|piece| console::screen(&String::from_utf8_lossy(&piece.bytes)));
         return Ok(());

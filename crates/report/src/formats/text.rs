@@ -22,11 +22,22 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     view.some_run("text")?;
     if view.runs.len() > 1 && view.whole.is_some() && view.runs.iter().all(is_curve) {
         let heads: String = view.runs.iter().map(|run| header(run, view.layout)).collect();
-        let text = format!("{heads}\n{}", curve_screen::side_by_side(view.runs, view.layout));
+        let merits: String = view.runs.iter().map(|run| merit(run, view)).collect();
+        let text = format!("{heads}\n{}{merits}", curve_screen::side_by_side(view.runs, view.layout));
         return Ok(vec![Piece::new(stem(view.runs), "txt", text.into_bytes())]);
     }
-    let reports: Vec<String> = view.runs.iter().map(|run| report(run, view)).collect();
+    let reports: Vec<String> = view.runs.iter().map(|run| report(run, view) + &merit(run, view)).collect();
     Ok(vec![Piece::new(stem(view.runs), "txt", reports.join("\n").into_bytes())])
+}
+
+/// Rate times distance, if a distance is given.
+fn merit(run: &Run, view: &View<'_>) -> String {
+    let mut text = String::new();
+    if let Some(distance) = view.distance {
+        text.push('\n');
+        wrapped("Rate × distance:", &distance.sentence(run), view.layout, &mut text);
+    }
+    text
 }
 
 fn report(run: &Run, view: &View<'_>) -> String {

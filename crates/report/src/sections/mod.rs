@@ -10,6 +10,7 @@ pub(crate) mod each_direction;
 pub(crate) mod host_activity;
 pub(crate) mod host_facts;
 pub(crate) mod limiter;
+pub(crate) mod merit;
 pub(crate) mod next_step;
 pub(crate) mod one_way;
 pub(crate) mod outcome_line;

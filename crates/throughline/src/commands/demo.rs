@@ -71,7 +71,7 @@ fn curves(given: &[String]) -> Vec<(&'static str, Vec<String>)> {
 fn write_report(store: &Path, folder: &Path, count: usize) -> Result<(), Failure> {
     let of = |back: usize| super::show::load(&format!("last~{back}"), Some(store));
     let runs = (0..count).rev().map(of).collect::<Result<Vec<Run>, Failure>>()?;
-    output::print(None, &runs, false, Some(&output::Stored(Some(store))))?;
+    output::print(None, &runs, false, None, Some(&output::Stored(Some(store))))?;
     out!("\nThe report:\n");
     for (format, target) in [("html", folder.join("curve.html")), ("png", folder.to_owned()), ("np", folder.to_owned())]
     {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use command::Failure;
 use model::Run;
+use report::Distance;
 use session::stored;
 
 use crate::flags::form;
@@ -28,6 +29,11 @@ pub struct ShowArgs {
     #[arg(long, short, alias = "all")]
     verbose: bool,
 
+    /// Also print rate times distance in bit-metres per second, as the Land Speed Record counts, for hosts this far apart, such
+    /// as 10037km.
+    #[arg(long, value_name = "KM", conflicts_with_all = ["json", "form"])]
+    distance: Option<Distance>,
+
     #[arg(long = "as", value_name = "FORMAT", help = registries::form_help(), value_parser = form, conflicts_with = "json")]
     form: Option<&'static str>,
 
@@ -41,7 +47,7 @@ pub fn run(args: &ShowArgs) -> Result<u8, Failure> {
     let store = args.store.as_deref();
     let runs = args.runs.iter().map(|run| load(run, store)).collect::<Result<Vec<Run>, Failure>>()?;
     let form = args.form.or(args.json.then_some("json"));
-    output::print(form, &runs, args.verbose, Some(&output::Stored(store)))?;
+    output::print(form, &runs, args.verbose, args.distance, Some(&output::Stored(store)))?;
     Ok(0)
 }
 
