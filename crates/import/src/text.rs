@@ -143,6 +143,16 @@ pub(crate) fn clock(word: &str) -> Option<u64> {
     (parts.next().is_none() && hour < 24 && minute < 60 && second < 61).then(|| (hour * 60 + minute) * 60 + second)
 }
 
+/// Days since the Unix epoch of a date; `None` for one that is none, or before it. (H. Hinnant, "chrono-compatible low-level date
+/// algorithms": years begin in March.)
+pub(crate) fn days_since_epoch(year: u64, month: u64, day: u64) -> Option<u64> {
+    let valid = (1970..3000).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
+    valid.then_some(())?;
+    let shifted = if month > 2 { year } else { year - 1 };
+    let since_march = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    Some(shifted * 365 + shifted / 4 - shifted / 100 + shifted / 400 + since_march - 719_468)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,6 @@
 //! Faults of a host's settings, interfaces and activity.
 
-/// A fault of what ethtool, nstat, sar, ss, sysctl or vmstat print.
+/// A fault of what ethtool, nstat, sar, ss, sysctl, typeperf or vmstat print.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HostError {

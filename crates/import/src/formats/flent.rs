@@ -10,7 +10,7 @@ use super::ImportFormat;
 use crate::error::DocumentError;
 use crate::json::{Shape, documents, may_have_documents};
 use crate::listing::{Certainty, Imported, Row, TextReading};
-use crate::text::{MAX_ROWS, ns, rate_unit, time_unit};
+use crate::text::{MAX_ROWS, days_since_epoch, ns, rate_unit, time_unit};
 
 /// flent's data files.
 pub(super) const FORMAT: ImportFormat =
@@ -207,12 +207,8 @@ fn unix_ns(time: &str) -> Option<u64> {
     let mut clock = rest.split(':');
     let (hour, minute): (u64, u64) = (clock.next()?.parse().ok()?, clock.next()?.parse().ok()?);
     let second: f64 = clock.next()?.parse().ok()?;
-    let valid = (1970..3000).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&of_month);
-    (valid && hour < 24 && minute < 60 && (0.0..61.0).contains(&second)).then_some(())?;
-    // Days since the epoch with years that begin in March (H. Hinnant, "chrono-compatible low-level date algorithms").
-    let shifted = if month > 2 { year } else { year - 1 };
-    let since_march = (153 * ((month + 9) % 12) + 2) / 5 + of_month - 1;
-    let days = shifted * 365 + shifted / 4 - shifted / 100 + shifted / 400 + since_march - 719_468;
+    (hour < 24 && minute < 60 && (0.0..61.0).contains(&second)).then_some(())?;
+    let days = days_since_epoch(year, month, of_month)?;
     Some((days * 86_400 + hour * 3_600 + minute * 60) * 1_000_000_000 + (second * 1e9) as u64)
 }
 

@@ -30,6 +30,7 @@ mod ss;
 mod sysctl;
 mod throughline;
 mod traceroute;
+mod typeperf;
 mod vmstat;
 
 use crate::listing::{Certainty, TextReading};
@@ -69,6 +70,7 @@ pub const FORMATS: &[ImportFormat] = &[
     sysctl::FORMAT,
     vmstat::FORMAT,
     sar::FORMAT,
+    typeperf::FORMAT,
     nstat::FORMAT,
     ss::FORMAT,
     lshw::FORMAT,

@@ -391,7 +391,7 @@ fn series_name(of: Of, which: &str, name: &str) -> String {
 }
 
 /// Sentences of the means: all cores, each interface with traffic, TCP.
-fn means(lines: &[SeriesLine], readings: usize) -> Vec<String> {
+pub(super) fn means(lines: &[SeriesLine], readings: usize) -> Vec<String> {
     let mean = |name: &str| {
         let values: Vec<f64> = lines.iter().find(|line| line.name == name)?.values.iter().flatten().copied().collect();
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)

@@ -292,3 +292,49 @@ fn prose_is_no_listing_of_activity() {
         assert!(reading.imported.is_empty(), "{name}: {reading:?}");
     }
 }
+
+#[test]
+fn windows_counters_are_series_of_its_host() {
+    let typeperf = only("windows-typeperf.csv");
+    assert_eq!((typeperf.tool.as_str(), typeperf.near.hostname.as_deref()), ("typeperf", Some("W2K")));
+    // Over midnight, in the zone of the host, which typeperf does not print.
+    assert_eq!(typeperf.measured_unix_ns, None);
+    let at_ns = &observed(&typeperf).series.as_ref().unwrap().at_ns;
+    assert_eq!(at_ns[..], [1_000_000_000, 2_000_000_000, 3_016_000_000]);
+    is_near(series(&typeperf, "cpu.all.idle"), &[0.96875, 0.1875, 0.203125]);
+    is_near(series(&typeperf, "cpu.all.softirq"), &[0.0, 0.40625, 0.390625]);
+    // Privileged time without interrupts and DPCs.
+    is_near(series(&typeperf, "cpu.all.system"), &[0.015625, 0.2578125, 0.2734375]);
+    is_near(series(&typeperf, "stat.intr"), &[1034.281, 18_240.12, 18_111.5]);
+    is_near(series(&typeperf, "dev.3Com Gigabit Server NIC [3C996].tx_bytes"), &[980.5, 93_500_000.25, 93_100_000.5]);
+    is_near(series(&typeperf, "snmp.Tcp.RetransSegs"), &[0.0, 0.0, 12.5]);
+    assert_eq!(typeperf.unknown, ["Memory\\Pages/sec"]);
+    assert!(typeperf.notes.iter().any(|note| note.contains("idle 45 %")), "{:?}", typeperf.notes);
+
+    let log = only("windows-logman.csv");
+    assert_eq!(log.measured_unix_ns, Some((1_799_662_391 - 15) * 1_000_000_000), "10:13:11 UTC less an interval");
+    assert_eq!(series(&log, "cpu.0.idle").values, [None, Some(0.905), Some(0.105)]);
+    assert_eq!(series(&log, "snmp.Tcp.OutSegs").values, [None, Some(107.5), Some(207.5)]);
+}
+
+#[test]
+fn broken_windows_counters_are_refused_by_line() {
+    let text = |rows: &str| format!("\"(PDH-CSV 4.0)\",\"\\\\A\\Processor(_Total)\\% Idle Time\"\r\n{rows}");
+    let refused = |rows: &str| {
+        let reading = read(text(rows).as_bytes(), None).unwrap();
+        reading.refused.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    };
+    let first = "\"06/14/2002 10:15:01.593\",\"3.1\"\r\n";
+    assert_eq!(refused(first), "");
+    assert!(refused("").contains("a head without rows"), "{}", refused(""));
+    for (row, reason) in [
+        ("\"06/14/2002 10:15:02.593\",\"3,1\"", "'3,1' is not a number"),
+        ("\"06/14/2002 10:15:02.593\",\"3.1\",\"4\"", "3 columns, but the table has 2"),
+        ("\"14/06/2002 10:15:02.593\",\"3.1\"", "is not a time"),
+        ("\"06/14/2002 10:15:01.593\",\"3.1\"", "not later than the previous reading"),
+        ("\"06/14/2002 10:15:02.593\",\"310\"", "add up to 310 %"),
+    ] {
+        let said = refused(&format!("{first}{row}\r\n"));
+        assert!(said.contains(reason), "{row}: {said}");
+    }
+}

@@ -80,11 +80,11 @@ proptest! {
     }
 
     #[test]
-    fn cut_and_changed_records(name in 0..23usize, cut in any::<prop::sample::Index>(), place in any::<prop::sample::Index>(), byte: u8) {
+    fn cut_and_changed_records(name in 0..24usize, cut in any::<prop::sample::Index>(), place in any::<prop::sample::Index>(), byte: u8) {
         let names = ["1998-netperf.txt", "2012-nttcp.txt", "netpipe372_both.txt", "iperf312_udp.json",
             "2003-rapid-ping-traceroute.txt", "netperf27_UDP_STREAM.txt", "iperf312_bidir.txt", "iperf2_server.txt",
             "iperf2.csv", "nuttcp_verbose.txt", "qperf_loop.txt", "sockperf_pp.txt", "vmstat_tw.txt", "rrul.flent", "throughline_run.json", "sar_multi.txt",
-            "mpstat.txt", "nstat.txt", "ss_tmi.txt", "2002-systems.csv", "mpstat.json", "mtr.json", "iperf312_server_output.txt"];
+            "mpstat.txt", "nstat.txt", "ss_tmi.txt", "2002-systems.csv", "mpstat.json", "mtr.json", "iperf312_server_output.txt", "windows-typeperf.csv"];
         let path = format!("{}/tests/data/{}", env!("CARGO_MANIFEST_DIR"), names[name]);
         let mut bytes = std::fs::read(path).unwrap();
         let place = place.index(bytes.len());
