@@ -28,6 +28,7 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     for (window, Drawn { figure, owners }) in drawn.iter().enumerate() {
         let section = script::Section::new(figure, sheet);
         let mut plots: Vec<Vec<String>> = vec![Vec::new(); section.panels()];
+        let mut bands = plots.clone();
         if figure.matrix.is_some() {
             let owner = owners.first().copied().unwrap_or(0);
             for (panel, plots) in plots.iter_mut().enumerate() {
@@ -44,12 +45,13 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
             sets.push((name.clone(), data_set));
             for (panel, plots) in plots.iter_mut().enumerate() {
                 if series.is_in(panel) {
+                    bands[panel].extend(section.bands(&name, data_set, index));
                     plots.extend(section.items(&name, data_set, index));
                 }
             }
         }
         for (panel, plots) in plots.iter_mut().enumerate() {
-            let behind = section.behind(&sets, panel);
+            let behind = section.behind(&sets, panel).into_iter().chain(std::mem::take(&mut bands[panel]));
             plots.splice(0..0, behind);
         }
         text.push_str(&section.text(window, &plots));

@@ -7,16 +7,19 @@ use drawing::theme::{LIGHT, SERIES};
 use drawing::ticks::Ticks;
 use drawing::{Key, Layout, MANY, Sheet, Side, exits, fit, has_bands, joined, look, matrix, shift, wrap};
 use model::units::three_digits;
-use model::{Figure, Look, Scale};
+use model::{Figure, Look, Scale, Series};
 
 use super::{comment, quoted};
 use crate::view::safe_name;
 
 /// Of a matrix: its scale of colours, which are not mixed with the paper.
 const MATRIX: &str = "set colorbox\nset style fill solid 1.0 noborder\n";
-/// The bands of intervals. PostScript has no transparent areas.
-const BANDS: &str = "if (term eq 'eps') { set style fill solid 0.22 noborder } \
-else { set style fill transparent solid 0.22 noborder }\n";
+/// The bands of intervals.
+const BANDS: &str = "set style fill transparent solid 0.22 noborder\n";
+/// Patterns of dashes that gnuplot has.
+const DASHES: usize = 5;
+/// Markers on a line of many points, where they are all that distinguishes it.
+const MARKERS: usize = 12;
 
 /// gnuplot's numbers of the markers, in the order of the colours.
 const POINTS: [usize; SERIES] = [7, 5, 9, 13, 11, 2, 6];
@@ -27,6 +30,8 @@ pub(super) fn preamble(stem: &str) -> String {
     let line = |((number, colour), point): ((usize, &&str), usize)| {
         format!("set linetype {number} lc rgb '{colour}' lw 1.5 pt {point}\n")
     };
+    let dash = |number: usize| format!("dash{number} = mono ? {} : 1\n", (number - 1) % DASHES + 1);
+    let dashes: String = (1..=SERIES).map(dash).collect();
     let lines: String = (1..).zip(&LIGHT.series).zip(POINTS).map(line).collect();
     let shade = |(number, colour): (usize, &String)| format!("{number} '{colour}'");
     let shades = (0..).zip(&matrix::colours()).map(shade).collect::<Vec<_>>().join(", ");
@@ -43,8 +48,10 @@ if (!exists('mono')) mono = 0
 set encoding utf8
 set datafile missing '?'
 pixels = strstrt(GPVAL_TERMINALS, 'pngcairo') > 0 ? 'pngcairo' : 'png'
-if (term eq 'eps') {{ set terminal postscript eps color noenhanced size 6in,4in font 'Helvetica,12' }}
-set pointsize 0.8
+# PostScript has no transparent areas: thin lines show the ends of the intervals there.
+bands = (term ne 'eps')
+# In black, dashes and markers distinguish what colours do otherwise.
+{dashes}set pointsize 0.8
 set grid
 # From the lowest to the highest value of a matrix.
 set palette defined ({shades})
@@ -76,12 +83,42 @@ impl<'a> Section<'a> {
         &self.layout.plots[self.figure.series[index].panel.unwrap_or(0).min(self.panels() - 1)].y
     }
 
-    /// The line through the points, and the intervals where there are any, in the same colour.
+    /// The number of a series' line type, its marker, and its dashes: those of its look, or if no series has any, in black those of its
+    /// colour.
+    fn drawn(&self, index: usize) -> (usize, usize, String) {
+        let own = look(self.figure, index);
+        let style = style(own);
+        let dashed = (0..self.figure.series.len()).any(|index| look(self.figure, index).dash > 0);
+        let dashes = if dashed { (own.dash % 4 + 1).to_string() } else { format!("dash{style}") };
+        (style, POINTS[style - 1], dashes)
+    }
+
+    /// The areas of intervals, which are behind all lines.
+    pub(super) fn bands(&self, file: &str, data_set: usize, index: usize) -> Vec<String> {
+        let series = &self.figure.series[index];
+        if series.reference
+            || series.stacked
+            || !joined(self.figure)
+            || !has_bands(self.figure)
+            || !has_interval(series)
+        {
+            return Vec::new();
+        }
+        let (style, _, dashes) = self.drawn(index);
+        let of = format!("'{file}' index {data_set}");
+        let end = |column: usize| {
+            format!(
+                "for [i=1:!bands] {of} using 1:{column} with lines linetype {style} linewidth 0.4 dashtype {dashes} notitle"
+            )
+        };
+        vec![format!("for [i=1:bands] {of} using 1:3:4 with filledcurves linetype {style} notitle"), end(3), end(4)]
+    }
+
+    /// The line through the points, and a few intervals, in the same colour.
     pub(super) fn items(&self, file: &str, data_set: usize, index: usize) -> Vec<String> {
         let series = &self.figure.series[index];
-        let look = look(self.figure, index);
         let title = self.title_of(index);
-        let style = style(look);
+        let (style, marker, dashes) = self.drawn(index);
         let of = format!("'{file}' index {data_set}");
         if series.reference {
             return vec![format!("{of} using 1:2 with lines dashtype 2 linetype {style} {title}")];
@@ -90,25 +127,37 @@ impl<'a> Section<'a> {
             let columns = "using 1:2:($1*0.9):($1*1.1):3:4 with boxxyerrorbars fillstyle solid 0.8";
             return vec![format!("{of} {columns} linetype {style} {title}")];
         }
-        let some_interval = series.points.iter().any(|point| point.low.is_some() && point.high.is_some());
         let bars = |x: &str| format!("{of} using {x}:2:3:4 with yerrorbars linetype {style} pointtype 0 notitle");
         if !joined(self.figure) {
             // Beside each other, as there is nothing between categories.
             let x = format!("($1{:+.3})", shift(self.figure, index));
-            let points = format!("{of} using {x}:2 with points linetype {style} {title}");
-            return some_interval.then(|| bars(&x)).into_iter().chain([points]).collect();
+            let points = format!("{of} using {x}:2 with points linetype {style} pointtype {marker} {title}");
+            return has_interval(series).then(|| bars(&x)).into_iter().chain([points]).collect();
         }
-        let many = series.points.len() > MANY;
-        let with = if many { "lines" } else { "linespoints" };
-        let dashes = look.dash % 4 + 1;
-        let with = if series.steps { "steps" } else { with };
-        let line = format!("{of} using 1:2 with {with} linetype {style} dashtype {dashes} {title}");
-        if !some_interval {
-            return vec![line];
+        let count = series.points.len();
+        if series.steps {
+            return vec![format!("{of} using 1:2 with steps linetype {style} dashtype {dashes} {title}")];
         }
+        if count > MANY {
+            let every = count / MARKERS;
+            let looks = format!("linetype {style} dashtype {dashes}");
+            return vec![
+                format!("for [i=1:!mono] {of} using 1:2 with lines {looks} {title}"),
+                format!(
+                    "for [i=1:mono] {of} using 1:2 with linespoints {looks} pointtype {marker} pointinterval {every} {title}"
+                ),
+                // One at the end, beside its name.
+                format!(
+                    "for [i=1:mono] {of} using 1:2 every ::{} with points linetype {style} pointtype {marker} notitle",
+                    count - 1
+                ),
+            ];
+        }
+        let line =
+            format!("{of} using 1:2 with linespoints linetype {style} pointtype {marker} dashtype {dashes} {title}");
         // The markers last, so that they are above the intervals.
-        let band = || format!("{of} using 1:3:4 with filledcurves linetype {style} notitle");
-        vec![if has_bands(self.figure) { band() } else { bars("1") }, line]
+        let barred = has_interval(series) && !has_bands(self.figure);
+        barred.then(|| bars("1")).into_iter().chain([line]).collect()
     }
 
     /// The series of other panels, without colour.
@@ -150,13 +199,13 @@ impl<'a> Section<'a> {
     /// The keys that panels share, as plots of nothing.
     fn keys(&self) -> Vec<String> {
         let key = |key: &Key| {
-            let look = look(self.figure, key.series);
+            let (style, marker, dashes) = self.drawn(key.series);
             let with = match (self.figure.series[key.series].reference, joined(self.figure)) {
-                (true, _) => "lines dashtype 2",
-                (false, true) => "linespoints",
-                (false, false) => "points",
+                (true, _) => "lines dashtype 2".to_owned(),
+                (false, true) => format!("linespoints pointtype {marker} dashtype {dashes}"),
+                (false, false) => format!("points pointtype {marker}"),
             };
-            format!("NaN with {with} linetype {} title {}", style(look), quoted(&key.text))
+            format!("NaN with {with} linetype {style} title {}", quoted(&key.text))
         };
         self.layout.keys.iter().map(key).collect()
     }
@@ -184,8 +233,15 @@ impl<'a> Section<'a> {
         let id = safe_name(&figure.id);
         // The height of the PNG, but with room for the texts that gnuplot repeats in each panel.
         let height = self.layout.height * 1.25 * if self.panels() > 1 { 1.2 } else { 1.0 };
-        let size = format!("size 1200,{:.0} noenhanced", height.max(700.0));
+        let height = height.max(700.0);
+        let size = format!("size 1200,{height:.0} noenhanced");
+        // A single plot is as large as in print. Panels have the proportions of the PNG.
+        let (wide, high, font) = if self.panels() > 1 { (10.0, height / 120.0, 10) } else { (6.0, 4.0, 12) };
         let _ = writeln!(text, "if (term eq 'png') {{ eval 'set terminal '.pixels.' {size}' }}");
+        let _ = writeln!(
+            text,
+            "if (term eq 'eps') {{ set terminal postscript eps color noenhanced size {wide}in,{high:.1}in font 'Helvetica,{font}'; if (mono) {{ set monochrome }} }}"
+        );
         let _ = writeln!(text, "if (term eq 'png' || term eq 'eps') {{ set output '{id}.'.term }}");
         let _ = writeln!(text, "if (term eq 'screen') {{ eval 'set terminal '.GPVAL_TERM.' {window}' }}");
         text.push_str(&self.axes());
@@ -277,18 +333,35 @@ impl<'a> Section<'a> {
         format!("graph {:.4},{:.4}", share(x, frame.left, frame.right), share(y, frame.bottom, frame.top))
     }
 
-    /// The labelled points.
+    /// The labelled points. A label is below its point, or above it near the bottom; one that would lie on an earlier label moves on.
     fn marks(&self, panel: usize) -> String {
         let plot = &self.layout.plots[panel];
         let mut text = String::new();
+        let mut placed: Vec<(f64, f64, bool)> = Vec::new();
         for mark in self.figure.marks.iter().filter(|_| panel == 0) {
-            if plot.at(mark.x, mark.y).is_some_and(|at| plot.frame.has(at)) {
-                let (at, label) = (format!("{:e},{:e}", mark.x, mark.y), quoted(&mark.label));
-                // Text extends towards the middle, to stay within the frame.
-                let (side, away) = if plot.x.position(mark.x) > Some(0.6) { ("right", -1) } else { ("left", 1) };
-                let point = "point pointtype 6 pointsize 1.6";
-                let _ = writeln!(text, "set label {label} at {at} {side} {point} offset {away},-1");
+            let Some((x, y)) = plot.at(mark.x, mark.y).filter(|at| plot.frame.has(*at)) else { continue };
+            let (at, label) = (format!("{:e},{:e}", mark.x, mark.y), quoted(&mark.label));
+            // Text extends towards the middle, to stay within the frame.
+            let is_right = plot.x.position(mark.x) > Some(0.6);
+            let (side, away) = if is_right { ("right", -1) } else { ("left", 1) };
+            let (width, height) = (plot.frame.right - plot.frame.left, plot.frame.bottom - plot.frame.top);
+            let line = height / LINES;
+            let step = if plot.frame.bottom - y < 4.0 * line { 1 } else { -1 };
+            let mut rows = step;
+            let clashes = |rows: i32, placed: &[(f64, f64, bool)]| {
+                let own = y - f64::from(rows) * line;
+                let near = |(other, of, right): &&(f64, f64, bool)| {
+                    let reach = if *right == is_right { 0.5 } else { 0.9 };
+                    (other - x).abs() < reach * width && (of - own).abs() < line
+                };
+                placed.iter().any(|one| near(&one))
+            };
+            while clashes(rows, &placed) {
+                rows += step;
             }
+            placed.push((x, y - f64::from(rows) * line, is_right));
+            let point = "point pointtype 6 pointsize 1.6";
+            let _ = writeln!(text, "set label {label} at {at} {side} {point} offset {away},{rows}");
         }
         text
     }
@@ -337,6 +410,13 @@ fn scale(axis: &str, scale: Scale, unit: &str) -> String {
         Scale::Linear | Scale::Names | Scale::Date => format!("unset logscale {axis}"),
         Scale::Log => format!("set logscale {axis} {}", if unit == "B" { 2 } else { 10 }),
     }
+}
+
+/// Lines of text that a plot has room for.
+const LINES: f64 = 22.0;
+
+fn has_interval(series: &Series) -> bool {
+    series.points.iter().any(|point| point.low.is_some() && point.high.is_some())
 }
 
 /// The number of a line type.
