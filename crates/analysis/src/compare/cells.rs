@@ -127,6 +127,8 @@ struct Names {
     varied: BTreeSet<String>,
     /// Which of `from` and `to` any run varies.
     hosts: Vec<&'static str>,
+    /// Factors of plans that no run varies: they label a run, as `--set` does, and distinguish none of its cells.
+    labels: BTreeSet<String>,
     /// Cells match whatever their pattern, and their values are goodput.
     by_goodput: bool,
 }
@@ -135,6 +137,7 @@ impl Names {
     fn new(a: &[&Run], b: &[&Run]) -> Self {
         let runs = || a.iter().chain(b);
         let levels = || runs().flat_map(|run| run.header.cells.iter().map(|cell| levels_of(run, cell)));
+        let labels: BTreeSet<String> = labels(runs().copied()).into_keys().collect();
         let alone = |run: &&&Run| measured(run).count() == 1;
         let mut varied = BTreeSet::new();
         for run in runs().filter(|run| run.header.plan.is_none()) {
@@ -146,9 +149,11 @@ impl Names {
         }
         let hosts = [Factor::FROM, Factor::TO];
         Self {
-            single: runs().all(|run| alone(&run)) && levels().all(|levels| levels.is_empty()),
+            single: runs().all(|run| alone(&run))
+                && levels().all(|levels| levels.keys().all(|name| labels.contains(name))),
             varied,
             hosts: hosts.into_iter().filter(|name| levels().any(|levels| levels.contains_key(*name))).collect(),
+            labels,
             by_goodput: false,
         }
     }
@@ -157,6 +162,7 @@ impl Names {
     fn levels(&self, run: &Run, outcome: &Outcome) -> BTreeMap<String, String> {
         let cell = Cell::find(&run.header.cells, outcome.cell);
         let mut levels = cell.map(|cell| levels_of(run, cell)).unwrap_or_default();
+        levels.retain(|name, _| !self.labels.contains(name));
         let Some(plan) = &run.header.plan else {
             let own = environment::flat(&outcome.spec);
             let value = |name: &String| (name.clone(), own.get(name).cloned().unwrap_or_else(|| "-".to_owned()));
@@ -270,6 +276,28 @@ fn levels_of(run: &Run, cell: &Cell) -> BTreeMap<String, String> {
     levels
 }
 
+/// The factors of plans that have one level in each run, with the levels of all runs. Hosts are no such factor: a fixed host matches
+/// one of several.
+pub(super) fn labels<'a>(runs: impl Iterator<Item = &'a Run>) -> BTreeMap<String, BTreeSet<String>> {
+    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut varied: BTreeSet<String> = [Factor::FROM, Factor::TO].map(str::to_owned).into();
+    for run in runs.filter(|run| run.header.plan.is_some()) {
+        let mut own: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (name, level) in run.header.cells.iter().flat_map(|cell| levels_of(run, cell)) {
+            own.entry(name).or_default().insert(level);
+        }
+        for (name, levels) in own {
+            if levels.len() > 1 {
+                varied.insert(name);
+            } else {
+                all.entry(name).or_default().extend(levels);
+            }
+        }
+    }
+    all.retain(|name, _| !varied.contains(name));
+    all
+}
+
 /// A run's outcomes without the memory copy that a curve measures as its ceiling.
 fn measured(run: &Run) -> impl Iterator<Item = &Outcome> {
     let only_ceiling = run.outcomes.iter().all(|outcome| outcome.spec.transport == Spec::CEILING);
@@ -338,6 +366,22 @@ mod tests {
             run(id, plan(), cells)
         };
         assert_eq!(paired(&of("a", "6.1"), &of("b", "6.2")), (vec![(0, 0), (1, 1)], vec![]));
+    }
+
+    #[test]
+    fn factors_with_one_level_in_each_run_are_labels_and_one_that_a_run_varies_is_not() {
+        let of = |id, mtu: &str, queues: &[&str]| {
+            let cells = queues.iter().flat_map(|queue| {
+                ["1", "2"].map(|block| stream(&[("mtu", mtu), ("queue", queue), ("block", block)], 1))
+            });
+            run(id, Some(Plan::default()), cells.collect())
+        };
+        let (before, after) = (of("a", "1500", &["1000"]), of("b", "9000", &["10000"]));
+        assert_eq!(paired(&before, &after), (vec![(0, 0), (1, 1)], vec![]));
+        // Where one side varies the queue, its cells have to be told apart, and the other side matches one of them.
+        let varied = of("c", "9000", &["1000", "10000"]);
+        assert_eq!(paired(&after, &varied), (vec![(0, 2), (1, 3)], left(&[("b", 0), ("b", 1)])));
+        assert_eq!(labels([&before, &varied].into_iter()).into_keys().collect::<Vec<_>>(), ["mtu"]);
     }
 
     #[test]

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Answer, CellComparison, Comparison, Estimate, Run, RunComparison, RunName, Spec, Unpaired};
+use model::{Answer, CellComparison, Comparison, Difference, Estimate, Run, RunComparison, RunName, Spec, Unpaired};
 use text::{Said, Text, say};
 
-use super::cells::{Pairing, Side, pair};
+use super::cells::{Pairing, Side, labels, pair};
 use super::environment::{differences, is_unknown};
 use super::{change, higher_is_better, judge, other_clock, ratio, verdict, what};
 use crate::findings::wording::{plural, sentence};
@@ -20,7 +20,7 @@ use crate::stats::{ConfidenceInterval, MeanDifference, mean};
 pub enum CompareError {
     /// No cell of one side matches one of the other.
     #[error(
-        "{a} and {b} have no cell in common: {cells}; cells match if they agree in all factors and hosts, and in pattern, transport and direction"
+        "{a} and {b} have no cell in common: {cells}; cells match if they agree in pattern, transport, direction, hosts, and all factors that one of the runs varies"
     )]
     NothingInCommon {
         /// Identifiers of side A's runs.
@@ -70,8 +70,24 @@ pub fn stored_runs(a: &[&Run], b: &[&Run], tolerance: f64, confidence: f64) -> R
         unpaired,
         notes,
         cells,
-        differences: differences(a, b, &specs),
+        differences: of_labels(a, b).into_iter().chain(differences(a, b, &specs)).collect(),
     })
+}
+
+/// What the plans of the two sides say of them: the levels of factors that no run varies.
+fn of_labels(a: &[&Run], b: &[&Run]) -> Vec<Difference> {
+    let (ours, theirs) = (labels(a.iter().copied()), labels(b.iter().copied()));
+    let both = labels(a.iter().chain(b).copied());
+    let of = |side: &BTreeMap<String, BTreeSet<String>>, name: &String| {
+        side.get(name).map_or("-".to_owned(), |levels| levels.iter().cloned().collect::<Vec<_>>().join(" | "))
+    };
+    let difference = |name: &String| Difference {
+        of: "plan".to_owned(),
+        field: name.clone(),
+        a: of(&ours, name),
+        b: of(&theirs, name),
+    };
+    both.keys().map(difference).filter(|one| one.a != one.b).collect()
 }
 
 /// The note of a comparison of different patterns.

@@ -40,7 +40,9 @@ pub fn comparison(found: &RunComparison, layout: Layout, whole: bool) -> String 
     let mut left = String::new();
     unpaired(&found.unpaired, most(FEW_UNPAIRED), layout, &mut left);
     text.push_str(&first_lines(&left, most(FEW_LINES)));
-    text.push_str(&first_lines(&configuration(&found.differences, layout), most(FEW_LINES)));
+    // What the plans of both sides say of them is what is compared.
+    let labels = found.differences.iter().filter(|one| one.of == "plan").count();
+    text.push_str(&first_lines(&configuration(&found.differences, layout), most(FEW_LINES + labels)));
     let mut caveats = "\nCaveats\n".to_owned();
     for note in &found.notes {
         let mut lines = String::new();
