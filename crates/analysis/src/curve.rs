@@ -149,15 +149,20 @@ pub(crate) fn groups(points: &[CurvePoint]) -> Vec<Group> {
 /// size + 3).
 #[must_use]
 pub fn neighbours(sizes: &[u64]) -> Vec<u64> {
+    sizes.iter().zip(centres(sizes)).filter(|(size, centre)| *size != centre).map(|(size, _)| *size).collect()
+}
+
+/// For each of these ascending sizes the middle of its triple; a size alone is its own.
+pub(crate) fn centres(sizes: &[u64]) -> Vec<u64> {
     debug_assert!(sizes.is_sorted(), "the sizes ascend");
-    let mut found = Vec::new();
-    let mut rest = sizes;
-    while let [low, middle, high, ..] = *rest {
-        let taken = if is_triple(low, middle, high) { 3 } else { 1 };
-        found.extend([low, high].into_iter().filter(|_| taken == 3));
-        rest = &rest[taken..];
+    let mut centres = Vec::with_capacity(sizes.len());
+    while let [size, rest @ ..] = &sizes[centres.len()..] {
+        match *rest {
+            [middle, high, ..] if is_triple(*size, middle, high) => centres.extend([middle; 3]),
+            _ => centres.push(*size),
+        }
     }
-    found
+    centres
 }
 
 fn is_triple(low: u64, middle: u64, high: u64) -> bool {

@@ -35,5 +35,5 @@ pub use curve_fit::{Moment, fastest, of_a_moment};
 pub use findings::{Stolen, of_curve, of_path, of_single};
 pub use limiter::set_why;
 pub use outcome::{CheckStream, Context, emulator_late, ledger, outcome, peak_check, trial_value, trial_verdicts};
-pub use plan::{of_hosts, of_plan};
+pub use plan::{of_imported_matrix, of_plan};
 pub use refine::refine;

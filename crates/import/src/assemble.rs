@@ -156,7 +156,7 @@ pub fn assemble(imported: Imported, source: &ListingSource, refused: &[Refused])
         })),
         ..RunHeader::default()
     };
-    findings.splice(0..0, analysis::of_hosts(&header, &outcomes, &[]));
+    findings.splice(0..0, analysis::of_imported_matrix(&header, &outcomes));
     let duration_ns = outcomes.iter().filter_map(|outcome| outcome.summary.duration_ns).fold(0, u64::saturating_add);
     Run {
         schema: Run::SCHEMA.into(),

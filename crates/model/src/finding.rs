@@ -56,8 +56,12 @@ pub enum FindingKind {
     Outlier,
     /// What stood out of a matrix of hosts but was not confirmed when it was tested again, or was not tested again.
     Unconfirmed,
-    /// The best level of a factor over a range of block sizes.
+    /// The best level of a factor, or those that lead; over a range of block sizes where these vary.
     Best,
+    /// A factor whose levels do not differ significantly, or not by what matters, with the largest difference that is possible.
+    NoDifference,
+    /// What limits the cells of a plan, by the levels of its factors.
+    Limits,
     /// What groups of flows took of their common goodput, and how fair that is.
     Fairness,
     /// What hosts that send at the same time get: their common goodput, the number of senders from which it no longer rises or falls,

@@ -339,12 +339,12 @@ pub struct BestRegion {
     pub from: u64,
     /// Largest block, bytes.
     pub to: u64,
-    /// Label of the best curve; null if no difference is significant.
+    /// Label of the best curve; null if none is significantly better than all others by 1 % or more.
     pub best: Option<String>,
     /// Label of the second best curve.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<String>,
-    /// Ratio of the best rate to the second best.
+    /// Ratio of the best rate to the second best; where several lead, of the highest one to those behind, at least.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
     /// Low end of the ratio's interval.

@@ -12,11 +12,11 @@ pub(super) const SMALL: u64 = 256;
 const MEDIAN_LOSS: f64 = 1.25;
 
 /// The latency finding of a pingpong curve; `None` for streams, where the time of a block is not a latency.
-pub(super) fn latency(outcomes: &[Outcome]) -> Option<Finding> {
+pub(super) fn latency(outcomes: &[&Outcome]) -> Option<Finding> {
     let mut points: Vec<(&Outcome, &Estimate)> = outcomes
         .iter()
         .filter(|outcome| Headline::of(&outcome.spec) == Headline::RoundTrip)
-        .filter_map(|outcome| Some((outcome, outcome.estimate.as_ref()?)))
+        .filter_map(|outcome| Some((*outcome, outcome.estimate.as_ref()?)))
         .collect();
     points.sort_by_key(|(outcome, _)| outcome.spec.block);
     let (smallest, single) = *points.first()?;
@@ -80,9 +80,13 @@ mod tests {
     use super::*;
     use model::Pattern;
 
+    fn of(outcomes: &[Outcome]) -> Option<Finding> {
+        latency(&outcomes.iter().collect::<Vec<_>>())
+    }
+
     #[test]
     fn one_or_two_small_sizes_give_the_rtt_of_the_smallest() {
-        let found = latency(&curve(&[64, 1024, 2], hockney(10_000.0, 1.0), 0.0, 1)).unwrap();
+        let found = of(&curve(&[64, 1024, 2], hockney(10_000.0, 1.0), 0.0, 1)).unwrap();
         assert_eq!((found.block, found.cells.as_slice()), (Some(2), &[2][..]));
         let [rtt, half] = [20_000.0, 10_000.0].map(Time);
         assert!(
@@ -100,7 +104,7 @@ mod tests {
     #[test]
     fn many_small_sizes_are_pooled() {
         let sizes = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 1024];
-        let found = latency(&curve(&sizes, hockney(10_000.0, 1.0), 0.02, 7)).unwrap();
+        let found = of(&curve(&sizes, hockney(10_000.0, 1.0), 0.02, 7)).unwrap();
         let estimate = found.estimate.unwrap();
         assert_eq!((found.block, found.cells.len()), (Some(1), 16));
         assert!(
@@ -114,6 +118,6 @@ mod tests {
 
     #[test]
     fn streams_have_none() {
-        assert_eq!(latency(&[made(Pattern::Stream, 0, 1, &[1e9; 6])]), None);
+        assert_eq!(of(&[made(Pattern::Stream, 0, 1, &[1e9; 6])]), None);
     }
 }

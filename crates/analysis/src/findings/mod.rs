@@ -14,7 +14,7 @@ mod single;
 mod variation;
 pub(crate) mod wording;
 
-use model::{Finding, Outcome};
+use model::{Finding, FindingKind, Outcome};
 
 pub use path::{Stolen, of_path};
 pub use single::of_single;
@@ -27,24 +27,35 @@ use crate::curve_fit::Fit;
 /// Empty without points.
 #[must_use]
 pub fn of_curve(outcomes: &[Outcome]) -> Vec<Finding> {
-    let points = curve::points(outcomes);
-    let fit = Fit::new(&points, outcomes);
-    let mut findings = Vec::new();
-    findings.extend(latency::latency(outcomes));
-    findings.extend(modes::of_small_sizes(outcomes, latency::SMALL));
-    findings.extend(peak::peak(&fit));
-    findings.extend(saturation::saturation(&fit));
-    findings.extend(peak::half_peak(&fit));
+    let all: Vec<&Outcome> = outcomes.iter().collect();
+    let fit = Fit::new(&curve::points(outcomes), outcomes);
+    let mut findings = figures(&all, &fit);
+    let modes = modes::of_small_sizes(outcomes, latency::SMALL);
+    let after_latency = findings.iter().take_while(|finding| finding.kind == FindingKind::Latency).count();
+    findings.splice(after_latency..after_latency, modes);
     findings.extend(anomaly::anomalies(&fit.groups));
     findings.extend(connections::connections(outcomes));
     findings
+}
+
+/// The latency, the peak, the saturation point and the half-peak block of points of one curve.
+pub(crate) fn of_points(outcomes: &[&Outcome]) -> Vec<Finding> {
+    let fit = Fit::new(&curve::points(outcomes.iter().copied()), outcomes.iter().copied());
+    figures(outcomes, &fit)
+}
+
+fn figures(outcomes: &[&Outcome], fit: &Fit) -> Vec<Finding> {
+    [latency::latency(outcomes), peak::peak(fit), saturation::saturation(fit), peak::half_peak(fit)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::curve::testing::*;
-    use model::{FindingKind, Pattern};
+    use model::Pattern;
 
     #[test]
     fn a_clean_curve_has_four_findings() {

@@ -38,7 +38,7 @@ pub use changes::{changes, jagged_against_smooth};
 pub use directions::set_why;
 pub use notes::between_runs;
 pub use regions::regions;
-pub(crate) use regions::{CONFIDENCE, LabelledRates, best_regions};
+pub(crate) use regions::{CONFIDENCE, LabelledRates, MATTERS, best_regions, is_ahead, range_of};
 pub use rules::{RULES, Rule, rule};
 
 /// Smallest weights of likely and of strong evidence.
@@ -213,7 +213,7 @@ fn heaviest(weighed: &[Weighed]) -> Vec<(LimiterKind, f64)> {
 }
 
 /// What stands for the limiter if the evidence does not show one.
-const UNIDENTIFIED: &str = "bottleneck not identified";
+pub(crate) const UNIDENTIFIED: &str = "bottleneck not identified";
 
 /// The limiter in a word or two.
 #[must_use]

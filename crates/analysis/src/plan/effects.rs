@@ -1,4 +1,4 @@
-//! Main effects and interactions of a plan's factors, and asymmetric pairs of hosts, with their intervals.
+//! Main effects and interactions of a plan's factors, with their intervals.
 //!
 //! Everything is computed on the logarithm of the values, so an effect is a ratio. Conditions are the same for all cells of a round,
 //! so each round gives one value of an effect: the mean over all pairs of cells that differ in that factor alone. The interval is
@@ -6,17 +6,14 @@
 
 use std::collections::BTreeMap;
 
-use model::{Cell, Estimate, Factor, Finding, FindingKind, Outcome, Pass, Plan, Program, Retest, RunHeader, RunKind};
+use model::{Cell, Estimate, Finding, FindingKind, Plan, Program, RunHeader};
 use text::{Aside, Text, say};
 
-use super::best::best;
-use super::groups::{of_groups, with_sums};
-use super::hosts::of_hosts;
-use super::logs::{Logs, as_goodput, logs, noun};
-use super::traffic_steps::{of_traffic, traffic_curves, with_totals};
-use super::{KINDS, across_kinds, dimensions, is_of_traffic, levels, of_kind, part, sizes_of_curves};
+use super::logs::{Logs, noun};
+use super::{KINDS, dimensions, is_host_of_matrix, is_of_traffic, levels, of_kind, part, sizes_of_curves};
 use crate::compare::other_clock;
-use crate::findings::wording::{confidence, plural, sentence, value};
+use crate::findings::wording::{confidence, plural, sentence};
+use crate::limiter::MATTERS;
 use crate::outcome::Headline;
 use crate::stats::{ConfidenceInterval, MeanDifference, holm_errors, mean, sample_sd};
 
@@ -27,50 +24,36 @@ const MIN_ROUNDS: usize = 3;
 const WIDE: f64 = 10.0;
 
 /// An effect to be tested.
-struct Effect {
-    kind: FindingKind,
+pub(super) struct Effect {
+    pub(super) kind: FindingKind,
     /// The text before the number.
-    what: Text,
+    pub(super) what: Text,
     /// One value per round.
-    rounds: Vec<f64>,
-    cells: Vec<u32>,
+    pub(super) rounds: Vec<f64>,
+    pub(super) cells: Vec<u32>,
     /// What to know about it.
-    note: Option<Text>,
+    pub(super) note: Option<Text>,
 }
 
-/// What groups of flows took, hosts that stand out ([`of_hosts`]), and the effects of a plan's factors, including its hosts: main effects between neighbouring levels (if another factor reverses one,
-/// the effects at that factor's levels instead), interactions between the outermost levels, pairs of hosts whose two directions
-/// differ significantly, and the best level for each range of block sizes. `passes` give the round of a trial; `retests` decide
-/// whether what stands out of a mesh is confirmed.
-#[must_use]
-pub fn of_plan(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass], retests: &[Retest]) -> Vec<Finding> {
-    let Some(plan) = &header.plan else { return Vec::new() };
-    let mut found = of_groups(header, outcomes, passes);
-    // What is measured at the same time affects each other: its difference is no effect, that of its sum is.
-    let of_sums = if plan.traffic.is_some() {
-        let curves = traffic_curves(header, outcomes, passes);
-        found.extend(of_traffic(header, &curves));
-        Some(with_totals(header, &curves))
-    } else {
-        plan.groups().map(|groups| with_sums(header, groups, &logs(outcomes, passes)))
-    };
-    let (header, logs) = match &of_sums {
-        Some((header, logs)) => (header, logs.clone()),
-        None => (header, logs(outcomes, passes)),
-    };
+/// The effects of a plan's factors: main effects between neighbouring levels (if another factor reverses one, the effects at that
+/// factor's levels instead), and interactions between the outermost levels. Sizes of curves have none, nor have the hosts of a matrix,
+/// which are no levels that somebody chose.
+pub(super) fn of_factors(header: &RunHeader, plan: &Plan, logs: &Logs) -> Vec<Finding> {
     let mut effects = Vec::new();
-    let is_mesh = header.kind == RunKind::Mesh;
     for kind in KINDS {
         let cells = of_kind(&header.cells, kind);
         let names = dimensions(plan, &cells);
-        // The hosts of a mesh are no levels that somebody chose: what stands out among them, and between their directions, is found
-        // by the fit of the whole matrix.
-        let of_mesh = |name: &String| is_mesh && [Factor::FROM, Factor::TO].contains(&name.as_str());
-        let factors: Vec<(&String, Vec<String>)> =
-            names.iter().filter(|name| !of_mesh(name)).map(|name| (name, levels(plan, name, &cells))).collect();
-        let comparable = ComparableCells { cells: &cells, names: &names, factors: &factors, kind, logs: &logs };
-        // Block sizes of a curve and numbers of senders have no main effects: the curve itself shows them.
-        let stepped = factors.iter().filter(|(name, _)| !sizes_of_curves(plan, name) && !is_of_traffic(plan, name));
+        if names.iter().any(|name| sizes_of_curves(plan, name)) {
+            continue;
+        }
+        let factors: Vec<(&String, Vec<String>)> = names
+            .iter()
+            .filter(|name| !is_host_of_matrix(header, &names, name))
+            .map(|name| (name, levels(plan, name, &cells)))
+            .collect();
+        let comparable = ComparableCells { cells: &cells, names: &names, factors: &factors, kind, logs };
+        // Numbers of senders have no main effects: their curve shows them.
+        let stepped = factors.iter().filter(|(name, _)| !is_of_traffic(plan, name));
         for (name, levels) in stepped {
             for pair in levels.windows(2) {
                 effects.extend(comparable.step(name, pair, header.stopping.confidence));
@@ -78,62 +61,15 @@ pub fn of_plan(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass], retest
         }
         for (at, one) in factors.iter().enumerate() {
             for other in &factors[at + 1..] {
-                effects.extend(interaction(&cells, &names, one, other, &logs));
+                effects.extend(interaction(&cells, &names, one, other, logs));
             }
         }
-        if !is_mesh {
-            effects.extend(asymmetries(&cells, &names, kind, outcomes, &logs));
-        }
     }
-    if !is_mesh {
-        effects.extend(across(header, plan, &logs));
-    }
-    if plan.traffic.is_none() {
-        found.extend(of_hosts(header, outcomes, retests));
-    }
-    found.extend(findings(effects, header.stopping.confidence));
-    found.extend(best(header, plan, &logs));
-    found
-}
-
-/// The effects of factors whose levels have different headline statistics, on goodput.
-fn across(header: &RunHeader, plan: &Plan, logs: &Logs) -> Vec<Effect> {
-    let across = across_kinds(plan, &header.cells);
-    if across.is_empty() {
-        return Vec::new();
-    }
-    let logs = as_goodput(logs, &header.cells);
-    let cells: Vec<&Cell> = header.cells.iter().collect();
-    let names = dimensions(plan, &cells);
-    let factors: Vec<(&String, Vec<String>)> = names.iter().map(|name| (name, levels(plan, name, &cells))).collect();
-    let kind = Headline::Goodput;
-    let comparable = ComparableCells { cells: &cells, names: &names, factors: &factors, kind, logs: &logs };
-    let mut effects = Vec::new();
-    let is_across = |name: &String| across.contains(name);
-    for (name, levels) in factors.iter().filter(|(name, _)| is_across(name)) {
-        // Two levels of one statistic have been compared by it.
-        let differ = |pair: &&[String]| {
-            let kinds = |level: &String| {
-                let own = cells.iter().filter(move |cell| cell.levels.get(*name) == Some(level));
-                own.map(|cell| Headline::of(&cell.spec)).collect::<Vec<_>>()
-            };
-            kinds(&pair[0]) != kinds(&pair[1])
-        };
-        for pair in levels.windows(2).filter(differ) {
-            effects.extend(comparable.step(name, pair, header.stopping.confidence));
-        }
-    }
-    for (at, one) in factors.iter().enumerate() {
-        for other in factors[at + 1..].iter().filter(|(other, _)| is_across(one.0) || is_across(other)) {
-            let (first, second) = if is_across(one.0) { (one, other) } else { (other, one) };
-            effects.extend(interaction(&cells, &names, first, second, &logs));
-        }
-    }
-    effects
+    findings(effects, header.stopping.confidence)
 }
 
 /// The mean over `sums` of signed cells, for every round in which all of their cells have a value.
-fn over_rounds(sums: &[Vec<(f64, u32)>], logs: &Logs) -> Vec<f64> {
+pub(super) fn over_rounds(sums: &[Vec<(f64, u32)>], logs: &Logs) -> Vec<f64> {
     let Some(first) = sums.first().and_then(|sum| logs.get(&sum.first()?.1)) else { return Vec::new() };
     let of = |round: &u32| {
         let one = |sum: &Vec<(f64, u32)>| sum.iter().map(|(sign, cell)| Some(sign * logs.get(cell)?.get(round)?)).sum();
@@ -144,7 +80,7 @@ fn over_rounds(sums: &[Vec<(f64, u32)>], logs: &Logs) -> Vec<f64> {
 }
 
 /// The cells with the levels `of`, by their levels of the factors `rest`.
-fn cells_at<'a>(
+pub(super) fn cells_at<'a>(
     cells: &[&'a Cell],
     rest: &'a [String],
     of: &[(&str, &str)],
@@ -153,7 +89,7 @@ fn cells_at<'a>(
     cells.iter().filter(has).map(|cell| (part(cell, rest), cell.id)).collect()
 }
 
-fn others(names: &[String], left_out: &[&str]) -> Vec<String> {
+pub(super) fn others(names: &[String], left_out: &[&str]) -> Vec<String> {
     names.iter().filter(|name| !left_out.contains(&name.as_str())).cloned().collect()
 }
 
@@ -263,38 +199,6 @@ fn interaction(
     Some(Effect { kind: FindingKind::Effect, what, rounds: over_rounds(&sums, logs), cells, note: None })
 }
 
-/// Pairs of hosts that were measured in both directions, compared over all other factors.
-fn asymmetries(cells: &[&Cell], names: &[String], kind: Headline, outcomes: &[Outcome], logs: &Logs) -> Vec<Effect> {
-    let rest = others(names, &[Factor::FROM, Factor::TO]);
-    let ends = |cell: &Cell| Some((cell.levels.get(Factor::FROM)?.clone(), cell.levels.get(Factor::TO)?.clone()));
-    let mut pairs: Vec<(String, String)> = cells.iter().filter_map(|cell| ends(cell)).collect();
-    pairs.retain(|(from, to)| from < to);
-    pairs.sort();
-    pairs.dedup();
-    let mut effects = Vec::new();
-    for (a, b) in pairs {
-        let forward = cells_at(cells, &rest, &[(Factor::FROM, &a), (Factor::TO, &b)]);
-        let reverse = cells_at(cells, &rest, &[(Factor::FROM, &b), (Factor::TO, &a)]);
-        let sums: Vec<Vec<(f64, u32)>> =
-            forward.iter().filter_map(|(rest, cell)| Some(vec![(1.0, *cell), (-1.0, *reverse.get(rest)?)])).collect();
-        let figure = |cells: &BTreeMap<BTreeMap<&str, &str>, u32>| {
-            let own = outcomes.iter().filter(|outcome| cells.values().any(|cell| *cell == outcome.cell));
-            let values: Vec<f64> = own.filter_map(|outcome| Some(outcome.estimate.as_ref()?.value)).collect();
-            mean(&values).map_or_else(|| "no value".into(), |mean| value(mean, kind.unit()))
-        };
-        let what = say!("{a} → {b} has {}, {b} → {a} has {}: {}", figure(&forward), figure(&reverse), noun(kind));
-        let cells = sums.iter().flatten().map(|(_, cell)| *cell).collect();
-        effects.push(Effect {
-            kind: FindingKind::Asymmetry,
-            what,
-            rounds: over_rounds(&sums, logs),
-            cells,
-            note: None,
-        });
-    }
-    effects
-}
-
 /// The mean of an effect's values and its interval; `None` with too few rounds.
 fn tested(rounds: &[f64], confidence: f64) -> Option<(MeanDifference, ConfidenceInterval)> {
     let n = rounds.len();
@@ -304,7 +208,7 @@ fn tested(rounds: &[f64], confidence: f64) -> Option<(MeanDifference, Confidence
     Some((test, test.interval(confidence)?))
 }
 
-fn findings(effects: Vec<Effect>, level: f64) -> Vec<Finding> {
+pub(super) fn findings(effects: Vec<Effect>, level: f64) -> Vec<Finding> {
     let sizes: Vec<(Effect, MeanDifference)> = effects
         .into_iter()
         .filter_map(|effect| {
@@ -318,8 +222,8 @@ fn findings(effects: Vec<Effect>, level: f64) -> Vec<Finding> {
     let findings = sizes.into_iter().zip(p.into_iter().zip(errors)).filter_map(|((effect, test), (p, error))| {
         let significant = p <= error;
         let interval = test.interval(1.0 - error)?;
-        // Symmetric pairs of hosts are not reported.
-        if effect.kind == FindingKind::Asymmetry && !significant {
+        // Pairs of hosts that are as good as symmetric are not reported.
+        if effect.kind == FindingKind::Asymmetry && !(significant && test.value.abs() > MATTERS) {
             return None;
         }
         let rounds = effect.rounds.len();
@@ -327,7 +231,7 @@ fn findings(effects: Vec<Effect>, level: f64) -> Vec<Finding> {
         let corrected = if number > 1 { format!(", corrected for {number} comparisons") } else { String::new() };
         let note = effect.note.map_or(Text::default(), |note| say!(" {}", sentence(note)));
         let method = say!("{} interval over {}{significance}{corrected}", confidence(level), plural(rounds, "round"));
-        let statement = say!("{} {}{}.{note}", effect.what, change(test.value, interval), Aside(method));
+        let statement = say!("{} {}{}.{note}", effect.what, change(test.value, Some(interval)), Aside(method));
         let estimate = Estimate {
             statistic: "geometric mean over rounds of the ratio".into(),
             unit: "ratio".into(),
@@ -348,12 +252,16 @@ fn findings(effects: Vec<Effect>, level: f64) -> Vec<Finding> {
 
 /// `+32 % ± 2 %`, from logarithms of ratios; both ends of a wide interval, which is asymmetric on this scale. More than the double is a
 /// factor: `×3.81, ×3.28 to ×4.43`.
-fn change(ln: f64, interval: ConfidenceInterval) -> String {
-    if ln > std::f64::consts::LN_2 {
-        let [value, low, high] = [ln, interval.low, interval.high].map(|ln| model::units::three_digits(ln.exp()));
-        return format!("×{value}, ×{low} to ×{high}");
-    }
+pub(super) fn change(ln: f64, interval: Option<ConfidenceInterval>) -> String {
     let percent = |ln: f64| 100.0 * ln.exp_m1();
+    let times = |ln: f64| format!("×{}", model::units::three_digits(ln.exp()));
+    let is_factor = ln > std::f64::consts::LN_2;
+    let Some(interval) = interval else {
+        return if is_factor { times(ln) } else { format!("{:+.0} %", percent(ln)) };
+    };
+    if is_factor {
+        return format!("{}, {} to {}", times(ln), times(interval.low), times(interval.high));
+    }
     let half = f64::midpoint(percent(interval.high), -percent(interval.low));
     if half >= WIDE {
         return format!("{:+.0} %, {:+.0} to {:+.0} %", percent(ln), percent(interval.low), percent(interval.high));
@@ -365,15 +273,18 @@ fn change(ln: f64, interval: ConfidenceInterval) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::logs::logs;
+    use super::super::of_plan;
     use super::super::table::testing::{PlanRun, planned};
     use super::*;
     use model::{Pattern, SplitMix64};
 
     fn statements(run: &PlanRun) -> Vec<String> {
-        of_plan(&run.header, &run.outcomes, &run.passes, &[])
-            .into_iter()
-            .map(|finding| finding.statement.plain())
-            .collect()
+        found(run).into_iter().map(|finding| finding.statement.plain()).collect()
+    }
+
+    fn found(run: &PlanRun) -> Vec<Finding> {
+        of_factors(&run.header, run.header.plan.as_ref().unwrap(), &logs(&run.outcomes, &run.passes))
     }
 
     #[test]
@@ -400,7 +311,7 @@ mod tests {
             said[2].starts_with("sndbuf 64KiB → 128KiB interacts with block: effect at 64KiB relative to 1KiB")
                 && said[2].contains("not significant")
         );
-        let ratio = of_plan(&run.header, &run.outcomes, &run.passes, &[])[0].estimate.clone().unwrap();
+        let ratio = found(&run)[0].estimate.clone().unwrap();
         assert!(ratio.low.unwrap() < 1.32 && ratio.high.unwrap() > 1.32, "{ratio:?}");
     }
 
@@ -416,7 +327,7 @@ mod tests {
                 let n: f64 = levels["n"].parse().unwrap();
                 1e9 * (1.0 + 0.01 * n * n / 2.0) * (1.0 + 0.01 * random.normal())
             });
-            for finding in of_plan(&run.header, &run.outcomes, &run.passes, &[]) {
+            for finding in found(&run) {
                 let Some(Estimate { low: Some(low), high: Some(high), .. }) = finding.estimate else { continue };
                 let claimed = !finding.statement.plain().contains("not significant");
                 assert_eq!(claimed, !(low..=high).contains(&1.0), "{}", finding.statement.plain());
@@ -554,10 +465,10 @@ mod tests {
     #[test]
     fn a_wide_interval_shows_both_its_ends() {
         let interval = |low: f64, high: f64| ConfidenceInterval { low: low.ln(), high: high.ln() };
-        assert_eq!(change(1.32f64.ln(), interval(1.30, 1.34)), "+32 % ± 2 %");
-        assert_eq!(change(1.004f64.ln(), interval(1.001, 1.007)), "+0.4 % ± 0.3 %");
-        assert_eq!(change(1.7f64.ln(), interval(1.1, 2.3)), "+70 %, +10 to +130 %");
-        assert_eq!(change(3.7f64.ln(), interval(1.5, 9.4)), "×3.70, ×1.50 to ×9.40");
+        assert_eq!(change(1.32f64.ln(), Some(interval(1.30, 1.34))), "+32 % ± 2 %");
+        assert_eq!(change(1.004f64.ln(), Some(interval(1.001, 1.007))), "+0.4 % ± 0.3 %");
+        assert_eq!(change(1.7f64.ln(), Some(interval(1.1, 2.3))), "+70 %, +10 to +130 %");
+        assert_eq!(change(3.7f64.ln(), Some(interval(1.5, 9.4))), "×3.70, ×1.50 to ×9.40");
     }
 
     #[test]

@@ -1,17 +1,21 @@
 //! Plans: their cells ([`expand()`]), the order of a round ([`round()`]), its steps of host pairs ([`steps()`]), the effects of
-//! the factors ([`of_plan`], [`of_hosts`], [`tables`]), what groups of flows took
+//! the factors ([`of_plan`], [`tables`]), what groups of flows took
 //! ([`group_shares`]), and what hosts that send at the same time get ([`traffic_curves`]).
 
+mod asymmetry;
 mod best;
 mod cells;
 mod clusters;
 mod comparison;
+mod curves;
 mod effects;
 mod fabric;
 mod figures;
+mod findings;
 mod groups;
 mod hosts;
 mod knee;
+mod limits;
 mod logs;
 mod matrix;
 mod order;
@@ -29,8 +33,8 @@ mod variation;
 
 pub use cells::{ExpandError, MAX_CELLS, PlannedCell, expand, of_set};
 pub use comparison::{ComparedTests, MOST_COMPARISONS};
-pub use effects::of_plan;
 pub use figures::{FactorLine, factor_lines};
+pub use findings::{of_imported_matrix, of_plan};
 pub use groups::{GroupShare, GroupShares, RoundMean, group_shares};
 pub use hosts::of_hosts;
 pub use knee::{Fall, Knee};
@@ -44,7 +48,7 @@ pub use traffic_steps::{Completion, TrafficCurve, TrafficStep, traffic_curves};
 
 use std::collections::{BTreeMap, HashSet};
 
-use model::{Cell, Factor, FactorKind, Plan, Trial, Verdict};
+use model::{Cell, Factor, FactorKind, Plan, RunHeader, RunKind, Trial, Verdict};
 
 use crate::outcome::Headline;
 
@@ -85,6 +89,13 @@ pub(crate) fn is_of_traffic(plan: &Plan, name: &str) -> bool {
     plan.factors.iter().any(|factor| factor.name == name && factor.kind == FactorKind::Traffic)
 }
 
+/// Whether a factor is one of the hosts of a matrix, where both ends vary.
+pub(crate) fn is_host_of_matrix(header: &RunHeader, names: &[String], name: &str) -> bool {
+    let hosts = [Factor::FROM, Factor::TO];
+    hosts.contains(&name)
+        && (header.kind == RunKind::Mesh || hosts.iter().all(|host| names.iter().any(|one| one == host)))
+}
+
 /// A cell's levels of the factors `names`.
 pub(crate) fn part<'a>(cell: &'a Cell, names: &'a [String]) -> BTreeMap<&'a str, &'a str> {
     names.iter().filter_map(|name| Some((name.as_str(), cell.levels.get(name)?.as_str()))).collect()
@@ -95,14 +106,14 @@ pub(crate) fn of_kind(cells: &[Cell], kind: Headline) -> Vec<&Cell> {
     cells.iter().filter(|cell| Headline::of(&cell.spec) == kind).collect()
 }
 
-/// The factors whose levels have different headline statistics, such as round trips and streams: cells that differ in nothing else
-/// are compared by their goodput.
+/// The factors that switch curves between round trips and streams: points of the same size that differ in nothing else are compared by
+/// NetPIPE's rate. Other patterns are different questions, and are never compared with each other.
 pub(crate) fn across_kinds(plan: &Plan, cells: &[Cell]) -> Vec<String> {
+    let cells: Vec<&Cell> = cells.iter().filter(|cell| cell.spec.is_point()).collect();
     let kinds: Vec<Headline> = cells.iter().map(|cell| Headline::of(&cell.spec)).collect();
     if kinds.windows(2).all(|two| two[0] == two[1]) {
         return Vec::new();
     }
-    let cells: Vec<&Cell> = cells.iter().collect();
     let names = dimensions(plan, &cells);
     let is_across = |name: &String| {
         let rest: Vec<String> = names.iter().filter(|other| *other != name).cloned().collect();
