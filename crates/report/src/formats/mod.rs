@@ -24,6 +24,7 @@ mod pair_screen;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod peers;
+mod plan_screen;
 mod png;
 mod svg;
 mod table;
@@ -110,8 +111,8 @@ pub const FORMATS: &[Format] = &[
     Format { name: "parquet", extensions: &["parquet"], is_page: false, options: &[], help: "one row for each trial with typed columns, for DuckDB, Spark and pandas", program: None, takes: anything, render: parquet::render },
     #[cfg(feature = "parquet")]
     Format { name: "cells", extensions: &["cells"], is_page: false, options: &[], help: "as parquet, but only where, when and what value: a few bytes for each pair and round of a mesh", program: None, takes: anything, render: parquet::render_cells },
-    Format { name: "np", extensions: &["out", "np"], is_page: false, options: &[], help: "NetPIPE 3.7.2's np.out: bytes, 2^20 bit/s, seconds (curves only)", program: Some("NetPIPE"), takes: np::takes, render: np::render },
-    Format { name: "np2", extensions: &["np2"], is_page: false, options: &[], help: "NetPIPE 2's file, for scripts that plot columns 4:2: seconds, 2^20 bit/s, bits, bytes, variance (curves only)", program: Some("NetPIPE"), takes: np::takes, render: np::render_2 },
+    Format { name: "np", extensions: &["out", "np"], is_page: false, options: &[], help: "NetPIPE 3.7.2's np.out: bytes, 2^20 bit/s, seconds (curves only; of a plan a file for each)", program: Some("NetPIPE"), takes: np::takes, render: np::render },
+    Format { name: "np2", extensions: &["np2"], is_page: false, options: &[], help: "NetPIPE 2's file, for scripts that plot columns 4:2: seconds, 2^20 bit/s, bits, bytes, variance (curves only; of a plan a file for each)", program: Some("NetPIPE"), takes: np::takes, render: np::render_2 },
     Format { name: "np-screen", extensions: &["screen", "netpipe"], is_page: false, options: &[], help: "the screen output of NetPIPE 3.7.2 (curves only); also called netpipe", program: Some("NetPIPE"), takes: np::takes, render: np_screen::render },
     peers::IPERF3,
     peers::IPERF3_JSON,

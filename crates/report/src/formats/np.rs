@@ -51,9 +51,9 @@ fn variance(outcome: &Outcome) -> f64 {
     times.iter().map(|time| (time - mean).powi(2)).sum::<f64>().abs() / count
 }
 
-/// Accepts only curves.
-pub(super) fn takes(kind: RunKind, _: &Spec) -> Result<(), NoForm> {
-    if kind == RunKind::Curve { Ok(()) } else { Err(NoForm::Kind(kind)) }
+/// Accepts only curves, also those of a plan.
+pub(super) fn takes(kind: RunKind, spec: &Spec) -> Result<(), NoForm> {
+    if kind == RunKind::Curve || spec.is_point() { Ok(()) } else { Err(NoForm::Kind(kind)) }
 }
 
 /// One point in NetPIPE's terms.
@@ -66,7 +66,7 @@ pub(super) struct NpPoint {
     pub(super) repeats: u64,
 }
 
-/// A piece for each line of each curve, usually one per run.
+/// A piece for each line of each curve, usually one per run; those of a plan are named by their levels.
 pub(super) fn each_line(
     view: &View<'_>,
     extension: &str,
@@ -80,7 +80,11 @@ pub(super) fn each_line(
         .map(|(index, line)| {
             let id = &view.runs[line.run].header.id;
             let several = lines.iter().filter(|other| other.run == line.run).count() > 1;
-            let stem = if several { format!("{id}-{}", index + 1) } else { id.clone() };
+            let stem = match (several, &view.runs[line.run].header.plan) {
+                (false, _) => id.clone(),
+                (true, None) => format!("{id}-{}", index + 1),
+                (true, Some(_)) => format!("{id}-{}", line.name.replace(", ", "-")),
+            };
             let points: Vec<NpPoint> = line.outcomes.iter().filter_map(|outcome| np_point(outcome)).collect();
             Piece::new(&stem, extension, text(&line.outcomes, &points).into_bytes())
         })
@@ -90,7 +94,9 @@ pub(super) fn each_line(
 pub(super) fn only_curves(view: &View<'_>, format: &'static str) -> Result<(), ReportError> {
     view.some_run(format)?;
     let points = |run: &Run| run.outcomes.iter().any(|outcome| np_point(outcome).is_some());
-    match view.runs.iter().find(|run| run.header.kind != RunKind::Curve) {
+    let has_curves =
+        |run: &Run| run.header.kind == RunKind::Curve || run.outcomes.iter().any(|outcome| outcome.spec.is_point());
+    match view.runs.iter().find(|run| !has_curves(run)) {
         Some(Run { header, .. }) => Err(ReportError::NotACurve { format, run: header.id.clone(), kind: header.kind }),
         None if view.runs.iter().any(points) => Ok(()),
         None => Err(ReportError::NothingToDraw { format }),
@@ -164,6 +170,30 @@ mod tests {
         // Our own import takes it for what it is.
         let back = import::read(text.as_bytes(), None).unwrap();
         assert_eq!(back.imported[0].rows.len(), run.outcomes.len());
+    }
+
+    #[test]
+    fn each_curve_of_a_plan_has_a_file_with_its_levels_in_the_name() {
+        let mut run = sample::curve();
+        let mtu =
+            model::Factor { name: "mtu".into(), levels: vec!["1500".into(), "9000".into()], ..Default::default() };
+        run.header.plan = Some(Box::new(model::Plan { factors: vec![mtu], ..Default::default() }));
+        run.header.kind = RunKind::Run;
+        run.header.cells.clear();
+        let points = std::mem::take(&mut run.outcomes);
+        for (level, point) in
+            ["1500", "9000"].into_iter().flat_map(|level| points[..9].iter().map(move |one| (level, one)))
+        {
+            let id = run.header.cells.len() as u32;
+            let spec = Spec { stop: model::Stop::AboutNs(1), ..Spec::clone(&point.spec) };
+            let levels = [("mtu".to_owned(), level.to_owned())].into();
+            run.header.cells.push(model::Cell { levels, ..model::Cell::new(id, spec.clone()) });
+            run.outcomes.push(Outcome { cell: id, spec: spec.into(), ..point.clone() });
+        }
+        let pieces = render_2(&View::new(std::slice::from_ref(&run))).unwrap();
+        let names: Vec<&str> = pieces.iter().map(|piece| piece.name.as_str()).collect();
+        assert_eq!(names, [format!("{}-mtu-1500.np2", run.header.id), format!("{}-mtu-9000.np2", run.header.id)]);
+        assert_eq!(std::str::from_utf8(&pieces[1].bytes).unwrap().lines().count(), 9);
     }
 
     #[test]
