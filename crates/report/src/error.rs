@@ -49,6 +49,42 @@ pub enum ReportError {
         /// The available figures, separated by commas.
         available: String,
     },
+    /// Cells can be chosen of plans only.
+    #[error("`--cell`: run {run} is not one of a plan, so it has no levels to choose from")]
+    NoPlan {
+        /// The run's id.
+        run: String,
+    },
+    /// No cell has this factor.
+    #[error("`--cell`: run {run} has no factor '{factor}': use {factors}")]
+    NoFactor {
+        /// The run's id.
+        run: String,
+        /// The requested factor.
+        factor: String,
+        /// Those of the plan, separated by commas.
+        factors: String,
+    },
+    /// No cell has this level.
+    #[error("`--cell`: run {run} has no level '{level}' of {factor}: use {levels}")]
+    NoLevel {
+        /// The run's id.
+        run: String,
+        /// The factor.
+        factor: String,
+        /// The requested level.
+        level: String,
+        /// Those of the plan, separated by commas.
+        levels: String,
+    },
+    /// No cell has all of these levels.
+    #[error("`--cell {choice}`: run {run} has no cell with all of these levels")]
+    NoCell {
+        /// The run's id.
+        run: String,
+        /// The requested levels.
+        choice: String,
+    },
     /// An option of figures is for other formats.
     #[error("`--{option}` is for {}, not for {format}", users.join(", "))]
     Option {

@@ -16,6 +16,7 @@
 //! ```
 
 mod axes;
+mod chosen;
 mod error;
 mod figures;
 mod formats;
@@ -36,6 +37,7 @@ mod view;
 mod sample;
 
 pub use axes::{Axes, AxisRange, LogAxes};
+pub use chosen::{ChosenCells, ChosenCellsError, chosen};
 pub use error::{AxisError, NoForm, ReportError};
 pub use figures::{figures, history_figures, host_figures, map_figure, topology};
 pub use formats::{

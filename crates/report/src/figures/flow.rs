@@ -4,13 +4,15 @@ use model::median;
 use model::{Axis, Direction, EndTally, Figure, FlowTally, Look, Outcome, Point, Run, Scale, Series, TcpSample, Trial};
 
 use super::Drawn;
-use super::arrange::{MOST, line_looks, one_each, panel_for_each};
+use super::arrange::{MOST, arranged, line_looks, one_each, panel_for_each};
 use super::curve::out_of_range_named;
 use super::line::{Line, single_lines};
 use super::subtitle::subtitle;
 
 /// The most points of a series, by the width of a figure.
 const MAX_POINTS: usize = 400;
+/// The most lines that have a plot each, with all quantities. Of more, the first quantity is drawn in small multiples by factor.
+const MOST_APART: usize = 12;
 
 /// A value of a TCP_INFO sample, with its name in the legend.
 struct Quantity {
@@ -83,6 +85,8 @@ fn figure(
     y: Axis,
     quantities: &[Quantity],
 ) -> Option<Drawn> {
+    let many = lines.len() > MOST_APART;
+    let quantities = if many { &quantities[..1] } else { quantities };
     let (mut series, mut owners, mut groups, mut several) = (Vec::new(), Vec::new(), Vec::new(), false);
     // Each of many lines has a plot of its own, with all its quantities.
     let apart = lines.len() > 1 && lines.len() * quantities.len() > MOST;
@@ -95,7 +99,7 @@ fn figure(
                     let dash = way * quantities.len() + at;
                     for (of, points) in flows.curves(quantity, outcome.spec.starts_after_ns(), lines.len() == 1) {
                         several |= points.iter().any(|point| point.low.is_some());
-                        let alone = lines.len() == 1 || (apart && quantities.len() > 1);
+                        let alone = lines.len() == 1 || (apart && (many || quantities.len() > 1));
                         let whose = if alone { String::new() } else { format!("{}: ", line.name) };
                         let name = format!("{whose}{}{of}", quantity.name);
                         // Beside others, a line has one colour, and each of its quantities a pattern.
@@ -135,6 +139,10 @@ fn figure(
         ..Figure::default()
     };
     let mut drawn = Drawn { figure, owners };
+    if many {
+        let of: Vec<&Line<'_>> = groups.iter().map(|number| &lines[*number]).collect();
+        return Some(arranged(drawn, runs, &of));
+    }
     if apart && quantities.len() > 1 {
         let names: Vec<String> = lines.iter().map(|line| line.name.clone()).collect();
         panel_for_each(&mut drawn.figure, &groups, &names);

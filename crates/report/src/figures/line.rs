@@ -1,12 +1,12 @@
 //! Groups outcomes into series, with names for the legend.
 
-use model::{Factor, Outcome, Run, RunKind};
+use model::{Outcome, Run, RunKind};
 
 use super::names::{Levels, levels, names, stalled};
 use crate::sections::sides;
 
-/// The most cells of a plan that are drawn over time: more lines would hide each other.
-const MAX_OVER_TIME: usize = 12;
+/// The most cells of a plan whose trials are drawn over time: a choice of cells shows others.
+const MAX_OVER_TIME: usize = 500;
 
 /// The outcomes behind one series.
 pub(crate) struct Line<'a> {
@@ -62,22 +62,19 @@ fn plan_curves(run: &Run) -> Vec<Vec<&Outcome>> {
     groups.into_iter().map(|(_, group)| group).collect()
 }
 
-/// Whether a plan has groups of flows or varies the congestion control, and has few enough cells to draw them over time.
+/// Whether the trials of a run are drawn over time: of a mesh and of traffic they are many, and its steps tell more.
 fn is_shown_over_time(run: &Run) -> bool {
-    let has = |factor: &Factor| {
-        factor.together
-            || factor.key == "cc"
-            || factor.sets.values().flatten().any(|(key, _)| key.rsplit('.').next() == Some("cc"))
-    };
-    run.header.cells.len() <= MAX_OVER_TIME && run.header.plan.iter().flat_map(|plan| &plan.factors).any(has)
+    let Some(plan) = &run.header.plan else { return true };
+    run.header.kind != RunKind::Mesh && plan.traffic.is_none() && run.header.cells.len() <= MAX_OVER_TIME
 }
 
-/// The outcomes that pass `wanted` of runs other than curves, each as a line. Of plans, only those with groups of flows
-/// and those that vary the congestion control.
+/// The outcomes that pass `wanted` of runs other than curves, each as a line; without the points of a plan's curves.
 pub(crate) fn single_lines(runs: &[Run], wanted: fn(&Outcome) -> bool) -> Vec<Line<'_>> {
     build(runs, |run| {
-        let single = run.header.kind != RunKind::Curve && (run.header.plan.is_none() || is_shown_over_time(run));
-        sides::shown(run).into_iter().filter(|outcome| single && wanted(outcome)).map(|outcome| vec![outcome]).collect()
+        let single = run.header.kind != RunKind::Curve && is_shown_over_time(run);
+        let is_wanted =
+            |outcome: &&Outcome| single && wanted(outcome) && !(run.header.plan.is_some() && outcome.spec.is_point());
+        sides::shown(run).into_iter().filter(is_wanted).map(|outcome| vec![outcome]).collect()
     })
 }
 

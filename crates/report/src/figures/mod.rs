@@ -47,8 +47,8 @@ pub use topology::{map_figure, topology};
 /// beside them, `under-load` (the same above ns), datagrams `loss` (%) and `jitter` (ns), request/response `latency` (ns over
 /// [`TAIL_UNIT`]), `rtt` (ns over ns) and, if their parts were stamped, `anatomy` (ns over bytes, stacked). Several trials give
 /// `trials`, their values by line. Plans give `plan-effects`, values, CPU use and interrupts over their factors, and values over the
-/// day if they have a schedule, but no figure of each cell. TCP senders give `tcp-rtt` (ns), those of streams also `tcp-window`
-/// (segments) and `tcp-rate` (bit/s), and if segments were retransmitted `tcp-retransmits`, all over ns since the trial's start.
+/// day if they have a schedule; their cells over time are small multiples by factor ([`Run`]s of chosen cells, [`crate::chosen`], have
+/// others). TCP senders give `tcp-rtt` (ns), those of streams also `tcp-window` (segments) and `tcp-rate` (bit/s), and if segments were retransmitted `tcp-retransmits`, all over ns since the trial's start.
 /// Captures give `time-sequence` (bytes over ns). Outcomes without a value and figures without a point are left out.
 #[must_use]
 pub fn figures(runs: &[Run]) -> Vec<Figure> {

@@ -1,5 +1,7 @@
 //! The names of lines: what they differ by.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use model::{ByteSize, Direction, Factor, FactorKind, Outcome, Run, RunKind, Verdict, units};
 
 use crate::labels;
@@ -31,7 +33,9 @@ const IDENTITY: usize = 3;
 
 /// A name for each line, given by its run and its first outcome; no two are the same.
 pub(super) fn names(runs: &[Run], firsts: &[(usize, &Outcome)]) -> Vec<String> {
-    let mut names: Vec<String> = firsts.iter().map(|(run, first)| name(runs, *run, first, firsts)).collect();
+    let varied: Vec<BTreeSet<&str>> = (0..runs.len()).map(|run| varied(&runs[run], run, firsts)).collect();
+    let mut names: Vec<String> =
+        firsts.iter().map(|(run, first)| name(runs, *run, first, firsts, &varied[*run])).collect();
     let repeated = |names: &[String], name: &String| names.iter().filter(|other| *other == name).count() > 1;
     let before = names.clone();
     for (name, (run, _)) in names.iter_mut().zip(firsts) {
@@ -49,22 +53,31 @@ pub(super) fn names(runs: &[Run], firsts: &[(usize, &Outcome)]) -> Vec<String> {
     names
 }
 
-fn name(runs: &[Run], run: usize, first: &Outcome, firsts: &[(usize, &Outcome)]) -> String {
+/// The factors of a plan in which its lines differ.
+fn varied<'a>(of: &'a Run, run: usize, firsts: &[(usize, &Outcome)]) -> BTreeSet<&'a str> {
+    let mut met: BTreeMap<&str, &str> = BTreeMap::new();
+    let own = firsts.iter().filter(|(other, _)| *other == run && of.header.plan.is_some());
+    let all = own.flat_map(|(_, first)| levels(of, first));
+    all.filter(|(name, level)| *met.entry(name).or_insert(level) != *level).map(|(name, _)| name).collect()
+}
+
+fn name(runs: &[Run], run: usize, first: &Outcome, firsts: &[(usize, &Outcome)], varied: &BTreeSet<&str>) -> String {
     let of = &runs[run];
     let alone = runs.len() == 1;
     let given = of.header.name.as_deref().map(str::trim).filter(|name| !name.is_empty());
     if let Some(side) = sides::name(of, first) {
         return if alone { side } else { given.map_or(side.clone(), |name| format!("{name} {side}")) };
     }
-    let within: Vec<(usize, &Outcome)> = firsts.iter().filter(|(other, _)| *other == run).copied().collect();
     if of.header.plan.is_some() {
-        let differing = levels_that_differ(of, first, &within);
+        let differing = levels(of, first).into_iter().filter(|(name, _)| varied.contains(name));
+        let differing: Vec<String> = differing.map(|(name, level)| format!("{name} {level}")).collect();
         return match given.filter(|_| !alone || differing.is_empty()) {
             Some(name) => [name].into_iter().chain(differing.iter().map(String::as_str)).collect::<Vec<_>>().join(" "),
             None if differing.is_empty() => labels::title(of),
             None => differing.join(", "),
         };
     }
+    let within: Vec<(usize, &Outcome)> = firsts.iter().filter(|(other, _)| *other == run).copied().collect();
     // A name that the user gave says what differs from other runs.
     let others = if given.is_some() { &within } else { firsts };
     let differs = |property: &&Property| {
@@ -81,14 +94,6 @@ fn name(runs: &[Run], run: usize, first: &Outcome, firsts: &[(usize, &Outcome)])
         parts.retain(|part| !part.is_empty());
     }
     parts.join(" ")
-}
-
-/// The levels in which a plan's line differs from others, each with its factor.
-fn levels_that_differ(run: &Run, first: &Outcome, lines: &[(usize, &Outcome)]) -> Vec<String> {
-    let differs = |(name, level): &&(&str, &str)| {
-        lines.iter().any(|(_, other)| levels(run, other).iter().any(|(of, as_of)| of == name && as_of != level))
-    };
-    levels(run, first).iter().filter(differs).map(|(name, level)| format!("{name} {level}")).collect()
 }
 
 pub(super) type Levels<'a> = Vec<(&'a str, &'a str)>;

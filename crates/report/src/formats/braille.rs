@@ -150,7 +150,7 @@ mod tests {
         let drawn = |runs: &[model::Run]| -> Vec<bool> {
             crate::figures(runs).iter().map(|figure| !plot(figure, 80, 10).is_empty()).collect()
         };
-        assert_eq!(drawn(&[sample::categories()]), [false, true]);
+        assert_eq!(drawn(&[sample::categories()]), [false, true, false]);
         assert_eq!(drawn(&[sample::stream()]), [true, false]);
     }
 }

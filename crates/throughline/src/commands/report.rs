@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use command::Failure;
 use options::values::whole;
-use report::View;
+use report::{ChosenCells, View};
 
 use super::show::load;
 use crate::flags::AxisFlags;
@@ -26,6 +26,10 @@ pub struct ReportArgs {
     /// topology [default: all].
     #[arg(long)]
     figure: Option<String>,
+
+    /// Only these cells of a plan, by the levels of its factors; several times for more [default: all].
+    #[arg(long = "cell", value_name = "FACTOR=LEVEL,...")]
+    cells: Vec<ChosenCells>,
 
     /// Width of a .png or .svg in pixels; below 960 the layout is narrow [default: 1600].
     #[arg(long, value_name = "PIXELS", value_parser = whole(100..=10_000_u32))]
@@ -49,7 +53,11 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
             registries::page_extensions()
         )));
     }
-    let runs = args.runs.iter().map(|run| load(run, args.store.as_deref())).collect::<Result<Vec<_>, _>>()?;
+    let mut runs = args.runs.iter().map(|run| load(run, args.store.as_deref())).collect::<Result<Vec<_>, _>>()?;
+    if !args.cells.is_empty() {
+        let chosen = runs.into_iter().map(|run| report::chosen(run, &args.cells));
+        runs = chosen.collect::<Result<_, _>>().map_err(Failure::usage)?;
+    }
     let (figure, pixels, axes) = (args.figure.as_deref(), args.width, args.axes.axes());
     for path in output::write_pieces(&ending, View { figure, pixels, axes, ..View::new(&runs) }, &args.output)? {
         outln!("{}", path.display());

@@ -267,9 +267,9 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_has_its_values_over_each_factor_and_no_figure_of_each_cell() {
+    fn a_plan_has_its_values_over_each_factor_before_its_cells_over_time() {
         let all: Vec<String> = crate::figures(&[sample::planned()]).into_iter().map(|figure| figure.id).collect();
-        assert_eq!(all, ["plan-goodput", "plan-goodput-sndbuf"]);
+        assert_eq!(all, ["plan-goodput", "plan-goodput-sndbuf", "goodput"]);
         let figure = &figures(&sample::planned())[0].figure;
         assert_eq!((figure.series.len(), figure.series[0].points.len(), figure.x.unit.as_str()), (2, 2, "B"));
         assert_eq!((figure.series[0].name.as_str(), figure.x.scale), ("sndbuf 64KiB", Scale::Log));
