@@ -1,12 +1,13 @@
 //! The answer of a run, the same wherever it is shown.
 
 use analysis::outcome::{is_unusable, why_unusable};
-use model::{Answer, Direction, Estimate, Finding, FindingKind, Outcome, Run, RunKind, RunSummary, Spec, Trust};
+use model::{Answer, Direction, Estimate, Finding, FindingKind, Outcome, Run, RunKind, RunSummary, Trust};
 use text::{Text, User, say};
 
 use crate::labels;
 use crate::sections::responsiveness::rpm;
-use crate::sections::{check, next_step, outcome_line, sides, spread};
+use crate::sections::usable::is_usable;
+use crate::sections::{check, next_step, outcome_line, plan_answer, sides, spread};
 
 /// The answer of a run in one line, what limited it, what to do next, and the number that stands for it.
 #[must_use]
@@ -68,6 +69,9 @@ fn answer(run: &Run) -> Text {
     }
     if let Some(outcome) = only(run) {
         return of_outcome(outcome);
+    }
+    if plan_answer::is_of(run) {
+        return plan_answer::short(run);
     }
     if let Some(finding) = found(run) {
         let more = match run.findings.iter().filter(|other| other.kind == FindingKind::Outlier).count() {
@@ -135,15 +139,6 @@ fn curve(run: &Run) -> Option<Text> {
     let trust = labels::worst_trust(run).filter(|trust| *trust != Trust::None);
     let trust = trust.map_or(Text::default(), |trust| say!(", trust {}", labels::trust(trust)));
     (!parts.is_empty()).then(|| Text::join(parts, ", ") + trust)
-}
-
-/// Whether all outcomes that a finding is based on may be used: its cells, or for a finding on a curve those of its size.
-pub(crate) fn is_usable(run: &Run, finding: &Finding) -> bool {
-    let is_base = |outcome: &Outcome| match finding.cells.as_slice() {
-        [] => finding.block == Some(outcome.spec.block) && outcome.spec.transport != Spec::CEILING,
-        cells => cells.contains(&outcome.cell),
-    };
-    !run.outcomes.iter().any(|outcome| is_base(outcome) && is_unusable(outcome))
 }
 
 /// Both sides of a comparison with its answer.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{FactorKind, FindingKind, Run, Verdict};
+use model::{FactorKind, Finding, FindingKind, Run, Verdict};
 use program::process::{Signal, eventually};
 use program::{Agent, Sandbox, check};
 
@@ -58,23 +58,24 @@ fn a_curve_in_a_plan_is_one_pass_a_block_and_its_sizes_are_rows() {
     }
     assert!(run.outcomes.iter().all(|outcome| outcome.summary.netpipe_bps.is_some() && outcome.summary.why.is_none()));
     let of = |kind| run.findings.iter().filter(move |finding| finding.kind == kind);
-    // The socket, at each size if it has to do with it, and whether it has; no step from each size to the next.
-    let (both, socket): (Vec<_>, Vec<_>) =
-        of(FindingKind::Effect).partition(|finding| finding.statement.plain().contains(" interacts with "));
-    assert!(both.len() == 1 && [1, 4].contains(&socket.len()), "{:?}", run.findings);
+    // Each curve has its figures, and regions of sizes say which socket is best: no step from each size to the next.
     assert!(
-        socket.iter().all(|finding| finding.statement.plain().starts_with("socket 16KiB → 256KiB")),
+        [FindingKind::Latency, FindingKind::Peak].into_iter().all(|kind| of(kind).count() == 2),
         "{:?}",
         run.findings
     );
-    assert!(of(FindingKind::Best).all(|finding| finding.statement.plain().starts_with("RTT by socket, blocks of ")));
-    assert!(of(FindingKind::Best).count() >= 1);
-    let shown = sandbox.run(&["show", "last"]).ok().stdout;
-    assert!(shown.contains("block \\ socket") && shown.contains("RTT by socket"), "{shown}");
+    assert_eq!(of(FindingKind::Effect).count(), 0, "{:?}", run.findings);
+    let regions: Vec<_> = of(FindingKind::Best).chain(of(FindingKind::NoDifference)).collect();
+    let is_of_sockets =
+        |finding: &&Finding| finding.statement.plain().starts_with("NetPIPE rate by socket, blocks of ");
+    assert!(!regions.is_empty() && regions.iter().all(is_of_sockets), "{:?}", run.findings);
+    let shown = |args: &[&str]| sandbox.run(args).ok().stdout;
+    let (screen, whole) = (shown(&["show", "last"]), shown(&["show", "last", "-v"]));
+    assert!(screen.contains("NetPIPE rate by socket") && whole.contains("block \\ socket"), "{screen}{whole}");
     let page = sandbox.run(&["report", "last", "-o", "page.html"]).ok();
     drop(page);
     let page = std::fs::read_to_string(sandbox.path("page.html")).unwrap();
-    assert!(program::page::texts(&page).contains("RTT by socket"));
+    assert!(program::page::texts(&page).contains("NetPIPE rate by socket"));
 }
 
 #[test]

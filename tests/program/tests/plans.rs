@@ -71,8 +71,10 @@ fn a_plan_of_two_factors_has_its_cells_in_blocks_and_its_table() {
     assert!(run.passes.iter().all(|pass| pass.started_unix_ns.is_some()));
     let effects = run.findings.iter().filter(|finding| finding.kind == FindingKind::Effect).count();
     assert!(effects >= 3, "two factors and what they have to do with each other: {:?}", run.findings);
-    let shown = sandbox.run(&["show", "last"]).ok().stdout;
-    assert!(shown.contains("block \\ socket") && shown.contains("64KiB → 256KiB"), "{shown}");
+    let shown = |args: &[&str]| sandbox.run(args).ok().stdout;
+    let (screen, whole) = (shown(&["show", "last"]), shown(&["show", "last", "-v"]));
+    assert!(screen.contains("Goodput by block") && screen.contains("block \\ socket"), "{screen}");
+    assert!(whole.contains("64KiB → 256KiB"), "{whole}");
     let csv = sandbox.run(&["export", "last", "--format", "csv"]).ok().stdout;
     assert!(csv.lines().next().unwrap().contains("level_block,level_socket"), "{csv}");
 }

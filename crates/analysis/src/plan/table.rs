@@ -329,26 +329,13 @@ mod tests {
     }
 
     #[test]
-    fn round_trips_and_streams_are_columns_of_one_table() {
+    fn patterns_have_tables_of_their_own_and_are_not_compared() {
         let run = modes();
         let tables = tables(&run.header, &run.outcomes);
         let shown: Vec<_> = tables.iter().map(|table| (table.measure, table.column_factor.as_str())).collect();
-        assert_eq!(shown, [("median round trip", "io"), (COMMON_GOODPUT, "mode"), (COMMON_GOODPUT, "mode")]);
-        let values: Vec<f64> = tables[1].cells[1].iter().map(|mean| mean.unwrap().value).collect();
-        assert!((values[0] / 4e9 - 1.0).abs() < 0.01 && (values[1] / 12e9 - 1.0).abs() < 0.01, "{values:?}");
-        assert_eq!((tables[1].row_factor.as_str(), tables[1].columns[1].as_str()), ("block", "stream"));
-    }
-
-    #[test]
-    fn one_finding_says_how_much_more_a_stream_carries() {
-        let run = modes();
+        assert_eq!(shown, [("median round trip", "io"), ("goodput", "io")]);
         let found = crate::plan::of_plan(&run.header, &run.outcomes, &run.passes, &[]);
-        let own: Vec<_> =
-            found.iter().filter(|one| one.statement.plain().starts_with("mode round trip → stream: ")).collect();
-        assert_eq!(own.len(), 1, "{found:#?}");
-        let ratio = own[0].estimate.as_ref().unwrap();
-        assert!(own[0].statement.plain().contains("goodput ×3.0") && own[0].cells.len() == 8, "{own:#?}");
-        assert!(ratio.low.unwrap() > 2.9 && ratio.high.unwrap() < 3.1, "{ratio:?}");
+        assert!(!found.iter().any(|one| one.statement.plain().contains("round trip → stream")), "{found:#?}");
     }
 
     #[test]

@@ -4,11 +4,10 @@ use model::{FindingKind, Run, RunKind};
 use text::Text;
 
 use super::{answer, curve_screen, mesh_screen, traffic_screen};
+use crate::sections::plan_answer;
 
-/// The most lines of the answer of a plan.
-const MOST_BEST: usize = 4;
-
-/// The answer of a curve, a stream, a transfer or a round-trip test, as `thru` prints it; of a plan what was best. Empty for other runs.
+/// The answer of a curve, a stream, a transfer or a round-trip test, as `thru` prints it; of a plan which levels are best,
+/// which do not matter, and what limits which cells. Empty for other runs.
 pub(super) fn of(run: &Run) -> Vec<(&'static str, Text)> {
     match answer::of(run) {
         Some(outcome) => answer::whole_rows(run, outcome),
@@ -20,12 +19,7 @@ pub(super) fn of(run: &Run) -> Vec<(&'static str, Text)> {
             let fair = run.findings.iter().filter(|finding| finding.kind == FindingKind::Fairness);
             fair.map(|finding| ("Fairness", finding.statement.clone())).collect()
         }
-        None => {
-            // Where something is best, that is the answer, and not where nothing is.
-            let best = |finding: &&model::Finding| finding.kind == FindingKind::Best;
-            let some = run.findings.iter().filter(best).any(|finding| finding.estimate.is_some());
-            let best = run.findings.iter().filter(best).filter(|finding| !some || finding.estimate.is_some());
-            best.take(MOST_BEST).map(|finding| ("Best", finding.statement.clone())).collect()
-        }
+        None if plan_answer::is_of(run) => plan_answer::rows(run),
+        None => Vec::new(),
     }
 }

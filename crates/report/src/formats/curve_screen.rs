@@ -13,6 +13,7 @@ use super::braille;
 use crate::lines::cut;
 use crate::lines::hanging;
 use crate::sections::outcome_line;
+use crate::sections::plan_answer::rounded;
 use crate::{Layout, labels};
 
 /// Lines of the answers and rows of the plot together, and fewest rows of the plot.
@@ -198,11 +199,6 @@ fn half_peak(finding: &Finding) -> Option<Text> {
         Some(estimate) => Some(say!("at about {}", labels::block(rounded(estimate.value)))),
         None => Some(say!("at {} already, the smallest block", labels::block(finding.block?))),
     }
-}
-
-/// A size that was interpolated, to whole KiB where it has some.
-fn rounded(bytes: f64) -> u64 {
-    if bytes < 10_240.0 { bytes.round() as u64 } else { (bytes / 1024.0).round() as u64 * 1024 }
 }
 
 /// The two parts of the interval: that of a size, and that of the level which all share.

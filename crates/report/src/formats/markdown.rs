@@ -7,7 +7,7 @@ use super::answer_rows;
 use super::table::OutcomeTable;
 use crate::headline::{headline, summary};
 use crate::screens::plan::text_tables;
-use crate::sections::{anatomy, ceiling_cost, each_direction, host_activity, limiter, one_way, sides};
+use crate::sections::{anatomy, ceiling_cost, each_direction, host_activity, limiter, one_way, plan_answer, sides};
 use crate::view::stem;
 use crate::{Piece, ReportError, View, labels};
 
@@ -26,6 +26,7 @@ fn report(run: &Run, rates: RateUnit) -> String {
     if !run.outcomes.is_empty() {
         text += &format!("{}\n\n", marked(&headline(run), rates));
     }
+    text += &plan_curves(run, rates);
     text += &answer(run, rates);
     let name = header.name.as_ref().map_or(String::new(), |name| format!(" {}", code(name)));
     text += &format!(
@@ -85,6 +86,13 @@ fn answer(run: &Run, rates: RateUnit) -> String {
         format!("- **{}:** {}\n", plain(title.trim_end_matches(':')), marked(text, rates))
     };
     if rows.is_empty() { String::new() } else { format!("{}\n", rows.iter().map(line).collect::<String>()) }
+}
+
+/// The figures of a plan's curves.
+fn plan_curves(run: &Run, rates: RateUnit) -> String {
+    let Some(curves) = plan_answer::curves(run).filter(|_| plan_answer::is_of(run)) else { return String::new() };
+    let numeric: Vec<bool> = (0..curves.head.len()).map(|column| column >= curves.names).collect();
+    format!("{}\n", table(&curves.head, &numeric, &curves.rows, rates))
 }
 
 fn section(title: &str, entries: &[Text], rates: RateUnit) -> String {

@@ -6,9 +6,10 @@ use model::{Answer, FindingKind, Run, RunKind};
 use text::units::three_digits;
 use text::{Count, Rate, Said, Text, Time, User, say};
 
-use crate::headline::{headline, is_usable};
+use crate::headline::headline;
 use crate::lines::wrapped;
 use crate::sections::sides;
+use crate::sections::usable::is_usable;
 use crate::{Layout, labels};
 
 /// Width of the names of the figures, and the least of a side's column.

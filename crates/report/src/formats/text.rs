@@ -5,7 +5,8 @@ use text::Text;
 
 use super::table::OutcomeTable;
 use super::{
-    advice_screen, answer, braille, check_screen, curve_screen, groups, mesh_screen, pair_screen, traffic_screen,
+    advice_screen, answer, braille, check_screen, curve_screen, groups, mesh_screen, pair_screen, plan_screen,
+    traffic_screen,
 };
 use crate::grid::Grid;
 use crate::headline::headline;
@@ -13,7 +14,7 @@ use crate::lines::wrapped;
 use crate::screens::host;
 use crate::sections::limiter::limiters;
 use crate::sections::{
-    adapters, advice, anatomy, captures, ceiling_cost, each_direction, host_activity, one_way, sides,
+    adapters, advice, anatomy, captures, ceiling_cost, each_direction, host_activity, one_way, plan_answer, sides,
 };
 use crate::view::stem;
 use crate::{Layout, Piece, ReportError, View, labels};
@@ -67,7 +68,12 @@ fn report(run: &Run, view: &View<'_>) -> String {
     if let Some(whole) = view.whole.filter(|_| groups::is_of(run)) {
         return text + "\n" + &groups::screen(run, view.layout, whole);
     }
-    if !run.outcomes.is_empty() {
+    if let Some(whole) = view.whole.filter(|_| plan_answer::is_of(run)) {
+        return text + "\n" + &plan_screen::screen(run, view.layout, whole);
+    }
+    if plan_answer::is_of(run) {
+        text += &format!("\n{}", plan_screen::answer(run, view.layout));
+    } else if !run.outcomes.is_empty() {
         text.push('\n');
         wrapped("", &headline(run), view.layout, &mut text);
     }

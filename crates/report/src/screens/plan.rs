@@ -80,7 +80,7 @@ impl Doubts {
 }
 
 /// `941 Mbit/s ±0.4 %`, with the longer arm of the interval.
-fn value(mean: &CellMean, unit: &str) -> Text {
+pub(crate) fn value(mean: &CellMean, unit: &str) -> Text {
     let text = labels::quantity(mean.value, unit);
     match mean.low.zip(mean.high) {
         Some((low, high)) if mean.value > 0.0 => {
@@ -134,7 +134,8 @@ fn matrix(table: &PlanTable, doubts: &Doubts) -> TextTable {
     TextTable { title: labels::plain(&title), head: whole.head, rows }
 }
 
-fn grids(tables: &[TextTable], layout: Layout) -> String {
+/// Tables for a terminal, an empty line before each.
+pub(crate) fn grids(tables: &[TextTable], layout: Layout) -> String {
     let grid = |one: &TextTable| {
         let numeric: Vec<bool> = (0..one.head.len()).map(|column| column > 0).collect();
         let rows = layout.rows(&one.rows);

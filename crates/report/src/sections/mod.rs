@@ -14,6 +14,8 @@ pub(crate) mod merit;
 pub(crate) mod next_step;
 pub(crate) mod one_way;
 pub(crate) mod outcome_line;
+pub(crate) mod plan_answer;
 pub(crate) mod responsiveness;
 pub(crate) mod sides;
 pub(crate) mod spread;
+pub(crate) mod usable;

@@ -12,7 +12,7 @@ use super::tables::{self, Table};
 use crate::formats::answer_rows;
 use crate::headline::headline;
 use crate::sections::{
-    advice, anatomy, captures, ceiling_cost, each_direction, host_activity, limiter, one_way, sides,
+    advice, anatomy, captures, ceiling_cost, each_direction, host_activity, limiter, one_way, plan_answer, sides,
 };
 use crate::{Layout, labels};
 
@@ -143,6 +143,8 @@ fn kind(kind: FindingKind) -> &'static str {
         FindingKind::Fairness => "fairness",
         FindingKind::Traffic => "traffic",
         FindingKind::Best => "best",
+        FindingKind::NoDifference => "no difference",
+        FindingKind::Limits => "limits",
         FindingKind::Advice => "advice",
         _ => "note",
     }

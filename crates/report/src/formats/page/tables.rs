@@ -9,7 +9,7 @@ use text::Text;
 use crate::formats::table::OutcomeTable;
 use crate::screens::plan;
 use crate::sections::host_activity::{self, Host};
-use crate::sections::{limiter, outcome_line, sides};
+use crate::sections::{limiter, outcome_line, plan_answer, sides};
 use crate::{Layout, labels};
 
 /// More trials are not listed.
@@ -43,6 +43,13 @@ impl Table {
 /// The tables of a plan; none of other runs.
 pub(super) fn of_plan(run: &Run, layout: Layout) -> Vec<Table> {
     let tables = if run.header.plan.is_some() { plan::text_tables(run) } else { Vec::new() };
+    let curves = plan_answer::curves(run).map(|curves| Table {
+        numeric: (0..curves.head.len()).map(|column| column >= curves.names).collect(),
+        title: curves.title.to_owned(),
+        head: curves.head,
+        rows: layout.rows(&curves.rows),
+        note: String::new(),
+    });
     let table = |table: plan::TextTable| Table {
         numeric: (0..table.head.len()).map(|column| column > 0).collect(),
         title: table.title,
@@ -50,7 +57,7 @@ pub(super) fn of_plan(run: &Run, layout: Layout) -> Vec<Table> {
         rows: layout.rows(&table.rows),
         note: String::new(),
     };
-    tables.into_iter().map(table).collect()
+    curves.into_iter().chain(tables.into_iter().map(table)).collect()
 }
 
 /// The outcomes.

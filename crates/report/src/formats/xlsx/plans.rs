@@ -10,12 +10,16 @@ use super::rows::Places;
 use crate::figures::Effects;
 use crate::formats::value::{Value, number, text};
 use crate::labels;
+use crate::sections::plan_answer::{self, Curves};
 
 /// Adds the sheets of each plan among the runs.
 pub(super) fn add(book: &mut Book, runs: &[Run], places: &Places) -> Result<(), XlsxError> {
     for run in runs.iter().filter(|run| run.header.plan.is_some()) {
         let tables = tables(&run.header, &run.outcomes);
         let mut sheet = book.sheet("plan tables", &format!("means of the cells: {}", labels::title(run)))?;
+        if let Some(table) = plan_answer::curves(run) {
+            curves(&mut sheet, &table, book)?;
+        }
         for table in tables.iter().filter(|table| table.cells.iter().flatten().any(Option::is_some)) {
             means(&mut sheet, table, |cell| places.of(run, cell))?;
         }
@@ -24,6 +28,17 @@ pub(super) fn add(book: &mut Book, runs: &[Run], places: &Places) -> Result<(), 
         }
         effects(book, run)?;
     }
+    Ok(())
+}
+
+/// The latency, peak, half peak and saturation of each curve, with their intervals as text.
+fn curves(sheet: &mut Sheet, table: &Curves, book: &Book) -> Result<(), XlsxError> {
+    sheet.title(table.title)?;
+    sheet.head(1, table.head.iter())?;
+    for row in &table.rows {
+        sheet.line(row.iter().map(|cell| book.said(cell)))?;
+    }
+    sheet.row += 1;
     Ok(())
 }
 
