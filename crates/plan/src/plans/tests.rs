@@ -293,6 +293,9 @@ fn the_plans_of_the_seed_script_can_be_read() {
         let (plan, vars) = words.split_once(' ').unwrap_or((words, ""));
         let path = root.join(format!("plans/{plan}.toml"));
         let text = std::fs::read_to_string(&path).unwrap();
+        // The figures are no variables.
+        let vars =
+            vars.strip_prefix("--figures ").map_or(vars, |rest| rest.split_once(' ').map_or("", |(_, vars)| vars));
         let vars = vars.split_whitespace().map(|pair| pair.split_once('=').unwrap());
         let vars = vars.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let read = read(&path.display().to_string(), text, &vars, true);

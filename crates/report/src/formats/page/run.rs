@@ -12,7 +12,7 @@ use super::tables::{self, Table};
 use crate::formats::answer_rows;
 use crate::headline::headline;
 use crate::sections::{
-    advice, anatomy, captures, ceiling_cost, each_direction, host_activity, limiter, one_way, plan_answer, sides,
+    advice, anatomy, captures, ceiling_cost, each_direction, host_activity, limiter, one_way, sides,
 };
 use crate::{Layout, labels};
 
