@@ -419,9 +419,10 @@ mod tests {
                 said[0].starts_with("NetPIPE rate by mtu, blocks of 1 B to ") && found[0].estimate.is_none(),
                 "{said:#?}"
             );
-            assert!((16_384..=49_152).contains(&found[1].block.unwrap()), "{said:#?}");
+            // The edge is an estimate.
+            assert!((8_192..=65_536).contains(&found[1].block.unwrap()), "{said:#?}");
             let ratio = found[1].estimate.as_ref().unwrap().value;
-            assert!(said[1].contains(": 3000 is best, +") && (1.05..1.08).contains(&ratio), "{said:#?}");
+            assert!(said[1].contains(": 3000 is best, +") && (1.045..1.085).contains(&ratio), "{said:#?}");
         }
     }
 
