@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Estimate, Text};
+use crate::{Estimate, Text, Trust};
 
 /// The answer of a comparison of B with A, given a tolerance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -159,6 +159,9 @@ pub struct CellComparison {
     pub ratio: Estimate,
     /// The answer; its interval and its p-value are corrected for the number of cells.
     pub comparison: Comparison,
+    /// The worst trust of the outcomes on both sides; null if none has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trust: Option<Trust>,
 }
 
 /// A difference between the sides.

@@ -1,7 +1,10 @@
 //! The answer of a run, the same wherever it is shown.
 
 use analysis::outcome::{is_unusable, why_unusable};
-use model::{Answer, Direction, Estimate, Finding, FindingKind, Outcome, Run, RunKind, RunSummary, Trust};
+use model::{
+    Answer, CellComparison, Direction, Estimate, Finding, FindingKind, Outcome, Run, RunComparison, RunKind,
+    RunSummary, Trust,
+};
 use text::{Text, User, say};
 
 use crate::labels;
@@ -36,7 +39,8 @@ pub fn summary(run: &Run) -> RunSummary {
     }
 }
 
-/// The answer of a run in one line, with its question if it has one. Says how a run ended that did not finish.
+/// The answer of a run in one line, with its question if it has one, and with the trust of a single value. Says how a run ended that did
+/// not finish.
 #[must_use]
 pub fn headline(run: &Run) -> Text {
     let question = run.header.plan.as_ref().and_then(|plan| plan.question.as_deref());
@@ -46,18 +50,61 @@ pub fn headline(run: &Run) -> Text {
         Some(ending) => say!(" ({})", ending.how),
         None => " (not finished)".into(),
     };
-    say!("{question}{}{ending}", answer(run))
+    let trust = trust_of_value(run).map_or(Text::default(), |trust| say!(", trust {}", labels::trust(trust)));
+    say!("{question}{}{trust}{ending}", answer(run))
+}
+
+/// The trust of a run whose answer is one value, or the peak and latency of one curve, unless it must not be used.
+fn trust_of_value(run: &Run) -> Option<Trust> {
+    let is_curve = run.header.kind == RunKind::Curve && curve(run).is_some();
+    let is_one = is_curve || only(run).is_some() || run.outcomes.len() == 1;
+    let is_value = is_one && check::headline(run).is_none();
+    labels::worst_trust(run).filter(|trust| is_value && *trust != Trust::None)
+}
+
+/// How the second of two runs differs from the first, whose names are given, in the cells that may be used.
+pub(crate) fn compared(names: [&str; 2], found: &RunComparison) -> Text {
+    let [first, second] = names;
+    let cells: Vec<&CellComparison> = found.cells.iter().filter(|cell| cell.trust != Some(Trust::None)).collect();
+    let of = |answer| cells.iter().filter(|cell| cell.comparison.answer == answer).count();
+    let Some(worst) = cells.iter().map(|cell| cell.comparison.answer).max() else {
+        return say!("{} and {} cannot be compared: the result of one must not be used", User(first), User(second));
+    };
+    let answer = difference(worst, first, second);
+    if let [only] = cells.as_slice() {
+        return say!(
+            "{answer}: {} {}",
+            analysis::compare::what(&only.unit),
+            labels::change(&only.ratio, &only.comparison)
+        );
+    }
+    let kinds = [Answer::Worse, Answer::Better, Answer::NotWorse, Answer::CannotTell].into_iter();
+    let counts = kinds.filter(|kind| of(*kind) > 0).map(|kind| say!("{} in {}", labels::answer(kind), of(kind)));
+    let some = if worst == Answer::Worse && of(worst) < cells.len() { " in some cells" } else { "" };
+    say!("{answer}{some}: of {} cells {}", cells.len(), Text::join(counts, ", "))
+}
+
+/// The answer on the second side as a clause.
+fn difference(answer: Answer, first: &str, second: &str) -> Text {
+    let (first, second) = (User(first), User(second));
+    match answer {
+        Answer::Better => say!("{second} is better than {first}"),
+        Answer::NotWorse => say!("{second} is not worse than {first}"),
+        Answer::CannotTell => say!("cannot tell whether {second} is worse than {first}"),
+        Answer::Worse => say!("{second} is worse than {first}"),
+    }
 }
 
 /// The only outcome of a run that was measured as one.
-fn only(run: &Run) -> Option<&Outcome> {
+pub(crate) fn only(run: &Run) -> Option<&Outcome> {
     match sides::shown(run).as_slice() {
         [outcome] if run.header.kind != RunKind::Curve => Some(*outcome),
         _ => None,
     }
 }
 
-fn answer(run: &Run) -> Text {
+/// The answer of a run without its question, its trust and how it ended.
+pub(crate) fn answer(run: &Run) -> Text {
     if let Some(checked) = check::headline(run) {
         return checked;
     }
@@ -136,9 +183,7 @@ fn curve(run: &Run) -> Option<Text> {
     });
     let latency = found(FindingKind::Latency, "ns").map(|(estimate, _)| say!("RTT {}", labels::estimated(estimate)));
     let parts: Vec<Text> = peak.into_iter().chain(latency).collect();
-    let trust = labels::worst_trust(run).filter(|trust| *trust != Trust::None);
-    let trust = trust.map_or(Text::default(), |trust| say!(", trust {}", labels::trust(trust)));
-    (!parts.is_empty()).then(|| Text::join(parts, ", ") + trust)
+    (!parts.is_empty()).then(|| Text::join(parts, ", "))
 }
 
 /// Both sides of a comparison with its answer.
@@ -149,17 +194,14 @@ fn of_sides(run: &Run, a: &Outcome, b: &Outcome) -> Text {
         Some(why) => say!("no result: {why}"),
         None => outcome_line::value(outcome).unwrap_or_else(|| "no value".into()),
     };
-    let values = say!("A {}, B {}", value(a), value(b));
-    let Some(finding) = found(run).filter(|finding| is_usable(run, finding)) else { return values };
-    let Some(comparison) = &finding.comparison else { return values };
-    let answer = match comparison.answer {
-        Answer::Better => say!("{} is better than {}", User(&second), User(&first)),
-        Answer::NotWorse => say!("{} is not worse than {}", User(&second), User(&first)),
-        Answer::CannotTell => say!("cannot tell whether {} is worse than {}", User(&second), User(&first)),
-        Answer::Worse => say!("{} is worse than {}", User(&second), User(&first)),
+    let found = found(run).filter(|finding| is_usable(run, finding));
+    let Some((finding, comparison)) = found.and_then(|finding| Some((finding, finding.comparison.as_ref()?))) else {
+        return say!("{} {}, {} {}", User(&first), value(a), User(&second), value(b));
     };
-    let ratio = finding.estimate.as_ref().map_or(Text::default(), |ratio| say!(" ({})", labels::estimated(ratio)));
-    say!("{answer}{ratio}: {values}")
+    let answer = difference(comparison.answer, &first, &second);
+    let what = analysis::compare::what(a.estimate.as_ref().map_or("", |estimate| estimate.unit.as_str()));
+    let change = finding.estimate.as_ref().map(|ratio| say!(": {what} {}", labels::change(ratio, comparison)));
+    say!("{answer}{}; A {}, B {}", change.unwrap_or_default(), value(a), value(b))
 }
 
 /// The values of several cells without a finding, or a note that there are none.
@@ -171,13 +213,11 @@ fn of_cells(run: &Run) -> Text {
     }
 }
 
-/// The answer of one outcome, with its trust.
+/// The answer of one outcome.
 fn of_outcome(outcome: &Outcome) -> Text {
-    let trust = outcome.summary.trust.filter(|trust| *trust != Trust::None);
-    let trust = trust.map_or(Text::default(), |trust| say!(", trust {}", labels::trust(trust)));
     match reason(outcome) {
         Some(why) => say!("no result: {why}"),
-        None => say!("{}{}{trust}", value(outcome), labels::unsettled(outcome)),
+        None => say!("{}{}", value(outcome), labels::unsettled(outcome)),
     }
 }
 
@@ -196,7 +236,7 @@ pub(crate) fn reason(outcome: &Outcome) -> Option<Text> {
 }
 
 /// What limited an outcome, in a word or two; in both directions, each.
-fn limits(outcome: &Outcome) -> Text {
+pub(crate) fn limits(outcome: &Outcome) -> Text {
     let of = |(direction, why): (Option<Direction>, &model::Why)| {
         let way = direction.map_or(String::new(), |direction| format!("{}: ", direction.way()));
         say!("{way}{}", analysis::limiter::named(why))

@@ -6,7 +6,7 @@ pub(crate) use drawing::quantity;
 use analysis::outcome::{explain, missed_target};
 use comfy_table::LineStyle;
 use jiff::Timestamp;
-use model::{Answer, ByteSize, Estimate, Inventory, Outcome, Run, Spec, Trust, Verdict, units};
+use model::{Answer, ByteSize, Comparison, Estimate, Inventory, Outcome, Run, Spec, Trust, Verdict, units};
 use text::units::grouped;
 use text::{Text, say};
 
@@ -182,6 +182,16 @@ pub(crate) fn signed(share: f64) -> String {
     }
     let sign = if percent < 0.0 { "-" } else { "+" };
     format!("{sign}{} %", grouped(percent.abs().round() as u64))
+}
+
+/// How B differs from A, with the interval that decides the answer: `-34 % (-47 % to -18 %)`.
+pub(crate) fn change(ratio: &Estimate, comparison: &Comparison) -> String {
+    let bounds = comparison.adjusted_low.zip(comparison.adjusted_high);
+    // Ends this far away say that next to nothing is known.
+    let low = |end: f64| if end < 0.01 { "-99 % or less".to_owned() } else { signed(end - 1.0) };
+    let high = |end: f64| if end > 100.0 { "×100 or more".to_owned() } else { signed(end - 1.0) };
+    let interval = bounds.map(|(from, to)| format!(" ({} to {})", low(from), high(to)));
+    format!("{}{}", signed(ratio.value - 1.0), interval.unwrap_or_default())
 }
 
 /// A relative half width: `±1.2 %`, or `-` without an interval.

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Cell, Factor, FactorKind, Outcome, Run, Spec, Unpaired};
+use model::{Cell, Factor, FactorKind, Outcome, Run, Spec, Trust, Unpaired};
 
 use super::environment;
 use crate::curve::relative_se;
@@ -35,6 +35,8 @@ pub(super) struct Side<'a> {
     /// For each run the variance of its mean logarithm by the interval that a point of a curve states, which includes the level that
     /// all sizes of the run share; 0 for other cells, whose values are independent.
     pub(super) stated: Vec<f64>,
+    /// The worst of its outcomes.
+    pub(super) trust: Option<Trust>,
     /// The first run that has it, and its number there.
     first: (&'a str, u32),
     /// Why it cannot be compared.
@@ -228,6 +230,7 @@ impl Names {
                         levels,
                         runs: Vec::new(),
                         stated: Vec::new(),
+                        trust: None,
                         first,
                         problem: None,
                     };
@@ -235,6 +238,7 @@ impl Names {
                     sides.len() - 1
                 });
                 let side = &mut sides[index].1;
+                side.trust = side.trust.max(outcome.summary.trust);
                 let values: Vec<f64> = sample(&outcome.trials)
                     .into_iter()
                     .filter_map(|value| self.value(&outcome.spec, value))

@@ -63,7 +63,8 @@ fn verdict(answer: Answer, tolerance: f64) -> Text {
 }
 
 /// What is compared, by its unit.
-fn what(unit: &str) -> &'static str {
+#[must_use]
+pub fn what(unit: &str) -> &'static str {
     match unit {
         "1/s" => "transaction rate",
         "ns" => "median RTT",

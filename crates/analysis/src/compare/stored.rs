@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Answer, CellComparison, Comparison, Difference, Estimate, Run, RunComparison, RunName, Spec, Unpaired};
+use model::{Answer, CellComparison, Comparison, Difference, Estimate, Run, RunComparison, RunName, Spec, Trust, Unpaired};
 use text::{Said, Text, say};
 
 use super::cells::{Pairing, Side, labels, pair};
@@ -116,6 +116,7 @@ struct Compared<'a> {
     headline: Headline,
     pattern: String,
     levels: &'a BTreeMap<String, String>,
+    trust: Option<Trust>,
     a: Vec<f64>,
     b: Vec<f64>,
     difference: Option<MeanDifference>,
@@ -137,7 +138,8 @@ impl<'a> Compared<'a> {
             (a, b) if a == b => a.to_string(),
             (a, b) => format!("{a}/{b}"),
         };
-        Self { spec: a.spec, headline: a.headline, pattern, levels: &a.levels, a: first, b: second, difference }
+        let trust = a.trust.max(b.trust);
+        Self { spec: a.spec, headline: a.headline, pattern, levels: &a.levels, trust, a: first, b: second, difference }
     }
 }
 
@@ -179,6 +181,7 @@ fn judged(compared: &[Compared<'_>], tolerance: f64, confidence: f64) -> Vec<Cel
                 adjusted_high: deciding.map(|interval| interval.high.exp()),
                 ratios: Vec::new(),
             },
+            trust: cell.trust,
         }
     };
     compared.iter().map(cell).collect()

@@ -27,20 +27,53 @@ pub(super) fn render(view: &View<'_>) -> Result<Vec<Piece>, ReportError> {
     let broken = |source| ReportError::Json { run: stem(view.runs).to_owned(), source };
     let page = Page::new(view)?;
     let data = packed(&page.bytes().map_err(broken)?).map_err(|error| broken(serde_json::Error::io(error)))?;
-    let results = html! {
-        noscript {
-            h1 { (page.title) }
-            @for (title, result) in page.results() { p { b { (title) } ": " (result) } }
-            p {
-                "The figures and tables need JavaScript. Without it: " code { "thru report RUN -o report.md" }
-                " writes the tables, " code { "-o report.svg" } " the figures."
-            }
-        }
-    };
+    let results = summary(&page);
     let data = html! { script type="text/plain" id="data" { (data) } };
-    let (document, _) = document(&page.title, "", &results, &data);
+    let (document, _) = document(&page.document, "", &results, &data);
     Ok(vec![Piece::new(stem(view.runs), "html", document.into_bytes())])
 }
+
+/// What the file shows before its script runs, and where none does: in a mail's preview, a search, or a print that does not wait.
+fn summary(page: &Page) -> Markup {
+    html! {
+        header { h1 { (page.title) } }
+        main {
+            @if let Some(compared) = &page.compared {
+                @for answer in &compared.answers { p.result { (answer) } }
+                table {
+                    thead { tr { @for title in &compared.head { th scope="col" { (title) } } } }
+                    tbody {
+                        @for row in compared.rows.iter().take(FIRST_ROWS) {
+                            tr { @for cell in &row.cells { td { (cell) } } }
+                        }
+                    }
+                }
+            }
+            @for run in &page.runs {
+                article.answer {
+                    @if page.runs.len() > 1 { h2 { (run.title) } }
+                    @for line in &run.plan { p { (line) } }
+                    p.result { (run.result) }
+                    p {
+                        @if let Some([trust, _]) = run.trust { span class={ "trust " (trust) } { "trust " (trust) } " " }
+                        @if let Some(ending) = &run.ending { strong { (ending) } " " }
+                        span.muted { (run.measured) ", " (run.hosts) ", " (run.begun) }
+                    }
+                    dl { @for (title, text) in &run.answer { div { dt { (title) } dd { (text) } } } }
+                }
+            }
+            noscript {
+                p {
+                    "The figures and tables need JavaScript. Without it: " code { "thru report RUN -o report.md" }
+                    " writes the tables, " code { "-o report.svg" } " the figures."
+                }
+            }
+        }
+    }
+}
+
+/// The rows of a comparison that are shown without the script.
+const FIRST_ROWS: usize = 50;
 
 /// The same page without data: its script asks the server that it came from for them. Returns the document, and its content security
 /// policy for the server to send with it.

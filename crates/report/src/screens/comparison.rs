@@ -62,17 +62,13 @@ const FEW_LINES: usize = 4;
 fn table(cells: &[&CellComparison], layout: Layout) -> String {
     let head = ["cell", "A", "B", "B to A (interval)", "answer"].map(str::to_owned);
     let row = |cell: &&CellComparison| {
-        let bounds = cell.comparison.adjusted_low.zip(cell.comparison.adjusted_high);
-        let interval = bounds
-            .map(|(low, high)| format!(" ({} to {})", labels::signed(low - 1.0), labels::signed(high - 1.0)))
-            .unwrap_or_default();
         let own = levels(&cell.levels);
         let block = format!("{} {}", cell.pattern, labels::block(cell.block));
         let name = if own.is_empty() { block } else { format!("{block}, {own}") };
         let values = [cell.a, cell.b].map(|value| layout.shown(&labels::quantity(value, &cell.unit)));
         let [a, b] = values;
         let answer = labels::answer(cell.comparison.answer).to_owned();
-        vec![labels::plain(&name), a, b, format!("{}{interval}", labels::signed(cell.ratio.value - 1.0)), answer]
+        vec![labels::plain(&name), a, b, labels::change(&cell.ratio, &cell.comparison), answer]
     };
     let rows: Vec<Vec<String>> = cells.iter().map(row).collect();
     let width =
@@ -206,7 +202,7 @@ fn cell_name(cell: &Unpaired) -> String {
     format!("{} {}{separator}{own}", cell.pattern, labels::block(cell.block))
 }
 
-fn levels(levels: &BTreeMap<String, String>) -> String {
+pub(crate) fn levels(levels: &BTreeMap<String, String>) -> String {
     levels.iter().map(|(name, level)| format!("{name} {level}")).collect::<Vec<_>>().join(", ")
 }
 
@@ -292,6 +288,7 @@ mod tests {
                 b: 0.97e9,
                 ratio,
                 comparison,
+                trust: None,
             }],
             unmatched: 3,
             unpaired: vec![left("a", "fi"), left("a", "no"), left("b", "cz")],

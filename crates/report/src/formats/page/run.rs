@@ -10,30 +10,31 @@ use super::method::{self, Facts};
 use super::pairs::{self, PairPart};
 use super::tables::{self, Table};
 use crate::formats::answer_rows;
-use crate::headline::headline;
 use crate::sections::{
     advice, anatomy, captures, ceiling_cost, each_direction, host_activity, limiter, one_way, sides,
 };
-use crate::{Layout, labels};
+use crate::{Layout, headline, labels};
 
 /// A run.
 #[derive(Debug, Serialize)]
-pub(super) struct RunPart {
+pub(in crate::formats) struct RunPart {
     id: String,
-    pub(super) title: String,
+    pub(in crate::formats) title: String,
     kind: String,
     /// Time and hosts, transport and pattern.
-    begun: String,
-    hosts: String,
-    measured: String,
+    pub(in crate::formats) begun: String,
+    pub(in crate::formats) hosts: String,
+    pub(in crate::formats) measured: String,
     /// How it ended, if it did not finish.
-    ending: Option<String>,
-    /// The result in a few words.
-    pub(super) result: String,
+    pub(in crate::formats) ending: Option<String>,
+    /// The answer in a sentence.
+    pub(in crate::formats) result: String,
+    /// How far to rely on it, and what that says.
+    pub(in crate::formats) trust: Option<[&'static str; 2]>,
     /// Title and question of a plan.
-    plan: Vec<String>,
+    pub(in crate::formats) plan: Vec<String>,
     /// The answer, a title and a text each.
-    answer: Vec<(String, String)>,
+    pub(in crate::formats) answer: Vec<(String, String)>,
     findings: Vec<FindingPart>,
     /// Lines that make settings persistent.
     keep: Vec<String>,
@@ -77,7 +78,8 @@ impl RunPart {
                 labels::distinct(run, |spec| spec.pattern.to_string())
             )),
             ending: ending(run).map(|ending| layout.shown(&ending)),
-            result: layout.shown(&headline(run)),
+            result: layout.shown(&headline::answer(run)),
+            trust: labels::worst_trust(run).map(|trust| [labels::trust(trust), trust.about()]),
             plan: lines.map(|line| labels::plain(line)).collect(),
             answer: answer_rows::of(run)
                 .iter()
