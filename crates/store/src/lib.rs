@@ -55,4 +55,4 @@ pub use error::StoreError;
 pub use id::new_run_id;
 pub use load::Loaded;
 pub use recorder::Recorder;
-pub use store::{RunRow, RunSearch, Store};
+pub use store::{RunOrder, RunRow, RunSearch, Store};

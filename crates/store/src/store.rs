@@ -1,5 +1,6 @@
 //! The file: opening it, listing what it holds, deleting from it.
 
+use std::collections::BTreeSet;
 use std::fs::{DirBuilder, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -59,6 +60,45 @@ pub struct RunSearch {
     pub words: Vec<String>,
     /// Only starred runs.
     pub starred: bool,
+    /// What comes first.
+    pub order: RunOrder,
+    /// The lowest instead of the highest value, the oldest instead of the latest run first.
+    pub rising: bool,
+}
+
+/// What runs are sorted by; those without it come last.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RunOrder {
+    /// When they were begun here.
+    #[default]
+    Arrival,
+    /// Their name, or without one their kind.
+    Name,
+    /// The far end as the user named it.
+    Target,
+    /// The number that stands for the run, among those of the same unit.
+    Value,
+    /// The worst trust among the outcomes, the highest first.
+    Trust,
+}
+
+impl RunOrder {
+    /// What SQLite sorts by: first what stays together, then the value. Text that is no JSON is damage to its row alone.
+    fn columns(self) -> [&'static str; 2] {
+        match self {
+            Self::Arrival => ["NULL", "number"],
+            Self::Name => ["NULL", "lower(coalesce(name, kind))"],
+            Self::Target => ["NULL", "lower(target)"],
+            Self::Value => [
+                "CASE WHEN json_valid(summary) THEN json_extract(summary, '$.estimate.unit') END",
+                "CASE WHEN json_valid(summary) THEN json_extract(summary, '$.estimate.value') END",
+            ],
+            Self::Trust => [
+                "NULL",
+                "CASE WHEN json_valid(summary) THEN instr('none low fair high', json_extract(summary, '$.trust')) END",
+            ],
+        }
+    }
 }
 
 impl Store {
@@ -125,33 +165,71 @@ impl Store {
         Ok(usize::try_from(count).unwrap_or(0))
     }
 
-    /// Of the runs that the search finds, the latest `limit`, latest first.
+    /// Of the runs that the search finds, the first `limit`.
     ///
     /// # Errors
     /// [`StoreError`] when the file cannot be read.
     pub fn search(&self, search: &RunSearch, limit: usize) -> Result<Vec<RunRow>, StoreError> {
+        Ok(self.page(search, 0, limit)?.0)
+    }
+
+    /// Of the runs that the search finds, `limit` after the first `skipped`, and the number of all.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the file cannot be read.
+    pub fn page(&self, search: &RunSearch, skipped: usize, limit: usize) -> Result<(Vec<RunRow>, usize), StoreError> {
         let words = serde_json::json!(search.words).to_string();
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let rows = || -> rusqlite::Result<Vec<_>> {
-            // instr() of two lower-case texts, because % and _ in a word mean themselves.
-            self.connection
-                .prepare_cached(
-                    "SELECT id, name, kind, target, transport, started_unix_ns, how, summary,
-                            spec, cells, starred,
-                            (SELECT json_group_array(tag) FROM (SELECT tag FROM tag WHERE run = number ORDER BY tag)) AS tags
-                     FROM run
-                     WHERE starred >= ?1 AND NOT EXISTS (
-                         SELECT 1 FROM json_each(?2)
-                         WHERE instr(lower(concat_ws(char(10), run.id, date(started_unix_ns / 1000000000, 'unixepoch'),
-                                               name, kind, target, transport, tags)), lower(value)) = 0)
-                     ORDER BY number DESC LIMIT ?3",
-                )?
-                .query_map((search.starred, words, limit), run_row)?
+        let [limit, skipped] = [limit, skipped].map(|count| i64::try_from(count).unwrap_or(i64::MAX));
+        let [group, column] = search.order.columns();
+        let direction = if search.rising { "ASC" } else { "DESC" };
+        // instr() of two lower-case texts, because % and _ in a word mean themselves.
+        let found = "SELECT *, (SELECT json_group_array(tag) FROM (SELECT tag FROM tag WHERE run = number ORDER BY tag)) AS tags
+             FROM run
+             WHERE starred >= ?1 AND NOT EXISTS (
+                 SELECT 1 FROM json_each(?2)
+                 WHERE instr(lower(concat_ws(char(10), run.id, date(started_unix_ns / 1000000000, 'unixepoch'),
+                                       name, kind, target, transport, tags)), lower(value)) = 0)";
+        let rows = || -> rusqlite::Result<(Vec<_>, usize)> {
+            let mut all = self.connection.prepare_cached(&format!("SELECT count(*) FROM ({found})"))?;
+            let all: i64 = all.query_row((search.starred, &words), |row| row.get(0))?;
+            let rows = self
+                .connection
+                .prepare_cached(&format!(
+                    "SELECT id, name, kind, target, transport, started_unix_ns, how, summary, spec, cells, starred, tags
+                     FROM ({found})
+                     ORDER BY {group} NULLS LAST, {column} {direction} NULLS LAST, number DESC LIMIT ?3 OFFSET ?4"
+                ))?
+                .query_map((search.starred, &words, limit, skipped), run_row)?
                 // A column of another type is damage to this row alone.
                 .filter(|row| !matches!(row, Err(error) if error.sqlite_error().is_none()))
-                .collect()
+                .collect::<rusqlite::Result<_>>()?;
+            Ok((rows, usize::try_from(all).unwrap_or(0)))
         };
         rows().map_err(|source| self.failed("list the runs", source))
+    }
+
+    /// The far ends of the latest `limit` runs that agents of this program measured, as the user named them; those of a run of several
+    /// hosts, one by one.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the file cannot be read.
+    pub fn hosts(&self, limit: usize) -> Result<BTreeSet<String>, StoreError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let targets = || -> rusqlite::Result<Vec<String>> {
+            // An imported run, or one with another program, says nothing of an agent.
+            self.connection
+                .prepare_cached(
+                    "SELECT DISTINCT target FROM (SELECT target, header, spec FROM run ORDER BY number DESC LIMIT ?1)
+                     WHERE target IS NOT NULL
+                       AND CASE WHEN json_valid(header) THEN json_extract(header, '$.origin') END IS NULL
+                       AND CASE WHEN json_valid(spec) THEN json_extract(spec, '$.speak') END IS NULL",
+                )?
+                .query_map([limit], |row| row.get(0))?
+                .collect()
+        };
+        let targets = targets().map_err(|source| self.failed("list the hosts", source))?;
+        let hosts = targets.iter().flat_map(|target| target.split(',')).map(str::trim);
+        Ok(hosts.filter(|host| !host.is_empty()).map(str::to_owned).collect())
     }
 
     /// Stars the run that `reference` means, or takes its star away.

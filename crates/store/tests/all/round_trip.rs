@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
-use model::{Event, EventSink, Finding, FindingKind, Interval, Phase, RunHeader, RunSummary, Trust};
+use model::{Estimate, Event, EventSink, Finding, FindingKind, Interval, Phase, RunHeader, RunSummary, Trust};
 use proptest::prelude::*;
 use proptest::sample::Index;
-use store::{RunSearch, Store, StoreError};
+use store::{RunOrder, RunSearch, Store, StoreError};
 use text::{Rate, say};
 
 use crate::common::{any_run, cell, ending, estimate, expected, header, outcome, pass, record, trial};
@@ -140,7 +140,8 @@ fn runs_are_found_by_words_stars_and_tags() {
     store.star("b", true).unwrap();
     store.tag("c", &["site-2".into(), "kernel".into(), "site-2".into()]).unwrap();
     let found = |words: &[&str], starred| {
-        let search = RunSearch { words: words.iter().map(|word| (*word).to_owned()).collect(), starred };
+        let search =
+            RunSearch { words: words.iter().map(|word| (*word).to_owned()).collect(), starred, ..RunSearch::default() };
         store.search(&search, 9).unwrap().into_iter().map(|row| row.id).collect::<Vec<_>>()
     };
     assert_eq!(found(&[], false), ["c", "b", "a"]);
@@ -159,6 +160,48 @@ fn runs_are_found_by_words_stars_and_tags() {
     store.tag("a", &["x".into()]).unwrap();
     store.delete("a").unwrap();
     assert_eq!(store.list(9).unwrap().len(), 2);
+}
+
+#[test]
+fn runs_are_sorted_and_counted_and_their_hosts_listed() {
+    let (_dir, store) = new_store();
+    let estimate = |unit: &str, value| Estimate { unit: unit.to_owned(), ..estimate(value) };
+    for (id, target, found, trust) in [
+        ("a", "x", Some(("bit/s", 2.0)), Some(Trust::Low)),
+        ("b", "y, z", Some(("bit/s", 9.0)), Some(Trust::High)),
+        ("c", "x", None, None),
+        ("d", "other", Some(("1/s", 5.0)), Some(Trust::None)),
+    ] {
+        let mut begun = RunHeader { target: Some(target.to_owned()), name: Some(format!("run {id}")), ..header(id) };
+        // Another program's server is no agent.
+        begun.origin = (id == "d").then(|| Box::new(model::Origin { tool: "iperf3".into(), ..Default::default() }));
+        let mut recorder = store.recorder().unwrap();
+        let events = [Event::Run(begun), Event::End(ending("finished"))];
+        events.iter().for_each(|event| recorder.record(event).unwrap());
+        let estimate = found.map(|(unit, value)| estimate(unit, value));
+        recorder.summarise(&RunSummary { estimate, trust, ..RunSummary::default() }).unwrap();
+    }
+    let page = |order, rising, skipped, limit| {
+        let search = RunSearch { order, rising, ..RunSearch::default() };
+        let (rows, all) = store.page(&search, skipped, limit).unwrap();
+        (rows.into_iter().map(|row| row.id).collect::<String>(), all)
+    };
+    for (order, falling, rising) in [
+        (RunOrder::Arrival, "dcba", "abcd"),
+        (RunOrder::Name, "dcba", "abcd"),
+        (RunOrder::Target, "bcad", "dcab"),
+        (RunOrder::Value, "dbac", "dabc"),
+        (RunOrder::Trust, "badc", "dabc"),
+    ] {
+        assert_eq!(
+            (page(order, false, 0, 9).0.as_str(), page(order, true, 0, 9).0.as_str()),
+            (falling, rising),
+            "{order:?}"
+        );
+    }
+    assert_eq!(page(RunOrder::Arrival, false, 1, 2), ("cb".to_owned(), 4));
+    assert_eq!(page(RunOrder::Arrival, false, 9, 2), (String::new(), 4));
+    assert_eq!(store.hosts(9).unwrap().into_iter().collect::<Vec<_>>(), ["x", "y", "z"]);
 }
 
 #[test]

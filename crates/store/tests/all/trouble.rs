@@ -204,7 +204,7 @@ fn a_damaged_run_hides_no_other_one() {
         assert_eq!((&rows[0], &rows[2]), (&whole[0], &whole[2]), "{damage}");
         assert_eq!((rows[1].id.as_str(), rows[1].cells), ("b", 1), "{damage}");
         assert_eq!(
-            store.search(&RunSearch { words: vec!["b".into()], starred: false }, 9).unwrap().len(),
+            store.search(&RunSearch { words: vec!["b".into()], ..RunSearch::default() }, 9).unwrap().len(),
             1,
             "{damage}"
         );
