@@ -45,7 +45,7 @@ pub use formats::{
 };
 pub use headline::{headline, summary};
 pub use layout::Layout;
-pub use live::{LiveLines, LivePoint, LivePoints};
+pub use live::{EstimateSoFar, LiveLines, LivePoint, LivePoints, SoFar};
 pub use screens::comparison::comparison;
 pub use screens::explained::explained;
 pub use screens::fleet::fleet_check;

@@ -11,7 +11,7 @@ use axum::extract::{Path as Address, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::Stream;
 use model::Phase;
-use report::{LivePoint, LivePoints};
+use report::{EstimateSoFar, LivePoint, LivePoints, SoFar};
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::Serialize;
@@ -25,6 +25,8 @@ use crate::answer::{Answer, Refusal};
 
 /// The page hears of changes at most ten times a second.
 const PACE: Duration = Duration::from_millis(100);
+/// Time between two estimates of a running trial.
+const ESTIMATED: Duration = Duration::from_secs(1);
 /// How long a run that has ended stays in the list.
 const STAYS: Duration = Duration::from_secs(60);
 /// Points of a run beyond which those of single flows, then all, are left out.
@@ -70,6 +72,10 @@ struct Facts {
     share: Option<f64>,
     /// How busy the near and the far host are: of the busiest core, and of the one that handles most softirqs, 0 to 1.
     cores: [Option<[f64; 2]>; 2],
+    /// What was found so far, with its interval.
+    so_far: Vec<EstimateSoFar>,
+    /// The width of the interval at which the run ends, relative to the value; null if that does not end it.
+    ends_at: Option<f64>,
     /// Rises with each part that the store has.
     stored: u64,
     /// Whether the store will have it.
@@ -162,15 +168,21 @@ impl Hub {
     async fn follow(self: Arc<Self>, stream: UnixStream) {
         let process = stream.peer_cred().ok().and_then(|peer| peer.pid());
         let mut lines = BufReader::new(stream).lines();
-        let mut points = LivePoints::default();
+        let mut points = LivePoints::with_series();
+        let mut so_far = (SoFar::default(), Instant::now());
         let mut id = None;
         while let Ok(Some(line)) = lines.next_line().await {
             let Ok(line) = serde_json::from_str::<Line>(&line) else { continue };
             if let Line::Run(began) = &line {
                 id = Some(began.header.id.clone());
-                points.event(&model::Event::Run(began.header.clone()));
+                let begins = model::Event::Run(began.header.clone());
+                points.event(&begins);
+                so_far.0.event(&begins);
             }
             if let Some(id) = &id {
+                if let Line::Event { event } = &line {
+                    self.estimate(id, event, &mut so_far);
+                }
                 self.take(id, line, process, &mut points);
             }
         }
@@ -182,6 +194,16 @@ impl Hub {
                     run.facts.ended = Some("its process ended".to_owned());
                 }
             });
+        }
+    }
+
+    /// Takes the estimate so far: after each trial, and about once a second in between.
+    fn estimate(&self, id: &str, event: &model::Event, (so_far, at): &mut (SoFar, Instant)) {
+        so_far.event(event);
+        if matches!(event, model::Event::Trial(_)) || at.elapsed() >= ESTIMATED {
+            *at = Instant::now();
+            let estimates = so_far.estimates();
+            self.change(id, |run| run.facts.so_far = estimates);
         }
     }
 
@@ -212,6 +234,8 @@ impl Hub {
                         remaining_s: None,
                         share: None,
                         cores: [None, None],
+                        so_far: Vec::new(),
+                        ends_at: header.stopping.has_target().then_some(header.stopping.target),
                         stored: 0,
                         kept: began.store.is_some(),
                         ended: None,

@@ -7,7 +7,8 @@ use crate::stats::{ConfidenceInterval, Sequential, SeriesEstimate, mean, samples
 
 /// The estimate of a cell from its trials' values; `None` without any. Fewer than three values get the interval of the `samples` in their
 /// series, or none if these are few.
-pub(crate) fn estimate(headline: Headline, values: &[f64], samples: &[f64], rule: &Stopping) -> Option<Estimate> {
+#[must_use]
+pub fn estimate(headline: Headline, values: &[f64], samples: &[f64], rule: &Stopping) -> Option<Estimate> {
     let (value, of_trials) = mean_of_trials(values, &Sequential::new(rule))?;
     let (series, method) = match of_trials {
         Some(series) => {

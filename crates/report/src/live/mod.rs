@@ -6,8 +6,9 @@ mod groups;
 mod pairs;
 mod points;
 mod readings;
+mod so_far;
 
-use model::{Direction, Event, Reading, RunHeader, Shared, Spec, Trial, Verdict};
+use model::{Direction, Event, Interval, Reading, RunHeader, Shared, Spec, Trial, Verdict};
 use text::Spelling;
 
 use self::columns::{Label, columns, head, line};
@@ -16,6 +17,7 @@ use self::groups::GroupLines;
 use self::pairs::PairLines;
 pub use self::points::{LivePoint, LivePoints};
 use self::readings::Readings;
+pub use self::so_far::{EstimateSoFar, SoFar};
 use crate::labels;
 
 /// Makes the lines of one run. Groups of flows have a line for all together.
@@ -165,6 +167,11 @@ impl LiveLines {
 /// Whether a change is shown: not the remainder of a trial that ends with a period.
 fn is_moment(change: &Change, before: Option<&Counts>) -> bool {
     change.seconds > 0.01 || before.is_none()
+}
+
+/// Whether an entry of the series is not of the time of its trial: behind its end arrives what was in flight.
+fn is_behind_end(spec: &Spec, entry: &Interval) -> bool {
+    matches!(spec.stop, model::Stop::TimeNs(length) if entry.end_ns > length)
 }
 
 /// The directions that have counts of their own.

@@ -1,14 +1,14 @@
 //! The numbers of a running stream, transfer or round-trip test, as the events come: what live figures show.
 
-use model::{Direction, Event, Shared, Spec};
+use model::{Direction, Event, Interval, Shared, Spec};
 use serde::Serialize;
 
 use super::counts::{Change, Counts};
 use super::readings::Readings;
-use super::{directions, is_moment, measured};
+use super::{directions, is_behind_end, is_moment, measured};
 
 /// What happened between two moments of a trial in one direction.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct LivePoint {
     /// Measured time at its end, over all trials so far, s.
     pub time_s: f64,
@@ -18,6 +18,8 @@ pub struct LivePoint {
     pub direction: Direction,
     /// The flow; null for all together.
     pub flow: Option<u32>,
+    /// Whether it is an entry of the series, which has the rate alone, and not a reading.
+    pub fine: bool,
     /// Payload bytes in this direction since the run began; null for a single flow, and for round trips.
     pub bytes: Option<u64>,
     /// Goodput, bit/s; with another program's receiver the rate that was sent.
@@ -44,13 +46,43 @@ pub struct LivePoints {
     /// Bytes of the trials that ended, in each direction.
     ended_bytes: Vec<(Direction, u64)>,
     readings: Readings,
+    /// Also the entries of the series.
+    with_series: bool,
 }
 
 impl LivePoints {
+    /// Makes also a point of each entry of the series, ten times a second.
+    #[must_use]
+    pub fn with_series() -> Self {
+        Self { with_series: true, ..Self::default() }
+    }
+
+    /// The rate of an entry of the series of a receiving end, or of the end that asks.
+    fn entry(&self, pass: u32, end: &str, entry: &Interval) -> Option<LivePoint> {
+        let spec = self.spec.as_ref().filter(|_| self.with_series)?;
+        let ns = entry.end_ns.checked_sub(entry.start_ns).filter(|ns| *ns > 0)?;
+        let per_second = |count: u64| count as f64 * 1e9 / ns as f64;
+        let near = end == "near";
+        let direction = if near && spec.is_stream() { Direction::Reverse } else { Direction::Send };
+        let is_own = if spec.is_stream() { directions(spec).contains(&direction) } else { near };
+        (is_own && !is_behind_end(spec, entry)).then(|| LivePoint {
+            time_s: (self.ended_ns + entry.end_ns) as f64 / 1e9,
+            trial: pass + 1,
+            direction,
+            fine: true,
+            bits_per_s: spec.is_stream().then(|| per_second(8 * entry.bytes_received)),
+            transactions_per_s: (!spec.is_stream()).then(|| per_second(entry.transactions)),
+            ..LivePoint::default()
+        })
+    }
+
     /// The points that follow from an event; often none. Runs of several cells have none.
     pub fn event(&mut self, event: &Event) -> Vec<LivePoint> {
         match event {
             Event::Run(header) => self.spec = measured(header),
+            Event::Interval { pass, end, interval } => {
+                return self.entry(*pass, end, interval).into_iter().collect();
+            }
             Event::Reading { pass, end, reading } => {
                 let Some(spec) = &self.spec else { return Vec::new() };
                 if let Some((before, counts)) = self.readings.add(spec, end, reading) {
@@ -105,11 +137,6 @@ fn of_way(bytes: &[(Direction, u64)], way: Direction) -> Option<u64> {
 fn point(change: &Change, stream: bool) -> LivePoint {
     let per_second = |count: f64| (change.seconds > 0.0).then(|| count / change.seconds);
     LivePoint {
-        time_s: 0.0,
-        trial: 0,
-        direction: Direction::Send,
-        flow: None,
-        bytes: None,
         bits_per_s: change.rate().filter(|_| stream),
         transactions_per_s: per_second(change.transactions).filter(|_| !stream),
         retransmits: change.retransmits,
@@ -120,5 +147,6 @@ fn point(change: &Change, stream: bool) -> LivePoint {
             .filter(|[numbers, _]| *numbers > 0)
             .map(|[numbers, received]| numbers.saturating_sub(received) as f64 / numbers as f64),
         jitter_ns: change.jitter_ns,
+        ..LivePoint::default()
     }
 }

@@ -347,3 +347,27 @@ fn a_round_of_a_comparison_has_a_line_with_the_difference_so_far() {
     assert_eq!(all[1], "      1     1.00 Gbit/s      970 Mbit/s   -3.0 %");
     assert!(all[6].ends_with("   -3.0 % (-3.0 % to -3.0 %)"), "{all:?}");
 }
+
+#[test]
+fn entries_of_the_series_are_points_of_their_own() {
+    let entry = |end: &str, number: u64, interval: [u64; 2]| {
+        let [bytes_received, transactions] = interval;
+        let (start_ns, end_ns) = (number * SECOND / 10, (number + 1) * SECOND / 10);
+        let interval = Interval { start_ns, end_ns, bytes_received, transactions, ..Interval::default() };
+        Event::Interval { pass: 0, end: end.to_owned(), interval }
+    };
+    let mut fine = LivePoints::with_series();
+    assert_eq!(fine.event(&run(spec(3))), []);
+    let [point] = fine.event(&entry("far", 4, [1_250_000, 0])).try_into().unwrap();
+    assert_eq!((point.fine, point.time_s, point.bits_per_s, point.flow), (true, 0.5, Some(100e6), None));
+    // What the near end receives is of no direction that is measured, and behind the end arrives what was in flight.
+    assert_eq!(fine.event(&entry("near", 4, [1_250_000, 0])), []);
+    assert_eq!(fine.event(&entry("far", 31, [1_250_000, 0])), []);
+    let mut coarse = LivePoints::default();
+    coarse.event(&run(spec(3)));
+    assert_eq!(coarse.event(&entry("far", 4, [1_250_000, 0])), []);
+    let mut trips = LivePoints::with_series();
+    trips.event(&run(Spec { pattern: Pattern::Rr, ..spec(3) }));
+    let [point] = trips.event(&entry("near", 0, [9, 40])).try_into().unwrap();
+    assert_eq!((point.transactions_per_s, point.bits_per_s), (Some(400.0), None));
+}

@@ -2,15 +2,15 @@
 //!
 //! A follower listens on a Unix socket in [`directory`]. A run connects to each that it finds there when it begins, and looks again
 //! about once a second. It writes one [`Line`] of JSON for each event, never waits for a follower, and drops what one does not read
-//! in time: measuring goes first. Of trials only the totals are sent, and only of a run with one cell; a follower reads the rest from
-//! the store.
+//! in time: measuring goes first. Of trials only the totals are sent, and only of a run with one cell or of a comparison; a follower
+//! reads the rest from the store.
 
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use model::{Ending, Event, RunHeader, Trial};
+use model::{Ending, Event, RunHeader, RunKind, Trial};
 use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, send, socket_with};
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +42,7 @@ pub enum Line {
 /// The run that a process conducts.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Began {
-    /// Its header, without the hosts; of several cells none.
+    /// Its header, without the hosts; of several cells none, but both of a comparison.
     pub header: RunHeader,
     /// How many cells it has.
     pub cells: usize,
@@ -90,8 +90,8 @@ impl Followers {
         match event {
             Event::Run(_) => {}
             Event::End(ending) => self.tell(&Line::End(ending.clone()), true),
-            // Live figures need a trial's totals; a run of several cells has none.
-            Event::Trial(trial) if self.began.as_ref().is_some_and(|began| began.cells == 1) => {
+            // Live figures and the estimate so far need a trial's totals; a run of many cells has neither.
+            Event::Trial(trial) if self.began.as_ref().is_some_and(|began| !began.header.cells.is_empty()) => {
                 self.tell(&Line::Event { event: Event::Trial(totals(trial)) }, false);
             }
             shown if shown.is_transient() => self.tell(&Line::Event { event: event.clone() }, false),
@@ -128,7 +128,7 @@ impl Followers {
 fn began(header: &RunHeader, store: Option<&Path>) -> Began {
     let cells = header.cells.len();
     let mut header = RunHeader { near: Default::default(), far: Default::default(), ..header.clone() };
-    if cells > 1 {
+    if cells > 1 && header.kind != RunKind::Ab {
         header.cells.clear();
     }
     Began { header, cells, store: store.map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned())) }
