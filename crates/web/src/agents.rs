@@ -26,8 +26,7 @@ pub(crate) struct Names {
 
 pub(crate) async fn list(State(app): State<Arc<App>>) -> Answer<Json<Names>> {
     aside(move || {
-        let rows = open_store(app.options.store.as_deref())?.list(LATEST)?;
-        let mut hosts: BTreeSet<String> = rows.into_iter().filter_map(|row| row.target).collect();
+        let mut hosts = open_store(app.options.store.as_deref())?.hosts(LATEST)?;
         hosts.extend(KnownAgents::of_user().list().unwrap_or_default().into_iter().map(|agent| agent.name));
         Ok(Json(Names { hosts }))
     })

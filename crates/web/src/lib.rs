@@ -94,7 +94,6 @@ fn router(app: Arc<App>) -> Router {
     let api = Router::new()
         .route("/runs", get(runs::list))
         .route("/runs/{id}", post(runs::change).delete(runs::delete))
-        .route("/compare", get(runs::compare))
         .route("/page", get(pages::page))
         .route("/look", get(pages::look))
         .route("/live", get(live::events))

@@ -1,4 +1,4 @@
-//! The runs of the store: finding, starring, tagging, deleting, comparing them.
+//! The runs of the store: finding, starring, tagging and deleting them.
 
 use std::sync::Arc;
 
@@ -6,28 +6,41 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use command::setup::open_store;
 use model::{RunKind, Trust};
-use report::Layout;
 use serde::{Deserialize, Serialize};
-use session::stored;
-use store::RunSearch;
+use store::{RunOrder, RunSearch};
 
 use crate::App;
 use crate::answer::{Answer, Refusal, aside};
 
-/// The most runs of one answer.
-const MOST: usize = 500;
+/// Runs of one answer.
+const AT_ONCE: usize = 100;
 /// The most tags of a run, and their greatest length.
 const MOST_TAGS: (usize, usize) = (20, 60);
-/// What `thru compare` takes for no difference, and the confidence of its intervals.
-const TOLERANCE: f64 = 0.01;
-const CONFIDENCE: f64 = 0.95;
-
 #[derive(Debug, Deserialize)]
 pub(crate) struct Wanted {
     #[serde(default)]
     search: String,
     #[serde(default)]
     starred: bool,
+    #[serde(default)]
+    order: Order,
+    #[serde(default)]
+    rising: bool,
+    /// Runs before those that are wanted.
+    #[serde(default)]
+    skipped: usize,
+}
+
+/// The column that the list is sorted by.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Order {
+    #[default]
+    Begun,
+    Run,
+    Target,
+    Result,
+    Trust,
 }
 
 /// A run as the page lists it.
@@ -46,28 +59,35 @@ struct Listed {
     trust: Option<Trust>,
     /// `finished`, `interrupted`, `failed`, or null.
     ending: Option<String>,
+    /// Whether it is conducted now.
+    running: bool,
     starred: bool,
     tags: Vec<String>,
 }
 
-/// The runs that a search finds, the latest first, and whether there are more.
+/// Some of the runs that a search finds, and how many it finds.
 #[derive(Debug, Serialize)]
 pub(crate) struct Found {
     runs: Vec<Listed>,
-    more: bool,
+    all: usize,
 }
 
 pub(crate) async fn list(State(app): State<Arc<App>>, Query(wanted): Query<Wanted>) -> Answer<Json<Found>> {
     let words = wanted.search.split_whitespace().map(str::to_owned).collect();
-    let search = RunSearch { words, starred: wanted.starred };
+    let order = match wanted.order {
+        Order::Begun => RunOrder::Arrival,
+        Order::Run => RunOrder::Name,
+        Order::Target => RunOrder::Target,
+        Order::Result => RunOrder::Value,
+        Order::Trust => RunOrder::Trust,
+    };
+    let search = RunSearch { words, starred: wanted.starred, order, rising: wanted.rising };
     aside(move || {
-        let mut rows = open_store(app.options.store.as_deref())?.search(&search, MOST + 1)?;
-        let more = rows.len() > MOST;
-        rows.truncate(MOST);
+        let (rows, all) = open_store(app.options.store.as_deref())?.page(&search, wanted.skipped, AT_ONCE)?;
         let alike = rows.iter().map(|row| ((row.kind, row.transport.as_str()), row.spec.as_ref()));
         let measured = analysis::compare::distinguishing(alike);
         let runs = rows.into_iter().zip(measured).map(|(row, measured)| listed(&app, row, &measured)).collect();
-        Ok(Json(Found { runs, more }))
+        Ok(Json(Found { runs, all }))
     })
     .await
 }
@@ -77,6 +97,7 @@ fn listed(app: &App, row: store::RunRow, measured: &str) -> Listed {
     Listed {
         result: summary.headline.shown(app.options.spelling),
         measured: measured.to_owned(),
+        running: app.hub.has(&row.id),
         id: row.id,
         name: row.name,
         kind: row.kind.map_or("unknown", RunKind::name).to_owned(),
@@ -128,31 +149,6 @@ pub(crate) async fn delete(State(app): State<Arc<App>>, Path(id): Path<String>) 
     aside(move || {
         open_store(app.options.store.as_deref())?.delete(&id)?;
         Ok(Json(()))
-    })
-    .await
-}
-
-/// The two sides of a comparison.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Sides {
-    a: String,
-    b: String,
-}
-
-/// What `thru compare` says.
-#[derive(Debug, Serialize)]
-pub(crate) struct Compared {
-    text: String,
-}
-
-pub(crate) async fn compare(State(app): State<Arc<App>>, Query(sides): Query<Sides>) -> Answer<Json<Compared>> {
-    aside(move || {
-        let load = |id: &str| stored::load(id, app.options.store.as_deref(), |_| {});
-        let (a, b) = (load(&sides.a)?, load(&sides.b)?);
-        let found = analysis::stored_runs(&[&a], &[&b], TOLERANCE, CONFIDENCE)
-            .map_err(|error| Refusal::bad(error.to_string()))?;
-        let layout = Layout { spelling: app.options.spelling, ..Layout::default() };
-        Ok(Json(Compared { text: report::comparison(&found, layout, true) }))
     })
     .await
 }

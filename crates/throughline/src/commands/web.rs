@@ -12,12 +12,67 @@ use web::{Field, Form};
 use crate::console;
 use crate::flags::LOGIN;
 
+/// A command that the page may start.
+struct Started {
+    name: &'static str,
+    /// What it is called on the page.
+    title: &'static str,
+    /// The options that are asked for most; the others are folded.
+    first: &'static [&'static str],
+}
+
 /// The commands that the page may start.
-const STARTED: [&str; 5] = ["curve", "stream", "rr", "transfer", "run"];
+const STARTED: [Started; 8] = [
+    Started { name: "check", title: "Check a path", first: &["expect"] },
+    Started { name: "stream", title: "Goodput", first: &["time", "flows", "reverse", "both", "udp", "rate", "cc"] },
+    Started { name: "rr", title: "Round trips", first: &["time", "flows", "udp", "block", "connect"] },
+    Started { name: "curve", title: "Curve over block sizes", first: &["to", "udp", "stream", "budget"] },
+    Started { name: "transfer", title: "Transfer", first: &["bytes", "flows", "reverse", "cc"] },
+    Started { name: "ab", title: "Compare A and B", first: &["a", "b", "pattern", "tolerance", "budget"] },
+    Started { name: "mesh", title: "Mesh of hosts", first: &["pattern", "rounds", "time"] },
+    Started { name: "run", title: "Plan", first: &["var", "lab"] },
+];
+/// What options are called on the page, those of one command after its name; others by their own name in words.
+const LABELS: [(&str, &str); 34] = [
+    ("a", "Options of A"),
+    ("b", "Options of B"),
+    ("block", "Block size"),
+    ("both", "Both directions at once"),
+    ("budget", "Time limit"),
+    ("bytes", "Amount to transfer"),
+    ("cc", "Congestion control"),
+    ("connect", "A connection for each exchange"),
+    ("count", "Number of blocks or exchanges"),
+    ("data", "Address of the far end's data"),
+    ("data-from", "Address of the near end's data"),
+    ("expect", "What is expected"),
+    ("flows", "Parallel connections"),
+    ("from", "Near end"),
+    ("mesh from", "Sender of a fan-out"),
+    ("mesh set", "Option of the measurement"),
+    ("mesh to", "Receiver of an incast"),
+    ("ipv4", "IPv4 only"),
+    ("ipv6", "IPv6 only"),
+    ("lab", "In the plan's lab"),
+    ("no-path", "Without a look at the path"),
+    ("pattern", "What to measure"),
+    ("probe", "Round trips beside the load"),
+    ("rate", "Limit of the rate"),
+    ("responsiveness", "Responsiveness (RPM)"),
+    ("reverse", "From the far end to the near end"),
+    ("set", "Host setting"),
+    ("speak", "Another program's server"),
+    ("curve stream", "One way instead of ping-pong"),
+    ("target", "Width of the interval to reach"),
+    ("time", "Length of a trial"),
+    ("curve to", "Largest block"),
+    ("udp", "UDP instead of TCP"),
+    ("var", "Variable of the plan"),
+];
 /// The heading of options for files and screens, of which a page has its own.
 const OUTPUT: &str = "Output";
 /// Options that the page has its own way for, or that ask on the terminal.
-const LEFT_OUT: [&str; 6] = ["all", "each", "fetch", "dry-run", "resume", "until-input-ends"];
+const LEFT_OUT: [&str; 7] = ["all", "each", "fetch", "dry-run", "plan", "resume", "until-input-ends"];
 
 /// Flags of `thru web`.
 #[derive(Debug, Args)]
@@ -39,7 +94,8 @@ pub struct WebArgs {
 /// Runs it.
 pub fn run(args: &WebArgs, mut command: Command) -> Result<u8, Failure> {
     command.build();
-    let forms = STARTED.iter().filter_map(|name| command.find_subcommand(name)).map(form).collect();
+    let forms =
+        STARTED.iter().filter_map(|started| Some(form(command.find_subcommand(started.name)?, started))).collect();
     let options = web::PageOptions {
         listen: args.listen,
         store: args.store.clone(),
@@ -54,16 +110,32 @@ pub fn run(args: &WebArgs, mut command: Command) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn form(command: &Command) -> Form {
+fn form(command: &Command, started: &Started) -> Form {
     let text = |text: Option<&clap::builder::StyledStr>| text.map(ToString::to_string).unwrap_or_default();
     let test = TestKind::read(command.get_name()).ok();
-    let of_option = |arg: &Arg| field(arg, test.and_then(|test| row(arg.get_id().as_str(), test)));
+    let of_option = |arg: &Arg| field(arg, test.and_then(|test| row(arg.get_id().as_str(), test)), started);
+    let subject = command.get_positionals().next();
+    let place = |field: &Field| started.first.iter().position(|name| *name == field.name).unwrap_or(usize::MAX);
+    let mut fields: Vec<Field> = command.get_arguments().filter(|arg| is_offered(arg)).map(of_option).collect();
+    fields.sort_by_key(place);
     Form {
         command: command.get_name().to_owned(),
+        title: started.title.to_owned(),
         about: text(command.get_about()),
-        subject: command.get_positionals().next().map(|arg| field(arg, None)),
-        fields: command.get_arguments().filter(|arg| is_offered(arg)).map(of_option).collect(),
+        has_hosts: subject.is_some_and(|arg| arg.get_num_args().is_some_and(|count| count.max_values() > 1)),
+        subject: subject.map(|arg| field(arg, None, started)),
+        fields,
     }
+}
+
+/// What an option is called on the page.
+fn label(command: &str, name: &str) -> String {
+    let of = |key: &str| LABELS.iter().find(|(other, _)| *other == key).map(|(_, label)| (*label).to_owned());
+    of(&format!("{command} {name}")).or_else(|| of(name)).unwrap_or_else(|| {
+        let words = name.replace('-', " ");
+        let mut letters = words.chars();
+        letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+    })
 }
 
 fn is_offered(arg: &Arg) -> bool {
@@ -80,12 +152,16 @@ fn is_offered(arg: &Arg) -> bool {
 }
 
 /// A field of a form, with the range of the option that has this row.
-fn field(arg: &Arg, row: Option<&OptionRow>) -> Field {
+fn field(arg: &Arg, row: Option<&OptionRow>, started: &Started) -> Field {
+    let long = arg.get_long().unwrap_or(arg.get_id().as_str());
     let takes = arg.get_action().takes_values();
     let (least, most) = row.and_then(|row| (row.range)()).map_or((None, None), |range| (Some(range.least), range.most));
     let name = arg.get_value_names().and_then(|names| names.first()).map(ToString::to_string);
     Field {
-        name: arg.get_long().unwrap_or(arg.get_id().as_str()).to_owned(),
+        name: long.to_owned(),
+        label: label(started.name, long),
+        first: started.first.contains(&long),
+        nested: arg.get_long().is_some() && name.as_deref() == Some("FLAGS"),
         help: arg.get_help().map(ToString::to_string).unwrap_or_default(),
         value: takes.then(|| name.unwrap_or_else(|| "VALUE".into())),
         optional: arg.get_num_args().is_some_and(|count| count.min_values() == 0),
