@@ -10,7 +10,7 @@ await build({
   target: 'es2022',
   charset: 'utf8',
   legalComments: 'none',
-  banner: { js: '/* With Preact and Preact Signals, MIT: (c) 2015 Jason Miller, (c) 2022 Preact Team */' },
+  banner: { js: '/* With Preact, Preact Signals and fflate, MIT: (c) 2015 Jason Miller, (c) 2022 Preact Team, (c) 2023 Arjun Barrett */' },
   jsx: 'automatic',
   jsxImportSource: 'preact',
   outdir,

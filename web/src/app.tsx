@@ -1,11 +1,12 @@
 // The page: the answer first, then figures, tables, hosts and the method.
 
-import { LookChoice } from './parts.tsx';
+import { Comparison } from './compared.tsx';
+import { LookChoice, unbroken } from './parts.tsx';
 import { KEYS, LineFigure } from './figure.tsx';
 import { HeatMap } from './heatmap.tsx';
 import { MapFigure } from './map.tsx';
 import type { Figure, Page } from './model.ts';
-import { Activity, Answer, Findings, Hosts, Method, Outcomes, Plans } from './report.tsx';
+import { Activity, Answers, Findings, Hosts, Method, Outcomes, Plans } from './report.tsx';
 import { brush, hiddenRuns, inBytes } from './state.ts';
 import { seconds } from './units.ts';
 
@@ -36,8 +37,10 @@ export function App({ page }: { page: Page }) {
         <h1>{page.title}</h1>
         <Controls page={page} />
       </header>
-      <main>
-        <div class="answers">{page.runs.map((run) => <Answer run={run} page={page} />)}</div>
+      <main id="main">
+        {page.compared && <p class={page.compared.answers.length > 1 ? 'result several' : 'result'}>{page.compared.answers.map((answer) => <span>{unbroken(answer)}</span>)}</p>}
+        {page.compared && <Comparison compared={page.compared} name={page.stem} />}
+        <Answers page={page} />
         <nav aria-label="Sections">
           {SECTIONS.filter(([id]) => has[id] ?? true).map(([id, title]) => <button type="button" onClick={() => jump(id)}>{title}</button>)}
         </nav>

@@ -55,9 +55,9 @@ let drawing: Exports | undefined;
 /** The figures that it has. */
 const kept = new Map<string, Figure>();
 
-export async function begin(program: Uint8Array<ArrayBuffer>): Promise<void> {
-  const { instance } = await WebAssembly.instantiate(program);
-  drawing = instance.exports as unknown as Exports;
+/** At once: a browser that prints a file waits for nothing. */
+export function begin(program: Uint8Array<ArrayBuffer>): void {
+  drawing = new WebAssembly.Instance(new WebAssembly.Module(program)).exports as unknown as Exports;
 }
 
 function ask(request: unknown, columns: Float64Array[] = []): Uint8Array {

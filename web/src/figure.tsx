@@ -177,7 +177,7 @@ function actionsOf(figure: Figure, drawn: Signal<Now | null>) {
 function Buttons({ figure, actions }: { figure: Figure; actions: Actions }) {
   const state = figureState(figure.id);
   const button = (text: string, label: string, action: () => void, pressed?: boolean) => (
-    <button type="button" onClick={action} aria-label={`${text}: ${label}: ${figure.title}`} title={label} aria-pressed={pressed}>{text}</button>
+    <button type="button" onClick={action} aria-label={`${text}: ${label}, ${figure.title}`} title={label} aria-pressed={pressed}>{text}</button>
   );
   // A stack begins at 0.
   const isStacked = figure.lines.some((line) => line.stacked);

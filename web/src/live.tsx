@@ -6,9 +6,21 @@ import { LineFigure } from './figure.tsx';
 import type { Figure, Line, Page } from './model.ts';
 import { Link, path, runsPath } from './route.tsx';
 import { events, post, type Look } from './server.ts';
-import { inBoth, spread, WAYS, wayOf, type Point } from './spread.ts';
+import { unbroken } from './parts.tsx';
+import { inBoth, spread, WAYS, wayOf, worst, type Point } from './spread.ts';
 import { inBytes } from './state.ts';
-import { quantity, seconds } from './units.ts';
+import { axisUnit, fixed, plusMinus, quantity, seconds, threeDigits } from './units.ts';
+
+/** What was found so far. */
+interface SoFar {
+  direction: Point['direction'] | null;
+  trials: number;
+  unit: string;
+  value: number;
+  low?: number;
+  high?: number;
+  confidence: number;
+}
 
 export interface LiveRun {
   id: string;
@@ -24,6 +36,9 @@ export interface LiveRun {
   share: number | null;
   /** Of the near and the far host the shares of the busiest core, and of softirqs on one core. */
   cores: [[number, number] | null, [number, number] | null];
+  so_far: SoFar[];
+  /** The width of the interval at which the run ends, relative to the value. */
+  ends_at: number | null;
   /** Rises with each part that the store has. */
   stored: number;
   kept: boolean;
@@ -98,37 +113,80 @@ export function Stop({ run }: { run: LiveRun }) {
 /** The line of all flows together. */
 const ALL = 'all flows';
 
-type Quantity = [id: string, title: string, unit: string, of: (point: Point) => number | null];
+interface Quantity {
+  id: string;
+  title: string;
+  unit: string;
+  of: (point: Point) => number | null;
+  /** Whether the lowest flows are the worst. */
+  lowest?: boolean;
+}
 
 const QUANTITIES: Quantity[] = [
-  ['live-rate', 'Goodput now', 'bit/s', (point) => point.bits_per_s],
-  ['live-trips', 'Round trips now', '1/s', (point) => point.transactions_per_s],
-  ['live-rtt', 'RTT now (TCP)', 'ns', (point) => point.rtt_ns],
-  ['live-cwnd', 'Congestion windows now', 'B', (point) => point.cwnd_bytes],
-  ['live-retransmits', 'Retransmits now', '', (point) => point.retransmits],
-  ['live-lost', 'Datagrams lost now', '%', (point) => (point.lost === null ? null : 100 * point.lost)],
-  ['live-jitter', 'Jitter now', 'ns', (point) => point.jitter_ns],
+  { id: 'live-rate', title: 'Goodput', unit: 'bit/s', of: (point) => point.bits_per_s, lowest: true },
+  { id: 'live-trips', title: 'Round trips', unit: '1/s', of: (point) => point.transactions_per_s, lowest: true },
+  { id: 'live-rtt', title: 'RTT (TCP)', unit: 'ns', of: (point) => point.rtt_ns },
+  { id: 'live-cwnd', title: 'Congestion windows', unit: 'B', of: (point) => point.cwnd_bytes, lowest: true },
+  { id: 'live-retransmits', title: 'Retransmits', unit: '', of: (point) => point.retransmits },
+  { id: 'live-lost', title: 'Datagrams lost', unit: '%', of: (point) => (point.lost === null ? null : 100 * point.lost) },
+  { id: 'live-jitter', title: 'Jitter', unit: 'ns', of: (point) => point.jitter_ns },
 ];
 
-/** Figures over the measured time, from one reading a second. */
+/** What was found so far, with its interval, and when the run ends by it. */
+export function Estimates({ run }: { run: LiveRun }) {
+  if (run.so_far.length === 0) return null;
+  return <section class="so-far" aria-label="Estimate so far"><h2>Estimate so far</h2>{run.so_far.map((one) => <Estimate key={one.direction ?? ''} one={one} target={run.ends_at} />)}</section>;
+}
+
+function Estimate({ one, target }: { one: SoFar; target: number | null }) {
+  const { low, high, value, unit } = one;
+  const text = (of: number) => (unit === 'ratio' ? change(of) : quantity(of, unit, inBytes.value));
+  const known = low !== undefined && high !== undefined;
+  // A difference is an interval of percents itself.
+  const width = known && unit !== 'ratio' && value !== 0 ? ` ${plusMinus(Math.max(value - low, high - value) / value)}` : '';
+  const trials = one.trials === 0 ? 'within the first trial' : `after ${one.trials} trial${one.trials === 1 ? '' : 's'}`;
+  const interval = known ? `${text(low)} to ${text(high)} at ${Math.round(100 * one.confidence)} %` : 'no interval yet';
+  const end = target === null || unit === 'ratio' ? '' : `; it ends at ${plusMinus(target)}, or when its time is over`;
+  return (
+    <p>
+      <b class="result">{unbroken(`${unit === 'ratio' ? 'B to A ' : ''}${text(value)}${width}`)}{one.direction && `, ${wayOf({ direction: one.direction })}`}</b>{' '}
+      <span class="muted">{interval}, {trials}{end}</span>
+    </p>
+  );
+}
+
+/** A ratio as a change: `+1.2 %`. */
+function change(ratio: number): string {
+  const percent = 100 * (ratio - 1);
+  return `${percent < 0 ? '−' : '+'}${fixed(Math.abs(percent), Math.abs(percent) < 9.95 ? 1 : 0)} %`;
+}
+
+/** Figures over the measured time: of all flows together from the series and one reading a second, and of single flows. */
 export function LiveFigures({ run, look }: { run: LiveRun; look: Look }) {
-  const page = { ...look, version: 0, title: run.kind, stem: run.id, runs: [], differing: null, figures: [] } satisfies Page;
-  const figures = QUANTITIES.map((quantity) => figureOf(quantity, run.points)).filter((figure) => figure.lines.length > 0);
+  const page = { ...look, version: 0, document: '', title: run.kind, stem: run.id, runs: [], compared: null, differing: null, figures: [] } satisfies Page;
+  const figures = QUANTITIES.flatMap((quantity) => [ofAll(quantity, run.points), ofFlows(quantity, run.points)]).filter((figure) => figure.lines.length > 0);
   if (figures.length === 0) return null;
-  return <><Newest figures={figures} points={run.points} /><div class="figures">{figures.map((figure) => <LineFigure key={figure.id} figure={figure} page={page} />)}</div></>;
+  return <><Newest points={run.points} /><div class="figures">{figures.map((figure) => <LineFigure key={figure.id} figure={figure} page={page} />)}</div></>;
+}
+
+/** A number of bytes with three digits. */
+function amount(bytes: number): string {
+  const { factor, name } = axisUnit(bytes, 'B', false);
+  return factor > 1 ? `${threeDigits(bytes / factor)} ${name}` : quantity(bytes, 'B');
 }
 
 /** The last readings, of all flows together. A window tells nothing without its course. */
-function Newest({ figures, points }: { figures: Figure[]; points: Point[] }) {
-  const readings = figures.filter((figure) => figure.y.unit !== 'B').map(({ title, y, lines }) => {
-    const all = lines.filter((line) => line.name.startsWith(ALL) && line.y.length > 0);
-    // Counts of one second are whole.
-    const text = (value: number) => (y.unit === '' ? String(value) : quantity(value, y.unit, inBytes.value));
-    return { title, texts: all.map((line) => text(line.y.at(-1)!) + line.name.slice(ALL.length)) };
-  });
+function Newest({ points }: { points: Point[] }) {
   const both = inBoth(points);
-  const moved = WAYS.map((way) => points.filter((point) => point.flow === null && point.direction === way).at(-1)).filter((point) => point?.bytes != null);
-  readings.push({ title: 'Transferred so far', texts: moved.map((point) => quantity(point!.bytes!, 'B') + (both ? `, ${wayOf(point!)}` : '')) });
+  const read = points.filter((point) => point.flow === null && !point.fine);
+  const last = (of: Quantity['of']) => WAYS.flatMap((way) => read.filter((point) => point.direction === way && of(point) !== null).slice(-1));
+  const named = (point: Point, text: string) => text + (both ? `, ${wayOf(point)}` : '');
+  const readings = QUANTITIES.filter(({ unit }) => unit !== 'B').map(({ title, unit, of }) => {
+    // Counts of one second are whole.
+    const text = (value: number) => (unit === '' ? String(value) : quantity(value, unit, inBytes.value));
+    return { title: `${title} now`, texts: last(of).map((point) => named(point, text(of(point)!))) };
+  });
+  readings.push({ title: 'Transferred so far', texts: last((point) => point.bytes).map((point) => named(point, amount(point.bytes!))) });
   return (
     <dl class="newest">
       {readings.filter(({ texts }) => texts.length > 0).map(({ title, texts }) => <div key={title}><dt>{title}</dt>{texts.map((text) => <dd key={text}>{text}</dd>)}</div>)}
@@ -136,31 +194,49 @@ function Newest({ figures, points }: { figures: Figure[]; points: Point[] }) {
   );
 }
 
-/** More flows than this are drawn as their median and their range. */
-const MOST_FLOWS = 3;
+/** More flows than this are drawn as their median and their range, with the worst of them. */
+const FEW = 3;
 
-function figureOf([id, title, unit, of]: Quantity, points: Point[]): Figure {
-  const groups = new Map<string, { first: Point; x: number[]; y: number[] }>();
+type Drawn = Omit<Line, 'colour'>;
+
+/** The points as a line. */
+function line(name: string, points: Point[], of: Quantity['of']): Drawn {
+  const some = points.filter((point) => of(point) !== null);
+  return {
+    name, run: 0, dash: 0, reference: false, stacked: false, steps: false, panel: null, low: null, high: null, sorted: true,
+    x: Float64Array.from(some, (point) => point.time_s * 1e9), y: Float64Array.from(some, (point) => of(point)!),
+  };
+}
+
+function ofAll(quantity: Quantity, points: Point[]): Figure {
   const both = inBoth(points);
-  const many = new Set(points.map((point) => point.flow)).size > MOST_FLOWS + 1;
-  for (const point of points) {
-    const value = of(point);
-    if (value === null || (many && point.flow !== null)) continue;
-    const key = `${point.direction}${point.flow ?? ''}`;
-    const group = groups.get(key) ?? { first: point, x: [], y: [] };
-    groups.set(key, group);
-    group.x.push(point.time_s * 1e9);
-    group.y.push(value);
-  }
-  const single = [...groups.values()].map(({ first, x, y }, index): Line => ({
-    name: `${first.flow === null ? ALL : `flow ${first.flow}`}${both ? `, ${wayOf(first)}` : ''}`,
-    run: 0, colour: index, dash: 0, reference: false, stacked: false, steps: false, panel: null,
-    x: Float64Array.from(x), y: Float64Array.from(y), low: null, high: null, sorted: true,
-  }));
-  const ranges = (many ? spread(points, of, both) : []).map((line, index): Line => ({ ...line, colour: single.length + index }));
-  const lines = [...single, ...ranges];
+  const lines = WAYS.map((way) => {
+    const own = points.filter((point) => point.flow === null && point.direction === way);
+    const fine = own.filter((point) => point.fine && quantity.of(point) !== null);
+    const name = `${ALL}${both ? `, ${wayOf({ direction: way })}` : ''}`;
+    return line(name, fine.length > 0 ? fine : own.filter((point) => !point.fine), quantity.of);
+  });
+  return figure(quantity.id, `${quantity.title} now`, quantity, lines);
+}
+
+function ofFlows(quantity: Quantity, points: Point[]): Figure {
+  const both = inBoth(points);
+  const lines = WAYS.flatMap((way) => {
+    const own = points.filter((point) => point.flow !== null && point.direction === way);
+    const flows = new Set(own.map((point) => point.flow)).size;
+    const shown = worst(own, quantity.of, way, quantity.lowest === true, FEW);
+    // The worst are found anew each second; their order on the page stays.
+    const each = [...shown].sort((a, b) => a - b).map((flow) => (
+      line(`flow ${flow}${both ? `, ${wayOf({ direction: way })}` : ''}`, own.filter((point) => point.flow === flow), quantity.of)));
+    return flows > FEW ? [...spread(own, quantity.of, both), ...each] : each;
+  });
+  return figure(`${quantity.id}-flows`, `${quantity.title} of each flow now`, quantity, lines);
+}
+
+function figure(id: string, title: string, { unit }: Quantity, lines: Drawn[]): Figure {
   return {
     id, title, subtitle: 'as the hosts report it, without an interval', place: 'main', x: { label: 'measured time', unit: 'ns', scale: 'linear', elapsed: true },
-    y: { label: title, unit, scale: 'linear' }, panels: [], context: false, lines, marks: [], matrix: null, map: null, owner: 0, table: null,
+    y: { label: title, unit, scale: 'linear' }, panels: [], context: false, lines: lines.filter(({ x }) => x.length > 0).map((one, colour): Line => ({ ...one, colour })),
+    marks: [], matrix: null, map: null, owner: 0, table: null,
   };
 }

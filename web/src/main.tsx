@@ -5,6 +5,7 @@ import { App } from './app.tsx';
 import { Dashboard, Locked } from './dashboard.tsx';
 import { begin } from './drawing.ts';
 import { follow } from './live.tsx';
+import { Skip } from './parts.tsx';
 import { get, refused, takeToken, type Look } from './server.ts';
 import { embedded, unpacked } from './source.ts';
 import { linked, printing, themed } from './state.ts';
@@ -17,8 +18,8 @@ async function start(): Promise<void> {
   addEventListener('beforeprint', () => { printing.value = true; });
   addEventListener('afterprint', () => { printing.value = false; });
   try {
-    await begin(await unpacked(document.getElementById('drawing')!));
-    const view = data ? await report(data) : await dashboard();
+    begin(unpacked(document.getElementById('drawing')!));
+    const view = data ? report(data) : await dashboard();
     root.textContent = '';
     render(view, root);
   } catch (error) {
@@ -27,10 +28,10 @@ async function start(): Promise<void> {
   document.documentElement.dataset.ready = 'yes';
 }
 
-async function report(data: Element) {
-  const page = await embedded(data);
+function report(data: Element) {
+  const page = embedded(data);
   linked(page.figures.map((figure) => figure.id));
-  return <App page={page} />;
+  return <><Skip /><App page={page} /></>;
 }
 
 async function dashboard() {

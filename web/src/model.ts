@@ -177,6 +177,8 @@ export interface Run {
   measured: string;
   ending: string | null;
   result: string;
+  /** How far to rely on it, and what that says. */
+  trust: [string, string] | null;
   plan: string[];
   answer: Pair[];
   findings: { kind: string; statement: string }[];
@@ -204,13 +206,41 @@ export interface Theme {
   names: string[];
 }
 
+/** A run or a cell of a comparison. */
+export interface ComparedRow {
+  cells: string[];
+  /** What each cell is sorted by, if not by its text. */
+  keys: (number | null)[];
+  /** The low end, the value and the high end that are drawn. */
+  span: [number, number, number] | null;
+}
+
+/** How the other runs of a page differ from the first. */
+export interface Compared {
+  answers: string[];
+  head: string[];
+  numeric: boolean[];
+  rows: ComparedRow[];
+  /** What is drawn of each row, and the value at which there is no difference. */
+  drawn: string;
+  reference: number | null;
+  /** Whether equal factors are equally far apart. */
+  log: boolean;
+  note: string;
+  caveats: string[];
+}
+
 interface Common {
   version: number;
+  /** What its tab and a printed file are called. */
+  document: string;
   title: string;
   stem: string;
   light: Theme;
   dark: Theme;
   runs: Run[];
+  /** null of one run. */
+  compared: Compared | null;
   differing: Table | null;
 }
 

@@ -7,8 +7,8 @@ import { file, type Drawn, type View } from './drawing.ts';
 import type { Figure } from './model.ts';
 import { choice, printing, type Choice } from './state.ts';
 
-/** The width of a sheet of paper within its margins, px. */
-const PAPER = 700;
+/** The width of a plot on paper, px; its legend stands beside it. */
+const PAPER = 460;
 
 /** The width of an element, kept up to date; 0 before it is known, and that of paper while the page is printed. */
 export function useWidth(box: RefObject<HTMLElement>): number {
@@ -27,11 +27,11 @@ export function useWidth(box: RefObject<HTMLElement>): number {
 /** A figure with its title. */
 export function Picture({ figure, children }: { figure: Figure; children: ComponentChildren }) {
   return (
-    <section class="figure" id={`figure-${figure.id}`} aria-label={figure.title}>
+    <div class="figure" role="group" id={`figure-${figure.id}`} aria-label={figure.title}>
       <h3>{figure.title}</h3>
       {figure.subtitle && <p class="muted">{figure.subtitle}</p>}
       {children}
-    </section>
+    </div>
   );
 }
 
@@ -83,3 +83,22 @@ export function LookChoice() {
     </select></label>
   );
 }
+
+/** The head of a column that a table can be sorted by. */
+export function SortButton({ title, order, sort }: { title: string; order: 'ascending' | 'descending' | undefined; sort: () => void }) {
+  return <button type="button" class="sort" onClick={sort}>{title}<span aria-hidden="true">{order === 'ascending' ? ' ▲' : order === 'descending' ? ' ▼' : ''}</span></button>;
+}
+
+/** Past the controls before the main part. The address keeps its state. */
+export function Skip() {
+  const skip = (event: Event) => {
+    event.preventDefault();
+    const main = document.querySelector('main');
+    main?.setAttribute('tabindex', '-1');
+    main?.focus();
+  };
+  return <a class="skip" href="#main" onClick={skip}>To the content</a>;
+}
+
+/** A text whose numbers stay with their units. */
+export const unbroken = (text: string): string => text.replaceAll(/(\d) (?=[%a-zµ])/gi, '$1\u00a0');

@@ -2,9 +2,10 @@
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { App } from './app.tsx';
-import { Cores, LiveFigures, Progress, Stop, running } from './live.tsx';
+import { Cores, Estimates, LiveFigures, Progress, Stop, running } from './live.tsx';
 import type { Page } from './model.ts';
-import { get, pageOf, type Look } from './server.ts';
+import { pageOf, type Look } from './server.ts';
+import { useTitle } from './route.tsx';
 import { linked } from './state.ts';
 
 /** A running run is asked for at most once in this time, ms. */
@@ -32,35 +33,26 @@ export function RunView({ ids, look }: { ids: string[]; look: Look }) {
   }, [ids.join(), stored, run?.ended]);
   const names = page?.figures.map((figure) => figure.id).join() ?? '';
   useEffect(() => (page ? linked(page.figures.map((figure) => figure.id)) : undefined), [names]);
+  useTitle(page?.document ?? (run ? `thru ${run.kind}: ${run.name ?? run.target ?? run.id}` : `thru: ${ids.join(', ')}`));
+  // Without stored data nothing else has a title and a main part.
+  const [Outer, Title] = page ? ['div', 'p'] as const : ['main', 'h1'] as const;
   return (
-    <>
+    <Outer id={page ? undefined : 'main'}>
+      {!page && <Title>{run ? `${run.name ?? run.kind}${run.target ? ` to ${run.target}` : ''}` : error ? 'This run cannot be shown' : 'Loading'}</Title>}
       {run && (
         <section class="now" aria-label="This run now">
           {run.ended === null ? <p><strong>Running</strong> <Progress run={run} /> <Stop run={run} /></p> : <p><strong>{ending(run.ended)}</strong> {run.error}{run.kept && run.stored === 0 && ' Nothing was measured, so nothing is stored.'}</p>}
           <p class="muted"><code>{run.command}</code></p>
           {!run.kept && <p class="muted">This run is not stored: it disappears when it ends.</p>}
+          {run.ended === null && <Estimates run={run} />}
           {run.ended === null && <Cores run={run} />}
           {run.ended === null && <LiveFigures run={run} look={look} />}
         </section>
       )}
       {error && <p role="alert"><strong>{error}</strong></p>}
-      {!page && !error && !run && <p class="muted">Loading</p>}
-      {ids.length === 2 && page && <Comparison a={ids[0]!} b={ids[1]!} />}
       {page && <App page={page} />}
-    </>
+    </Outer>
   );
 }
 
 const ending = (how: string): string => (how === 'finished' ? 'Finished.' : `The run ended: ${how}.`);
-
-/** What `thru compare` says of two runs. */
-function Comparison({ a, b }: { a: string; b: string }) {
-  const [text, setText] = useState('');
-  useEffect(() => {
-    let stale = false;
-    get<{ text: string }>(`compare?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`)
-      .then((all) => { if (!stale) setText(all.text); }, (fault: Error) => { if (!stale) setText(fault.message); });
-    return () => { stale = true; };
-  }, [a, b]);
-  return text ? <section class="compared" aria-label="Comparison"><h2>Comparison</h2><pre class="screen">{text}</pre></section> : null;
-}

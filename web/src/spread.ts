@@ -7,6 +7,8 @@ export interface Point {
   trial: number;
   direction: 'send' | 'reverse';
   flow: number | null;
+  /** An entry of the series, which has the rate alone. */
+  fine: boolean;
   /** In this direction since the run began; null for a single flow. */
   bytes: number | null;
   bits_per_s: number | null;
@@ -45,4 +47,17 @@ export function spread(points: Point[], of: (point: Point) => number | null, bot
       x: Float64Array.from(sorted, ([time]) => time * 1e9), y: column(middle), low: column((values) => values[0]!), high: column((values) => values.at(-1)!),
     }];
   });
+}
+
+/** The flows with the lowest mean, or with the highest, the worst first; none where not all have a value. */
+export function worst(points: Point[], of: (point: Point) => number | null, way: Point['direction'], lowest: boolean, most: number): number[] {
+  const sums = new Map<number, [sum: number, count: number]>();
+  for (const point of points) {
+    const value = of(point);
+    if (point.flow === null || point.direction !== way || value === null) continue;
+    const [sum, count] = sums.get(point.flow) ?? [0, 0];
+    sums.set(point.flow, [sum + value, count + 1]);
+  }
+  const means = [...sums].map(([flow, [sum, count]]): [number, number] => [flow, sum / count]);
+  return means.sort((a, b) => (lowest ? a[1] - b[1] : b[1] - a[1])).slice(0, most).map(([flow]) => flow);
 }

@@ -20,13 +20,17 @@ export interface FigureState {
   chosen: Signal<readonly [number, number] | null>;
 }
 
+export type Sorting = readonly [column: number, falling: boolean];
+
 export type Choice = 'system' | 'light' | 'dark';
 
 export const inBytes = signal(false);
 export const choice = signal<Choice>('system');
 export const hiddenRuns = signal<ReadonlySet<number>>(new Set());
-/** While the page is printed, tables are unfolded. */
+/** While the page is printed, figures are laid out for paper. */
 export const printing = signal(false);
+/** The column that a comparison is sorted by, and whether the highest is first; null as it came. */
+export const sorting = signal<Sorting | null>(null);
 /** A range of time that all figures over time show. */
 export const brush = signal<Range | null>(null);
 
@@ -63,6 +67,7 @@ export function written(ids: string[]): string {
   if (inBytes.value) parts.set('units', 'bytes');
   if (choice.value !== 'system') parts.set('look', choice.value);
   if (hiddenRuns.value.size) parts.set('without', [...hiddenRuns.value].join('.'));
+  if (sorting.value) parts.set('sort', `${sorting.value[0]}${sorting.value[1] ? '.falling' : ''}`);
   if (brush.value) parts.set('time', brush.value.join('~'));
   for (const id of ids) {
     const state = figureState(id);
@@ -87,6 +92,8 @@ export function read(text: string, ids: string[]): void {
   const look = parts.get('look');
   if (look === 'light' || look === 'dark' || look === 'system') choice.value = look;
   hiddenRuns.value = new Set(numbers(parts.get('without') ?? '', '.'));
+  const sort = /^(\d+)(\.falling)?$/.exec(parts.get('sort') ?? '');
+  sorting.value = sort ? [Number(sort[1]), sort[2] !== undefined] : null;
   brush.value = ordered(pairOf(parts.get('time') ?? '', '~'));
   for (const id of ids) {
     const own = new Map((parts.get(`f-${id}`) ?? '').split(',').map((part) => part.split(':') as [string, string]));

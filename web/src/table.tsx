@@ -3,7 +3,6 @@
 import { useState } from 'preact/hooks';
 import { csv, saveText } from './download.ts';
 import type { Table } from './model.ts';
-import { printing } from './state.ts';
 
 /** More rows are shown on request. */
 const FIRST = 200;
@@ -17,11 +16,10 @@ interface Props {
 }
 
 export function TableView({ table, name, folded = table.rows.length > LONG }: Props) {
-  const [unfolded, setOpen] = useState(!folded);
-  const open = unfolded || printing.value;
+  const [open, setOpen] = useState(!folded);
   if (table.rows.length === 0) return null;
   return (
-    <details class="fold" open={open} onToggle={(event) => { if (!printing.value) setOpen(event.currentTarget.open); }}>
+    <details class="fold" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>{table.title} <span class="muted">({table.rows.length})</span></summary>
       {open && <Rows table={table} name={name} />}
     </details>
@@ -35,10 +33,10 @@ export function Rows({ table, name }: { table: Table; name: string }) {
   const file = () => saveText(`${name}.csv`, 'text/csv', csv([table.head, ...table.rows]));
   return (
     <>
-      <div class="wide" tabIndex={0} role="region" aria-label={table.title}>
+      <div class="wide" tabIndex={0} role="group" aria-label={table.title}>
         <table>
           <caption class="unseen">{table.title}</caption>
-          <thead><tr>{table.head.map((title, column) => <th scope="col" class={look(column)}>{title}</th>)}</tr></thead>
+          <thead><tr>{table.head.map((title, column) => (title ? <th scope="col" class={look(column)}>{title}</th> : <td />))}</tr></thead>
           <tbody>
             {rows.map((row) => (
               <tr>{row.map((text, column) => (column === 0 ? <th scope="row" class={look(column)}>{text}</th> : <td class={look(column)}>{text}</td>))}</tr>

@@ -1,11 +1,12 @@
 // The page in Chromium, on reports of real runs over loopback, which the program at WEB_THRU measures first.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import { fits, named, readable } from './checks.mjs';
+import { accessible, fits, named, readable } from './checks.mjs';
 import { million } from './million.mjs';
-import { needed, opened } from './program.mjs';
+import { CHROMIUM, needed, opened } from './program.mjs';
 
 const at = opened(async ({ folder, program }) => {
   const [server, host] = await program.agent();
@@ -86,7 +87,7 @@ test('zoom by keys is in the address, and a link restores it', needed, async () 
   await done();
   const again = await open('bulk.html', { hash: link });
   assert.equal(await readout(again.page, 'goodput').innerText(), before);
-  assert.equal(await again.page.getByRole('button', { name: 'Logarithmic y axis: Goodput over time' }).getAttribute('aria-pressed'), 'true');
+  assert.equal(await again.page.getByRole('button', { name: 'log y: Logarithmic y axis, Goodput over time' }).getAttribute('aria-pressed'), 'true');
   await plot(again.page, 'goodput').focus();
   await again.page.keyboard.press('0');
   await again.page.waitForFunction(() => !location.hash.includes('x:'));
@@ -201,7 +202,7 @@ test('a cell of a matrix leads to its pair, by key, click and link', needed, asy
 
 test('the result of a matrix names its values', needed, async () => {
   const { page, done } = await open('pairs.html');
-  assert.equal(await page.locator('.result').innerText(), 'median goodput 561 Mbit/s, 488 Mbit/s to 940 Mbit/s');
+  assert.equal((await page.locator('.result').innerText()).replaceAll('\u00a0', ' '), 'median goodput 561 Mbit/s, 488 Mbit/s to 940 Mbit/s');
   assert.match(await page.locator('.answer dd').first().innerText(), /over 6 pairs, 488 Mbit\/s \(beta → gamma\) to 940 Mbit\/s \(alpha → beta\)$/);
   await done();
 });
@@ -280,7 +281,7 @@ test('nothing is wider than the window', needed, async () => {
   }
 });
 
-test('paper is white, with the tables unfolded', needed, async () => {
+test('paper is white, and has neither controls nor what is folded', needed, async () => {
   const { page, done } = await open('bulk.html', { scheme: 'dark' });
   const card = () => page.evaluate(() => getComputedStyle(document.querySelector('.figure')).backgroundColor);
   const ink = () => page.evaluate(() => getComputedStyle(document.querySelector('.picture text.axis')).fill);
@@ -288,8 +289,9 @@ test('paper is white, with the tables unfolded', needed, async () => {
   await page.emulateMedia({ media: 'print' });
   await page.waitForFunction(() => !document.documentElement.classList.contains('dark'));
   assert.deepEqual([await card(), await ink()], ['rgb(255, 255, 255)', 'rgb(27, 31, 36)']);
-  await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
-  assert.ok(await page.locator('.fold', { hasText: /^Trials/ }).locator('tbody tr').count() > 0);
+  for (const hidden of ['Keys of a figure', 'Everything recorded', 'Table of']) assert.equal(await page.getByText(hidden).locator('visible=true').count(), 0, hidden);
+  assert.equal(await page.locator('nav, .controls, .tools, .readout').locator('visible=true').count(), 0);
+  await page.locator('#outcomes table').waitFor();
   await done();
 });
 
@@ -330,6 +332,63 @@ test('a legend is sorted by a column', needed, async () => {
   assert.deepEqual(await names(), [...falling].reverse());
   assert.equal(await legend.locator('[aria-sort=ascending]').innerText(), 'max');
   await done();
+});
+
+test('a browser that prints a file does not wait, and a stream has at most six pages', needed, async () => {
+  for (const name of ['bulk', 'both']) {
+    const pdf = join(at.folder, `${name}.pdf`);
+    const at_once = ['--headless', '--no-sandbox', '--disable-gpu', `--user-data-dir=${join(at.folder, 'profile')}`, `--print-to-pdf=${pdf}`];
+    execFileSync(CHROMIUM, [...at_once, `file://${join(at.folder, `${name}.html`)}`], { stdio: 'ignore', timeout: 60_000 });
+    const text = readFileSync(pdf, 'latin1');
+    const pages = text.match(/\/Type\s*\/Page\b(?!s)/g).length;
+    assert.ok(pages > 1, `${name}: ${pages} page, without figures`);
+    if (name === 'bulk') assert.ok(pages <= 6, `${pages} pages`);
+  }
+});
+
+test('the answer is in the file without its script', needed, async () => {
+  const context = await at.browser.newContext({ javaScriptEnabled: false });
+  for (const [name, answer] of [['bulk', /goodput .*bit\/s/], ['first', /RTT .*µs|RTT .*ns/], ['both', /second is|cannot tell whether second/]]) {
+    const page = await context.newPage();
+    await page.goto(`file://${join(at.folder, `${name}.html`)}`);
+    assert.match(await page.locator('main .result').first().innerText(), answer);
+    assert.match(await page.title(), /^thru (stream|curve|compare): .*\d{4}-\d\d-\d\d$/);
+    await page.close();
+  }
+  await context.close();
+});
+
+test('runs beside each other have a row for each cell, which a click sorts', needed, async () => {
+  const { page, done } = await open('both.html', { width: 400 });
+  const table = page.locator('table.compared');
+  assert.deepEqual(await page.locator('h1').allInnerTexts(), ['first and second']);
+  assert.match(await page.locator('.result').first().innerText(), /second is|cannot tell whether second/);
+  const sizes = () => table.locator('tbody th').allInnerTexts();
+  const written = await sizes();
+  const run = JSON.parse(thru('export', 'first', '--format', 'json'));
+  assert.equal(written.length, run.outcomes.filter((outcome) => outcome.spec.transport === 'tcp').length);
+  await page.getByRole('button', { name: 'B to A' }).click();
+  const link = await hash(page, 'sort=3');
+  const changes = (await table.locator('td[data-title="B to A"]').allInnerTexts()).map((text) => (text.startsWith('×') ? 100 * Number(text.slice(1)) : Number.parseFloat(text)));
+  assert.deepEqual(changes, [...changes].sort((a, b) => a - b));
+  assert.ok(changes.length > 5);
+  assert.ok((await table.locator('td[data-title="B to A"]').allInnerTexts()).every((text) => !/\d{4}|\.\d\d/.test(text)), 'two to three digits');
+  const sorted = await sizes();
+  await done();
+  const again = await open('both.html', { hash: link });
+  assert.deepEqual(await again.page.locator('table.compared tbody th').allInnerTexts(), sorted);
+  await again.page.getByRole('button', { name: 'cell' }).click();
+  assert.deepEqual(await again.page.locator('table.compared tbody th').allInnerTexts(), written);
+  await again.done();
+});
+
+test('axe finds nothing', needed, async () => {
+  for (const [name, scheme] of [['both', 'light'], ['bulk', 'dark'], ['small', 'light'], ['pairs', 'light']]) {
+    const { page, done } = await open(`${name}.html`, { scheme });
+    await page.evaluate(() => document.querySelectorAll('details').forEach((part) => { part.open = true; }));
+    await accessible(page, `${name}, ${scheme}`);
+    await done();
+  }
 });
 
 test('texts have the contrast that reading needs', needed, async () => {

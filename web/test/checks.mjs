@@ -1,6 +1,19 @@
 // What holds for every view.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+
+const AXE = readFileSync(new URL('../node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
+
+/** No violation of the rules of axe-core: WCAG 2.2 A and AA, and its own best practices. */
+export async function accessible(page, what) {
+  await page.evaluate(AXE);
+  const found = await page.evaluate(async () => {
+    const { violations } = await axe.run({ resultTypes: ['violations'], rules: { 'label-content-name-mismatch': { enabled: true } } });
+    return violations.map(({ id, nodes }) => [id, nodes.length, nodes[0].html.slice(0, 160)]);
+  });
+  assert.deepEqual(found, [], what);
+}
 
 /** Every control has a name. */
 export async function named(page) {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before } from 'node:test';
 
-const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync);
+export const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync);
 const THRU = process.env.WEB_THRU ?? new URL('../../target/debug/thru', import.meta.url).pathname;
 export const missing = !CHROMIUM ? 'no chromium (Debian: apt-get install chromium)' : !existsSync(THRU) ? `no program at ${THRU}` : false;
 if (missing) console.log(`SKIPPED: the page in a browser: ${missing}`);
