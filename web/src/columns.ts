@@ -38,9 +38,9 @@ function line(bytes: Uint8Array, part: SeriesPart): Line {
 
 function matrix(bytes: Uint8Array, part: MatrixPart | null): Matrix | null {
   if (!part) return null;
-  const [panel, row, columns, value] = part.cells.map((ref) => (ref ? column(bytes, ref) : new Float64Array()));
-  const cells = Array.from(value!, (of, at): Cell => ({ panel: panel![at]!, row: row![at]!, column: columns![at]!, value: of }));
-  return { label: part.label, unit: part.unit, cells };
+  const [panel, row, columns, value, standing] = part.cells.map((ref) => (ref ? column(bytes, ref) : new Float64Array()));
+  const cells = Array.from(value!, (of, at): Cell => ({ panel: panel![at]!, row: row![at]!, column: columns![at]!, value: of, standing: standing![at]! }));
+  return { label: part.label, unit: part.unit, usual: part.usual, cells };
 }
 
 export function page(block: Uint8Array): Page {

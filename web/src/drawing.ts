@@ -92,7 +92,7 @@ function keep(figure: Figure): void {
   const series = figure.lines.map(({ name, reference, stacked, steps, colour, dash, panel }) => ({ name, reference, stacked, steps, look: { colour, dash }, panel }));
   const columns = figure.lines.map(({ x, low, high }) => ({ count: x.length, low: low !== null, high: high !== null }));
   const cells = matrix?.cells ?? [];
-  const part = (of: 'panel' | 'row' | 'column' | 'value' | 'standing') => Float64Array.from(cells, (cell) => cell[of] ?? 0);
+  const part = (of: 'panel' | 'row' | 'column' | 'value' | 'standing') => Float64Array.from(cells, (cell) => cell[of]);
   asked({
     keep: {
       key: id, columns, cells: cells.length,

@@ -42,7 +42,9 @@ export function Legend({ figure, drawn, x, panel }: Props) {
   }
   const { view } = shownOf(figure);
   const isSummed = overTime(figure.x);
-  const rows = drawn.keys.map((key): Row => {
+  // The figure of a running test may have changed since it was drawn.
+  const keys = drawn.keys.filter((key) => key.series.every((index) => index < figure.lines.length));
+  const rows = keys.map((key): Row => {
     // Of a series that several panels have, the values are those of the crosshair's panel.
     const line = figure.lines[key.series.find((index) => figure.lines[index]!.panel === panel) ?? key.series[0]!]!;
     const isOff = hiddenRuns.value.has(line.run);

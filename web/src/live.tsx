@@ -9,7 +9,7 @@ import { events, post, type Look } from './server.ts';
 import { unbroken } from './parts.tsx';
 import { inBoth, spread, WAYS, wayOf, worst, type Point } from './spread.ts';
 import { inBytes } from './state.ts';
-import { axisUnit, fixed, plusMinus, quantity, seconds, threeDigits } from './units.ts';
+import { fixed, plusMinus, quantity, rounded, seconds } from './units.ts';
 
 /** What was found so far. */
 interface SoFar {
@@ -169,12 +169,6 @@ export function LiveFigures({ run, look }: { run: LiveRun; look: Look }) {
   return <><Newest points={run.points} /><div class="figures">{figures.map((figure) => <LineFigure key={figure.id} figure={figure} page={page} />)}</div></>;
 }
 
-/** A number of bytes with three digits. */
-function amount(bytes: number): string {
-  const { factor, name } = axisUnit(bytes, 'B', false);
-  return factor > 1 ? `${threeDigits(bytes / factor)} ${name}` : quantity(bytes, 'B');
-}
-
 /** The last readings, of all flows together. A window tells nothing without its course. */
 function Newest({ points }: { points: Point[] }) {
   const both = inBoth(points);
@@ -186,7 +180,7 @@ function Newest({ points }: { points: Point[] }) {
     const text = (value: number) => (unit === '' ? String(value) : quantity(value, unit, inBytes.value));
     return { title: `${title} now`, texts: last(of).map((point) => named(point, text(of(point)!))) };
   });
-  readings.push({ title: 'Transferred so far', texts: last((point) => point.bytes).map((point) => named(point, amount(point.bytes!))) });
+  readings.push({ title: 'Transferred so far', texts: last((point) => point.bytes).map((point) => named(point, rounded(point.bytes!, 'B', false))) });
   return (
     <dl class="newest">
       {readings.filter(({ texts }) => texts.length > 0).map(({ title, texts }) => <div key={title}><dt>{title}</dt>{texts.map((text) => <dd key={text}>{text}</dd>)}</div>)}

@@ -88,14 +88,15 @@ export interface Matrix {
   label: string;
   unit: string;
   /** The usual values of each panel; without any, colours show values and not standings. */
-  usual?: [number, number][];
+  usual: [number, number][];
   cells: Cell[];
 }
 
 export interface MatrixPart {
   label: string;
   unit: string;
-  /** Panel, row, column and value of each cell. */
+  usual: [number, number][];
+  /** Panel, row, column, value and standing of each cell. */
   cells: (ColumnRef | null)[];
 }
 

@@ -7,8 +7,8 @@ import { file, type Drawn, type View } from './drawing.ts';
 import type { Figure } from './model.ts';
 import { choice, printing, type Choice } from './state.ts';
 
-/** The width of a plot on paper, px; its legend stands beside it. */
-const PAPER = 460;
+/** The width of a figure on paper, px: two stand beside each other. */
+const PAPER = 340;
 
 /** The width of an element, kept up to date; 0 before it is known, and that of paper while the page is printed. */
 export function useWidth(box: RefObject<HTMLElement>): number {

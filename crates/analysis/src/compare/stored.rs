@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Answer, CellComparison, Comparison, Difference, Estimate, Run, RunComparison, RunName, Spec, Trust, Unpaired};
+use model::{
+    Answer, CellComparison, Comparison, Difference, Estimate, Run, RunComparison, RunName, Spec, Trust, Unpaired,
+};
 use text::{Said, Text, say};
 
 use super::cells::{Pairing, Side, labels, pair};

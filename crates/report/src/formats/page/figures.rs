@@ -69,8 +69,10 @@ struct SeriesPart {
 struct MatrixPart {
     label: String,
     unit: String,
-    /// Panel, row, column and value of each cell.
-    cells: [Option<Column>; 4],
+    /// The usual values of each panel.
+    usual: Vec<[f64; 2]>,
+    /// Panel, row, column, value and standing of each cell.
+    cells: [Option<Column>; 5],
 }
 
 /// All figures: those of the runs, of the hosts, and of the paths.
@@ -143,8 +145,9 @@ fn matrix(of: &Matrix, columns: &mut Columns) -> MatrixPart {
         column(|cell| cell.row as f64),
         column(|cell| cell.column as f64),
         column(|cell| cell.value),
+        column(|cell| cell.standing),
     ];
-    MatrixPart { label: of.label.clone(), unit: of.unit.clone(), cells }
+    MatrixPart { label: of.label.clone(), unit: of.unit.clone(), usual: of.usual.clone(), cells }
 }
 
 fn series(figure: &Figure, index: usize, run: usize, columns: &mut Columns) -> SeriesPart {
