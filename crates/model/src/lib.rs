@@ -51,6 +51,7 @@ pub mod tally;
 pub mod tcp;
 pub mod traffic;
 pub mod trial;
+pub mod trust;
 pub mod verdict;
 pub mod why;
 
@@ -85,7 +86,7 @@ pub use options::{
     transport, units,
 };
 pub use origin::{Origin, OriginLine, OriginRow};
-pub use outcome::{Outcome, PeakCheck, Seconds, Shares, StartUp, Summary, Trust};
+pub use outcome::{Outcome, PeakCheck, Seconds, Shares, StartUp, Summary};
 pub use path::{ClockDrift, ClockOffset, Hop, Path, PathMtu, Ping, Route};
 pub use plain::{plain, plain_lines};
 pub use plan::{
@@ -111,6 +112,7 @@ pub use tcp::TcpSample;
 pub use text::Text;
 pub use traffic::{PlanTraffic, TrafficKind};
 pub use trial::{Cell, EndPass, Ledger, Pass, Retest, Trial};
+pub use trust::Trust;
 pub use verdict::Verdict;
 pub use why::{
     BestRegion, CellWhy, Evidence, Grade, LimiterKind, LocatedLoss, LossLocation, Losses, Remedy, RunWhy, SharedLimit,

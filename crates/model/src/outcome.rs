@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Anatomy, Ceiling, CitedError, Cost, Direction, Estimate, Histogram, OneWay, Responsiveness, Shared, SizeCount,
-    Spec, Trial, Verdict, Why,
+    Spec, Trial, Trust, Verdict, Why,
 };
 
 /// The record of one cell: its spec, its trials and their result.
@@ -240,38 +240,6 @@ pub struct Shares {
     pub max: f64,
     /// Flows that got nothing in a trial, in the trial with the most of them.
     pub empty: u32,
-}
-
-/// How far to rely on an outcome that has a value: the width of its interval and its worst verdict decide.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Trust {
-    /// The interval is as narrow as the target, and no verdict speaks against the value.
-    High,
-    /// The interval is wider than the target but within ±10 %, or there was loss or overlap.
-    #[default]
-    Fair,
-    /// The interval is wider than ±10 % or there is none, or the trials are too short.
-    Low,
-    /// Stalled, the ends disagree, or no trial was complete: do not use the figures.
-    None,
-}
-
-impl Trust {
-    /// All grades.
-    pub const ALL: [Self; 4] = [Self::High, Self::Fair, Self::Low, Self::None];
-
-    /// What it says of the figures.
-    #[must_use]
-    pub fn about(self) -> &'static str {
-        match self {
-            Self::High => "The interval is as narrow as the target, and no verdict speaks against the value.",
-            Self::Fair => "The interval is wider than the target but within ±10 %, or there was loss or overlap.",
-            Self::Low => "The interval is wider than ±10 % or there is none, or the trials are too short.",
-            Self::None => "A trial stalled, the ends disagree, or no trial was complete. Do not use the figures.",
-        }
-    }
 }
 
 /// The check of a curve's peak after its passes.
