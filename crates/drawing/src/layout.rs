@@ -14,7 +14,7 @@ use crate::ticks::Ticks;
 /// The natural width of a figure. Texts are never below 12 units, so that at these widths they are
 /// readable.
 pub const WIDTH: f64 = 960.0;
-/// Of one for narrow places.
+/// The width of a figure in narrow places.
 pub const NARROW: f64 = 400.0;
 /// Narrower figures are drawn at this width and shrunk.
 const NARROWEST: f64 = 360.0;

@@ -72,7 +72,7 @@ pub struct Drawing {
     pub plots: Vec<Plot>,
 }
 
-/// The images within a figure that is drawn in a place of so many pixels, and where they are: of a matrix of many hosts.
+/// The images within a figure that is drawn this many pixels wide, and where they are. Only a matrix of many hosts has some.
 #[must_use]
 pub fn images(figure: &Figure, sheet: Sheet) -> Vec<(Rect, Image)> {
     let Some(of) = figure.matrix.as_ref().filter(|_| is_dense(figure)) else { return Vec::new() };
@@ -182,7 +182,7 @@ fn line(svg: &mut Svg<'_>, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f6
 pub(crate) mod testing {
     use model::{Axis, Figure, Matrix, MatrixCell};
 
-    /// The goodput from each of so many hosts to each other one, which grows with the numbers of both.
+    /// The goodput from each of `hosts` hosts to each other one, which grows with the numbers of both.
     pub(crate) fn matrix_of(hosts: usize) -> Figure {
         let names: Vec<String> = (0..hosts).map(|host| format!("n{host}")).collect();
         let of = |(row, column): (usize, usize)| MatrixCell {

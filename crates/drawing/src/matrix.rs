@@ -205,7 +205,7 @@ fn one(svg: &mut Svg<'_>, plot: &Plot, cell: &MatrixCell, colours: &Colours, num
     }
 }
 
-/// What the values are, and which of them are usual.
+/// Names the values and says which of them are usual.
 fn explained(matrix: &Matrix, title: &str, factor: f64) -> String {
     match matrix.usual.as_slice() {
         [] => title.to_owned(),

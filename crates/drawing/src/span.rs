@@ -124,7 +124,7 @@ pub fn spans(figure: &Figure) -> (Span, Span) {
     (x, y_span(figure, &x, 0))
 }
 
-/// Of these series those that are measured, or the references if there are no others.
+/// The references or the measured ones among these series; all of them if nothing was measured.
 fn wanted<'a>(series: &[&'a Series], is_reference: bool) -> Vec<&'a Series> {
     let some_measured = series.iter().any(|series| !series.reference && !series.points.is_empty());
     series.iter().copied().filter(|series| !some_measured || series.reference == is_reference).collect()

@@ -16,7 +16,7 @@ pub trait Glyphs {
 pub(crate) struct Svg<'a> {
     out: String,
     open: Vec<&'static str>,
-    /// Draws texts as outlines, for who has no fonts.
+    /// Draws texts as outlines, for renderers without fonts.
     glyphs: Option<&'a dyn Glyphs>,
 }
 

@@ -1,6 +1,6 @@
 //! How wide the letters of Noto Sans are, so that a drawing is laid out the same where the font is not at hand.
 
-/// Of the font's square.
+/// Units on a side of the font's square.
 const UNITS: f64 = 2_048.0;
 
 /// The first letter of a range, and the advance of each in the regular face, in parts of 2048 of the size; those that the face lacks may be as

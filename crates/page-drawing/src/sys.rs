@@ -9,7 +9,7 @@ thread_local! {
     static STATE: RefCell<State> = RefCell::default();
 }
 
-/// Room for a request of so many bytes.
+/// Makes room for a request of this many bytes.
 // SAFETY: no other part of the module has this name.
 #[unsafe(no_mangle)]
 extern "C" fn request(length: usize) -> *mut u8 {

@@ -165,7 +165,7 @@ impl Store {
         Ok(usize::try_from(count).unwrap_or(0))
     }
 
-    /// Of the runs that the search finds, the first `limit`.
+    /// The first `limit` of the runs that the search finds.
     ///
     /// # Errors
     /// [`StoreError`] when the file cannot be read.
@@ -173,7 +173,7 @@ impl Store {
         Ok(self.page(search, 0, limit)?.0)
     }
 
-    /// Of the runs that the search finds, `limit` after the first `skipped`, and the number of all.
+    /// `limit` of the runs that the search finds, after the first `skipped`, and the number of all.
     ///
     /// # Errors
     /// [`StoreError`] when the file cannot be read.

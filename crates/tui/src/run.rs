@@ -289,7 +289,7 @@ impl RunView {
         Table::new(rows, widths).header(Row::new(heads).style(self.look.weak())).column_spacing(1)
     }
 
-    /// What was measured, with so many quantities below the rate.
+    /// What was measured, with this many quantities below the rate.
     fn main(&self, frame: &mut Frame<'_>, area: Rect, plotted: usize) {
         if self.is_curve() {
             let points: Vec<(f64, [f64; 3])> = self
@@ -306,7 +306,7 @@ impl RunView {
         }
     }
 
-    /// The rate over time, and below it the first so many quantities beside each other.
+    /// The rate over time, and below it the first quantities beside each other.
     fn rates(&self, frame: &mut Frame<'_>, area: Rect, plotted: usize) {
         let lines = self.over_time(|point| point.bits_per_s.or(point.transactions_per_s));
         if lines.is_empty() {
@@ -326,7 +326,7 @@ impl RunView {
         }
     }
 
-    /// The quantities after the first so many, how busy the cores are, limits of the last trial, retransmits.
+    /// The quantities that are not plotted, how busy the cores are, limits of the last trial, retransmits.
     fn facts(&self, plotted: usize, width: u16) -> Vec<Line<'static>> {
         let quantities = self.quantities().into_iter().skip(plotted);
         let mut lines: Vec<Line<'static>> = quantities.filter_map(|quantity| self.bars(&quantity, width)).collect();

@@ -63,8 +63,8 @@ fn jumps(points: &[CurvePoint]) -> Vec<Jump> {
     pieces(&measured, &(0.0..=1.0)).windows(2).filter_map(|pair| jump(&measured, pair)).collect()
 }
 
-/// Of two sides, each with its name and its runs, all of them curves: which one is jagged, if the other one is not. Only sizes that all
-/// of them have are looked at, so that one with more sizes does not have more jumps for that alone.
+/// Says which of two sides is jagged, if the other one is smooth. A side has a name and runs, which are curves. Only the sizes that all
+/// curves have count, so that a curve does not have more jumps just because it has more sizes.
 #[must_use]
 pub fn jagged_against_smooth(one: (&str, &[&Run]), other: (&str, &[&Run])) -> Option<Text> {
     if one.1.iter().chain(other.1).any(|run| run.header.kind != RunKind::Curve) {

@@ -21,7 +21,7 @@ pub fn of_plan(header: &RunHeader, outcomes: &[Outcome], passes: &[Pass], retest
     let Some(plan) = &header.plan else { return Vec::new() };
     let is_mesh = header.kind == RunKind::Mesh;
     let mut found = of_groups(header, outcomes, passes);
-    // What is measured at the same time affects each other: its difference is no effect, that of its sum is.
+    // Tests that run at the same time affect each other, so only the difference of their sums is an effect.
     let of_sums = if plan.traffic.is_some() {
         let curves = traffic_curves(header, outcomes, passes);
         found.extend(of_traffic(header, &curves));

@@ -101,7 +101,7 @@ fn groups<'a>(cells: &[(&'a Cell, &'a str)], names: &'a [String]) -> Vec<Group<'
     by_levels.into_iter().map(group).collect()
 }
 
-/// The fewest factors, at most two, whose levels tell the limit of nearly all cells.
+/// Finds the fewest factors, at most two, whose levels predict what limits nearly all cells.
 fn telling(cells: &[(&Cell, &str)], names: &[String]) -> Vec<String> {
     let told = |chosen: &[String]| {
         groups(cells, chosen).iter().map(|group| group.own).sum::<usize>() as f64 / cells.len() as f64

@@ -14,7 +14,7 @@ const LAST_RETRY_NS: u64 = 320_000_000;
 /// How long to try on a path of usual length: a receiver of many flows may be far behind. The coordinator waits a little longer.
 const LIMIT_NS: u64 = 8_000_000_000;
 
-/// Of an answer whose loss costs time.
+/// How often an answer is sent whose loss would cost time.
 const COPIES: usize = 3;
 
 /// Repeats Finish until Finished comes.

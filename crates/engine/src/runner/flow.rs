@@ -29,7 +29,7 @@ struct FlowOf<C: Channel> {
     pace: (f64, u64),
     /// When a flow that starts later than its trial does so; known from its first turn on.
     starts_ns: Option<u64>,
-    /// Of an end that has confirmed the last leg.
+    /// What keeps an end that has confirmed the last leg.
     parting: Option<Parting>,
 }
 

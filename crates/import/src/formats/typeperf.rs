@@ -28,7 +28,7 @@ const HEADS: [(&str, &str); 2] = [("(PDH-CSV 4.0)", "\",\""), ("(PDH-TSV 4.0)", 
 /// An object and its counter in small letters, the last part of the series' name, its unit and the factor of its values.
 type Column = (&'static str, &'static str, &'static str, &'static str, f64);
 
-/// Of a core: `cpu.CORE.NAME`. Processor Information numbers the cores of each group.
+/// The counters of a core, `cpu.CORE.NAME`. Processor Information numbers the cores of each group.
 const CORES: [Column; 6] = [
     ("processor", "% user time", "user", "ratio", 0.01),
     ("processor", "% privileged time", "system", "ratio", 0.01),
@@ -40,7 +40,7 @@ const CORES: [Column; 6] = [
 /// The share of the time that is not idle.
 const BUSY: &str = "% processor time";
 
-/// Of an interface: `dev.DEVICE.NAME`.
+/// The counters of an interface, `dev.DEVICE.NAME`.
 const DEVICES: [Column; 4] = [
     ("network interface", "bytes received/sec", "rx_bytes", "B/s", 1.0),
     ("network interface", "bytes sent/sec", "tx_bytes", "B/s", 1.0),
@@ -48,7 +48,7 @@ const DEVICES: [Column; 4] = [
     ("network interface", "packets sent/sec", "tx_packets", "1/s", 1.0),
 ];
 
-/// Of the host. IPv4 and IPv6 are counted apart, and added up here as on Linux.
+/// The counters of the host. Windows counts IPv4 and IPv6 apart; here they are added up, as on Linux.
 const HOST: [Column; 17] = [
     ("system", "context switches/sec", counter::CONTEXT_SWITCHES, "1/s", 1.0),
     ("system", "processor queue length", "procs.waiting", "threads", 1.0),

@@ -105,7 +105,7 @@ fn varied<'a>(levels: &[&'a OwnLevels]) -> Vec<&'a str> {
     names
 }
 
-/// Of these factors the one with the most levels that one plot can show.
+/// Returns the factor with the most levels that one plot can show.
 fn most_levels<'a>(levels: &[&OwnLevels], names: &[&'a str]) -> Option<&'a str> {
     let usable = names.iter().copied().filter(|name| distinct(levels, name) <= MOST);
     usable.rev().max_by_key(|name| distinct(levels, name))

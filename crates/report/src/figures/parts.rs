@@ -7,7 +7,7 @@ const SHORT: f64 = 0.2;
 /// Trials of fewer parts are shown one after the other.
 const FEWEST: usize = 3;
 
-/// What arrived between two readings; of another program's receiver, which tells nothing before its end, what was sent to it.
+/// What arrived between two readings. Another program's receiver reports nothing before its end, so for it this is what was sent.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Part {
     /// Its ends, ns since the start of the trial.

@@ -31,7 +31,7 @@ pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
         for outcome in &line.outcomes {
             let whose = if lines.len() > 1 { format!("{}: ", line.name) } else { String::new() };
             for (number, own) in of_outcome(outcome).into_iter().enumerate() {
-                // Of one line each quantity has a colour, of several each line has one.
+                // The quantities of a single line have a colour each; several lines have a colour each.
                 let beside = Look { dash: number, ..of_line };
                 let look = if lines.len() > 1 { beside } else { Look { colour: number, dash: 0 } };
                 series.push(Series { name: format!("{whose}{}", own.name), look: Some(look), ..own });

@@ -40,7 +40,7 @@ impl fmt::Display for Distance {
 }
 
 impl Distance {
-    /// Of the outcome with the highest goodput: `2.38 Gbit/s × 10,037 km = 23.9 Pbit·m/s`, or why there is none.
+    /// The product for the highest goodput, `2.38 Gbit/s × 10,037 km = 23.9 Pbit·m/s`, or why there is none.
     pub(crate) fn sentence(self, run: &Run) -> Text {
         let trusted = |outcome: &&Outcome| outcome.summary.trust != Some(Trust::None);
         let goodput = |outcome: &Outcome| outcome.summary.goodput_bps.filter(|bps| *bps > 0.0);

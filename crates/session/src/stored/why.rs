@@ -35,7 +35,7 @@ pub fn explain(runs: &[Run], cell: Option<u32>, line: fn(&Outcome) -> Text) -> R
     })
 }
 
-/// Of several curves: each jagged one with a smooth one.
+/// Pairs each jagged curve with a smooth one.
 fn jagged(runs: &[Run]) -> Vec<Text> {
     let pairs = runs.iter().enumerate().flat_map(|(at, one)| runs[at + 1..].iter().map(move |other| (one, other)));
     pairs.filter_map(|(one, other)| jagged_against_smooth((&label(one), &[one]), (&label(other), &[other]))).collect()

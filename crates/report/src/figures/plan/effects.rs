@@ -82,7 +82,7 @@ pub(super) fn figure(run: &Run) -> Option<Drawn> {
     Some(Drawn { figure, owners: Vec::new() })
 }
 
-/// An interval that is so many times as long as the largest effect is cut: it would hide all effects.
+/// An interval this many times as long as the largest effect is cut, because it would hide all effects.
 const WIDEST: f64 = 3.0;
 /// The least range of the axis to each side, as a logarithm of a ratio, and the room beyond what it shows.
 const LEAST: f64 = 0.01;

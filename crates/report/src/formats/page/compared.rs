@@ -104,7 +104,7 @@ fn trust(trust: Option<Trust>) -> (String, Option<f64>) {
 
 struct Each<'a> {
     names: &'a [String],
-    /// Of each run after the first.
+    /// How each run after the first differs.
     found: &'a [Found],
     layout: Layout,
 }

@@ -53,7 +53,7 @@ pub(super) struct Page {
     #[serde(flatten)]
     look: PageLook,
     pub(super) runs: Vec<RunPart>,
-    /// Of several runs: how the others differ from the first.
+    /// How the other runs differ from the first, if there are several.
     pub(super) compared: Option<Compared>,
     figures: Vec<FigurePart>,
     /// What differs between the environments of several runs.

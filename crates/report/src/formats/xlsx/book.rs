@@ -201,7 +201,7 @@ impl Sheet {
         Ok(row)
     }
 
-    /// Lets the reader filter and sort the rows below a head by each of so many columns; a sheet has room for one such table.
+    /// Lets the reader filter and sort the rows below a head by each of `columns` columns. A sheet can have one such table.
     pub(super) fn filter(&mut self, head: u32, columns: usize) -> Result<(), XlsxError> {
         let last = u16::try_from(columns.saturating_sub(1)).unwrap_or(u16::MAX);
         if self.row > head + 1 && columns > 0 {

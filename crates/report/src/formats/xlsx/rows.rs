@@ -67,9 +67,9 @@ const LEVEL: &str = "level_";
 struct Columns<'a> {
     names: &'a [String],
     used: Vec<bool>,
-    /// Of a level's column whether all of its values are numbers.
+    /// Whether all values of a level's column are numbers.
     numbers: Vec<bool>,
-    /// Of a level's column the one with the same title, and whether that has the same values.
+    /// The column with the same title as a level's column, and whether it has the same values.
     twins: Vec<Option<(usize, bool)>>,
 }
 
