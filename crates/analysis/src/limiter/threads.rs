@@ -16,10 +16,15 @@ pub(super) struct Busy {
 }
 
 impl Busy {
-    /// Whether it used enough CPU to be slowed by the want of it, from 0 to 1. A thread that hardly runs is woken late at times, which
-    /// limits no bulk transfer.
+    /// Whether it was slowed by the want of CPU, from 0 to 1. A thread that hardly runs is woken late at times, which limits no bulk
+    /// transfer, unless it hardly sleeps either.
     pub(super) fn works(&self) -> f64 {
-        ramp(self.ran, 0.03, 0.1)
+        ramp(self.ran, 0.03, 0.1).max(self.starves())
+    }
+
+    /// Whether others kept it from running nearly all the time, from 0 to 1. A thread that waits for the path or the other end sleeps.
+    pub(super) fn starves(&self) -> f64 {
+        ramp(self.waited, 0.6, 0.85) * ramp(self.ran, 0.005, 0.02)
     }
 
     /// Share of the time in which it had work to do.

@@ -29,7 +29,9 @@ pub(super) const THREAD: Rule = Rule {
                 let other = if kind == LimiterKind::SenderCpu { &direction.receiver } else { &direction.sender };
                 let busier =
                     busiest(observations, other).map_or(0.0, |other| ramp(other.share() - busy.share(), 0.1, 0.3));
-                let weight = full * (1.0 - busier) * (1.0 - elsewhere(observations, direction, kind));
+                // A crowded core delays packets too, which looks like a queue on the path.
+                let elsewhere = elsewhere(observations, direction, kind) * (1.0 - busy.starves());
+                let weight = full * (1.0 - busier) * (1.0 - elsewhere);
                 Signal::shared(kind, weight, Some(busy.share()), || {
                     let split = busy.user.map_or(Text::default(), |user| {
                         say!(

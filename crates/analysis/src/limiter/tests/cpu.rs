@@ -67,3 +67,28 @@ fn a_thread_that_waits_for_cpu_is_cpu_limited() {
     case.outcome.spec.strategy = model::Strategy::Spin;
     assert_eq!(case.limiter(), LimiterKind::Unexplained);
 }
+
+#[test]
+fn a_thread_that_others_keep_from_running_had_nothing_to_send_for_want_of_cpu() {
+    let mut case = RecordedCase::tcp(400, MS);
+    // Its host also delays and drops acknowledgements, as a queue on the path would.
+    case.samples(|i, one| {
+        one.busy_ns = Some(i * 40 * MS);
+        one.rtt_ns = 12 * MS;
+        one.retransmits = 20 * i;
+    });
+    let mut limiter = |ran: u64, waited: u64| {
+        let thread = model::ThreadTime {
+            threads: 1,
+            elapsed_ns: SECOND,
+            cpu_ns: ran * MS,
+            wait_ns: Some(waited * MS),
+            ..model::ThreadTime::default()
+        };
+        case.trials(|trial| trial.near.spent = Some(Spent { busiest: Some(thread), ..Spent::default() }));
+        case.limiter()
+    };
+    assert_eq!(limiter(80, 890), LimiterKind::SenderCpu);
+    // One that sleeps had nothing to send of its own accord.
+    assert_eq!(limiter(20, 100), LimiterKind::SenderApplication);
+}
