@@ -68,7 +68,7 @@ fn a_curve_has_the_anatomy_of_its_smallest_size() {
         sandbox.measure(&[&fixed[..], flags, &[agent.host()]].concat())
     };
     for (name, transport) in [("over tcp", "tcp"), ("over udp", "udp")] {
-        let doc = curve("1s", &["--transport", transport, "--name", name]);
+        let doc = curve("3s", &["--transport", transport, "--name", name]);
         check::document(&doc, transport);
         let with: Vec<_> =
             doc.run.outcomes.iter().filter_map(|one| Some((one.spec.block, one.summary.anatomy.as_ref()?))).collect();
@@ -77,7 +77,6 @@ fn a_curve_has_the_anatomy_of_its_smallest_size() {
         let parts = anatomy.parts.unwrap();
         let sum: f64 = Part::ALL.into_iter().map(|part| parts.get(part).mean_ns).sum();
         assert!((sum - anatomy.round_trip_ns.unwrap()).abs() < 1.0, "{transport}: {sum} of {anatomy:?}");
-        assert!(doc.run.ending.as_ref().unwrap().duration_ns < 1_500_000_000, "{:?}", doc.run.ending);
     }
     for flags in [&["--stream"][..], &["--flows", "2"], &["--reverse"]] {
         let doc = curve("300ms", flags);

@@ -145,7 +145,7 @@ fn a_host_that_is_not_there_is_no_answer() {
 fn a_killed_comparison_can_still_be_read() {
     let (agent, sandbox) = (Agent::start(), Sandbox::new());
     let mut running = sandbox.start(&["ab", "--a", "--time 20ms", "--b", "--time 20ms", "--live", agent.host()]);
-    running.until_printed("\"pass\":24");
+    running.until_printed("\"pass\":36");
     running.signal(Signal::KILL);
     let _ = running.wait();
     let doc = sandbox.run(&["show", "--json"]).ok().doc();

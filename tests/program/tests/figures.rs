@@ -41,6 +41,19 @@ fn probed(lab: &Lab, flags: &[&str]) -> Doc {
     measured(lab, "stream", &[&["--probe", "--trials", "1"][..], flags].concat())
 }
 
+/// Other programs may have the cores for the length of a measurement, which then sends less and has longer round trips, never shorter
+/// ones: one of ten without that must be right.
+fn in_a_quiet_moment(measured: impl Fn() -> Result<(), String>) {
+    let mut seen = Vec::new();
+    for _ in 0..10 {
+        match measured() {
+            Ok(()) => return,
+            Err(reason) => seen.push(reason),
+        }
+    }
+    panic!("{}", seen.join("\n"));
+}
+
 #[test]
 fn a_paced_stream_carries_what_was_asked_however_few_its_blocks() {
     // All of a delay is made up for, so that a busy machine costs no block.
@@ -54,12 +67,19 @@ fn a_paced_stream_carries_what_was_asked_however_few_its_blocks() {
         &["--rate", "10Mbit", "--time", "1s", "--udp"],
     ];
     for flags in cases {
-        let doc = sandbox.measure(&[&["stream", "--trials", "1"][..], &burst, flags, &[agent.host()]].concat());
-        check::document(&doc, &flags.join(" "));
-        let requested = doc.outcome().spec.rate_bps.unwrap() as f64;
-        for (what, did) in [("carried", doc.goodput()), ("sent", doc.summary().sender_bps.unwrap())] {
-            assert!((did / requested - 1.0).abs() < 0.02, "{flags:?}: {what} {did}");
-        }
+        in_a_quiet_moment(|| {
+            let doc = sandbox.measure(&[&["stream", "--trials", "1"][..], &burst, flags, &[agent.host()]].concat());
+            check::document(&doc, &flags.join(" "));
+            let requested = doc.outcome().spec.rate_bps.unwrap() as f64;
+            for (what, did) in [("carried", doc.goodput()), ("sent", doc.summary().sender_bps.unwrap())] {
+                assert!(did / requested < 1.02, "{flags:?}: {what} {did}");
+                // A sender that had no core at the end had no time to make up for it.
+                if did / requested <= 0.98 {
+                    return Err(format!("{flags:?}: {what} {did}"));
+                }
+            }
+            Ok(())
+        });
     }
     let doc = sandbox.measure(&[
         "stream",
@@ -79,20 +99,29 @@ fn a_paced_stream_carries_what_was_asked_however_few_its_blocks() {
 #[test]
 fn a_probe_is_right_where_several_requests_fit_into_a_round_trip() {
     let test = "a_probe_is_right_where_several_requests_fit_into_a_round_trip";
-    for (ms, most) in [(20.0, 1.05), (120.0, 1.05)] {
+    for ms in [20.0, 120.0] {
         let Some(lab) = path(test, Duration::from_secs_f64(ms / 1e3)) else { return };
-        let doc = probed(&lab, &["--rate", "1Mbit", "--block", "1000", "--time", "1s"]);
-        let found = doc.summary().probe.clone().unwrap();
-        let idle = found.idle.unwrap();
-        for (what, rtt) in [("idle", &idle), ("under a load that fills no queue", &found.loaded)] {
-            let times = rtt.p50_ns as f64 / (ms * 1e6);
-            assert!((0.999..most).contains(&times), "{ms} ms, {what}: {rtt:?}");
-            assert!(rtt.count >= 10 && rtt.p99_ns.is_none(), "{ms} ms, {what}: {rtt:?}");
-        }
+        in_a_quiet_moment(|| {
+            let doc = probed(&lab, &["--rate", "1Mbit", "--block", "1000", "--time", "1s"]);
+            let found = doc.summary().probe.clone().unwrap();
+            let idle = found.idle.unwrap();
+            for (what, rtt) in [("idle", &idle), ("under a load that fills no queue", &found.loaded)] {
+                let times = rtt.p50_ns as f64 / (ms * 1e6);
+                assert!(times >= 0.999 && rtt.p99_ns.is_none(), "{ms} ms, {what}: {rtt:?}");
+                if times >= 1.05 || rtt.count < 10 {
+                    return Err(format!("{ms} ms, {what}: {rtt:?}"));
+                }
+            }
+            Ok(())
+        });
         // The queue holds 20 ms: a backlog of the probe's own would be longer.
-        let doc = probed(&lab, &["--time", "1s"]);
-        let loaded = doc.summary().probe.clone().unwrap().loaded;
-        assert!((ms..ms + 24.0).contains(&(loaded.p50_ns as f64 / 1e6)), "{ms} ms: {loaded:?}");
+        in_a_quiet_moment(|| {
+            let doc = probed(&lab, &["--time", "1s"]);
+            let loaded = doc.summary().probe.clone().unwrap().loaded;
+            let median = loaded.p50_ns as f64 / 1e6;
+            assert!(median >= ms, "{ms} ms: {loaded:?}");
+            if median < ms + 24.0 { Ok(()) } else { Err(format!("{ms} ms: {loaded:?}")) }
+        });
         lab.close().unwrap();
     }
 }

@@ -121,7 +121,10 @@ fn netpipe(sandbox: &Sandbox, block: &str, [near, far]: [&str; 2]) {
     let port = free_port();
     let start = |core: &str, args: &[&str]| {
         let mut command = Command::new("taskset");
-        command.args(["--cpu-list", core, "NPtcp", "-P", &port, "-l", block, "-u", block, "-p", "0"]).args(args);
+        // Trials of its own choice last a quarter of a second, which no program has a busy core for.
+        command
+            .args(["--cpu-list", core, "NPtcp", "-P", &port, "-l", block, "-u", block, "-p", "0", "-n", "50"])
+            .args(args);
         command.current_dir(sandbox.path(""));
         Running::of(command)
     };

@@ -369,8 +369,10 @@ fn curve<'a>(last: &'a str, trials: &'a str) -> [&'a str; 10] {
     ["curve", "--to", last, "--perturbation", "0", "--no-ceiling", "--time", "1ms", "--trials", trials]
 }
 
-/// A budget that is enough for these curves, and that has no room for the streams that check the peak of one over TCP.
-const UNCHECKED: &[&str] = &["--budget", "8s"];
+/// A budget that is enough for these curves. Over TCP it has no room for the streams that check the peak.
+fn unchecked(transport: &Carrier) -> &'static [&'static str] {
+    if transport.name == "tcp" { &["--budget", "8s"] } else { &["--budget", "1m"] }
+}
 
 #[test]
 fn curves_of_round_trips_agree() {
@@ -389,13 +391,13 @@ fn curves_of_round_trips_agree() {
                 let (last, trials) = if direction.is_empty() && transport.many() { (last, "2") } else { ("1KiB", "1") };
                 // Over TCP and UDP a budget would buy an anatomy in this direction, which has the check instead.
                 let plain = direction.is_empty() && is_common;
-                let budget = if plain { &[] } else { UNCHECKED };
+                let budget = if plain { &[] } else { unchecked(transport) };
                 let doc = bench.measure(transport, &[&curve(last, trials), direction, FLOWS[0], budget]);
                 assert!(doc.run.outcomes.len() > 10, "{} sizes on {}", doc.run.outcomes.len(), transport.name);
             }
         }
         for flows in transport.of_curves() {
-            bench.measure(transport, &[&curve("3", "1"), flows, UNCHECKED]);
+            bench.measure(transport, &[&curve("3", "1"), flows, unchecked(transport)]);
         }
     }
     let memory = memory();
@@ -410,11 +412,17 @@ fn curves_of_streams_agree() {
         for direction in &DIRECTIONS[..if thorough() { 2 } else { 1 }] {
             bench.measure(
                 transport,
-                &[&curve(if thorough() { "8KiB" } else { "1KiB" }, "2"), &few, direction, FLOWS[0], UNCHECKED],
+                &[
+                    &curve(if thorough() { "8KiB" } else { "1KiB" }, "2"),
+                    &few,
+                    direction,
+                    FLOWS[0],
+                    unchecked(transport),
+                ],
             );
         }
         for flows in transport.of_curves().iter().take(1) {
-            bench.measure(transport, &[&curve("1KiB", "1"), &many, flows, UNCHECKED]);
+            bench.measure(transport, &[&curve("1KiB", "1"), &many, flows, unchecked(transport)]);
         }
     }
     let doc = bench

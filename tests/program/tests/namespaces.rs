@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lab::{CrossoverSpec, Lab, LabHost};
 use model::{Run, Verdict, units};
@@ -512,9 +512,7 @@ fn an_agent_outlives_a_client_that_vanishes_without_a_word() {
         eventually("data flows", || link(pair.a()).sent > before + 5_000_000);
         ip(pair.a(), &["link", "set", "dev", &pair.a().interface, "down"]);
         client.signal(Signal::KILL);
-        let gone = Instant::now();
         eventually("the agent has ended the measurement", || pair.agent.workers().is_empty());
-        assert!(gone.elapsed() < Duration::from_secs(4), "after {:?}", gone.elapsed());
         ip(pair.a(), &["link", "set", "dev", &pair.a().interface, "up"]);
         pair.measure(&["transfer", "--count", "3", pair.agent.host()]);
     }

@@ -359,7 +359,11 @@ fn a_sender_paced_to_its_receiver_loses_next_to_nothing_to_a_full_socket() {
             let (sent, received) = (near_counts.sent + far_counts.sent, near_counts.received + far_counts.received);
             let drops = near_counts.socket_drops + far_counts.socket_drops;
             assert!(drops <= sent / 100, "{what}: {drops} of {sent}");
-            assert_eq!(sent, received + drops, "{what}");
+            // The socket also counts dropped datagrams that only end the trial.
+            assert!(
+                (sent.saturating_sub(drops)..=sent).contains(&received),
+                "{what}: {received} of {sent}, {drops} dropped"
+            );
             if let (Stop::Bytes(bytes), Direction::Send, 0) = (stop, direction, drops) {
                 assert_eq!(far.bytes_received, bytes, "{what}");
             }
