@@ -139,7 +139,7 @@ fn was_cut_short(trial: &Trial) -> bool {
 
 /// The trials that an outcome is made of. Those that were cut short count only if no complete trial gave a value. Those that had not
 /// settled count only if most of the longest trials had not.
-fn counted(trials: &[Trial]) -> Cow<'_, [Trial]> {
+pub(crate) fn counted(trials: &[Trial]) -> Cow<'_, [Trial]> {
     let complete = || trials.iter().filter(|trial| !was_cut_short(trial));
     if trials.iter().any(was_cut_short) && complete().any(|trial| trial.value.is_some()) {
         return Cow::Owned(settled(&complete().cloned().collect::<Vec<_>>()).into_owned());

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use model::{Cell, Factor, Outcome, Plan, RunHeader, Spec, Stopping, Trial};
 
 use super::{KINDS, across_kinds, complete, dimensions, of_kind, part, written};
-use crate::outcome::{Headline, mean_of_trials, packets_per_s, requester};
+use crate::outcome::{Headline, counted, mean_of_trials, packets_per_s, requester};
 use crate::stats::Sequential;
 
 /// The mean of a cell's trials, the same as the outcome's estimate.
@@ -129,8 +129,12 @@ fn means(cells: &[&Cell], outcomes: &[&Outcome], measure: &str, rule: &Stopping)
         }
         let own = outcomes[next..].iter().take_while(|outcome| outcome.cell == cell.id);
         next += own.clone().count();
-        let trials = own.flat_map(|outcome| &outcome.trials).filter(|trial| complete(trial));
-        let values: Vec<f64> = trials.filter_map(|trial| trial_measure(measure, &cell.spec, trial)).collect();
+        let of_outcome = |outcome: &&Outcome| -> Vec<f64> {
+            let counted = counted(&outcome.trials);
+            let complete = counted.iter().filter(|trial| complete(trial));
+            complete.filter_map(|trial| trial_measure(measure, &cell.spec, trial)).collect()
+        };
+        let values: Vec<f64> = own.flat_map(of_outcome).collect();
         let (value, series) = mean_of_trials(&values, &rule)?;
         let [low, high] = [series.map(|series| series.interval.low), series.map(|series| series.interval.high)];
         Some(CellMean { value, low, high, trials: values.len(), cell: cell.id })
