@@ -69,7 +69,7 @@ export function Legend({ figure, drawn, x, panel }: Props) {
     </th>
   );
   const text = (row: Row, value: number | null | undefined) => (value === null || value === undefined || Number.isNaN(value) ? '' : rounded(value, yOf(figure, row.line).unit, view.in_bytes));
-  const columns = isSummed ? COLUMNS : [];
+  const columns = rows.some((row) => row.over) ? COLUMNS : [];
   return (
     <div class="legend" tabIndex={rows.length > 6 ? 0 : undefined} role="region" aria-label={`Series of ${figure.title}`}>
       <table>

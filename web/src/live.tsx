@@ -87,7 +87,7 @@ const timeLeft = (s: number): string => (s < 120 ? `about ${s} s left` : `about 
 export function Progress({ run }: { run: LiveRun }) {
   const last = run.points.filter((point) => point.flow === null).at(-1);
   const left = run.remaining_s === null ? null : timeLeft(Math.ceil(run.remaining_s));
-  const cells = run.cells > 1 ? `${run.cells_done} of ${run.cells} cells done` : null;
+  const cells = run.cells > 1 && run.cells_done > 0 ? `${run.cells_done} of ${run.cells} cells done` : null;
   return (
     <>
       <progress max={1} {...(run.share === null ? {} : { value: run.share })} aria-label="Progress" />{' '}

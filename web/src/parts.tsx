@@ -7,8 +7,9 @@ import { file, type Drawn, type View } from './drawing.ts';
 import type { Figure } from './model.ts';
 import { choice, printing, type Choice } from './state.ts';
 
-/** The width of a figure on paper, px: two stand beside each other. */
+/** The width of a figure on paper, px: two stand beside each other, but one with several panels has the whole width. */
 const PAPER = 340;
+const WIDE_PAPER = 1000;
 
 /** The width of an element, kept up to date; 0 before it is known, and that of paper while the page is printed. */
 export function useWidth(box: RefObject<HTMLElement>): number {
@@ -21,13 +22,14 @@ export function useWidth(box: RefObject<HTMLElement>): number {
     observer.observe(box.current);
     return () => observer.disconnect();
   }, []);
-  return printing.value && width > 0 ? PAPER : width;
+  if (!printing.value || width === 0) return width;
+  return box.current?.closest('.figure.panels') ? WIDE_PAPER : PAPER;
 }
 
 /** A figure with its title. */
 export function Picture({ figure, children }: { figure: Figure; children: ComponentChildren }) {
   return (
-    <div class="figure" role="group" id={`figure-${figure.id}`} aria-label={figure.title}>
+    <div class={figure.panels.length > 3 ? 'figure panels' : 'figure'} role="group" id={`figure-${figure.id}`} aria-label={figure.title}>
       <h3>{figure.title}</h3>
       {figure.subtitle && <p class="muted">{figure.subtitle}</p>}
       {children}

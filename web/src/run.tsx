@@ -41,7 +41,7 @@ export function RunView({ ids, look }: { ids: string[]; look: Look }) {
       {!page && <Title>{run ? `${run.name ?? run.kind}${run.target ? ` to ${run.target}` : ''}` : error ? 'This run cannot be shown' : 'Loading'}</Title>}
       {run && (
         <section class="now" aria-label="This run now">
-          {run.ended === null ? <p><strong>Running</strong> <Progress run={run} /> <Stop run={run} /></p> : <p><strong>{ending(run.ended)}</strong> {run.error}{run.kept && run.stored === 0 && ' Nothing was measured, so nothing is stored.'}</p>}
+          {run.ended === null ? <p><b>Running</b> <Progress run={run} /> <Stop run={run} /></p> : <p>{run.ended === 'finished' ? <b>Finished.</b> : <strong>The run ended: {run.ended}.</strong>} {run.error}{run.kept && run.stored === 0 && ' Nothing was measured, so nothing is stored.'}</p>}
           <p class="muted"><code>{run.command}</code></p>
           {!run.kept && <p class="muted">This run is not stored: it disappears when it ends.</p>}
           {run.ended === null && <Estimates run={run} />}
@@ -55,4 +55,3 @@ export function RunView({ ids, look }: { ids: string[]; look: Look }) {
   );
 }
 
-const ending = (how: string): string => (how === 'finished' ? 'Finished.' : `The run ended: ${how}.`);

@@ -43,7 +43,7 @@ pub(crate) fn axes(svg: &mut Svg<'_>, layout: &Layout, figure: &Figure) {
         if let Some(panel) = figure.panels.get(index) {
             let room = plot.frame.right - plot.frame.left;
             let title = fit(&panel.title, 13.0 * 1.15, room);
-            text(svg, "panel", &px(plot.frame.left), &px(plot.frame.top - 7.0), "start", &title);
+            text(svg, "panel", &px(plot.frame.left), &px(plot.frame.top - 11.0), "start", &title);
         }
         if layout.has_own_axes {
             y_title(svg, layout, index, (plot.frame.top, plot.frame.bottom));

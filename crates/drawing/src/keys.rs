@@ -22,6 +22,10 @@ pub(crate) fn groups(figure: &Figure) -> Vec<Vec<usize>> {
             None => groups.push(vec![index]),
         }
     }
+    // As they lie on each other.
+    if !figure.series.is_empty() && figure.series.iter().all(|series| series.stacked) {
+        groups.reverse();
+    }
     groups
 }
 

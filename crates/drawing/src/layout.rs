@@ -173,7 +173,10 @@ impl Layout {
         let title = 22.0 + if y_titles.iter().any(|lines| lines.len() > 1) { 16.0 } else { 0.0 };
         let left = edge + title + (widest * 1.15).max(24.0) + 10.0;
         let ends = end_labels(figure, width);
-        let right = width - edge - ends.as_ref().map_or(12.0, |ends| ends.width);
+        // The text of a tick at the right end is centred at the frame.
+        let last = figure.x.ticks.last().filter(|_| figure.x.scale != Scale::Names);
+        let margin = last.map_or(0.0, |(_, text)| text_width(text, 12.5) * 1.15 / 2.0).max(12.0);
+        let right = width - edge - ends.as_ref().map_or(margin, |ends| ends.width);
         let grid = Grid::new(figure, width, left, right, head.bottom(), plot_height);
         let room = (grid.cell_width / if narrow { 56.0 } else { 66.0 }) as usize;
         let mut x_ticks = Ticks::new(&figure.x, &x, room, rates);

@@ -24,7 +24,7 @@ pub(crate) fn class(look: Look) -> String {
 /// other. A series that is alone in its categories stays in their middle.
 #[must_use]
 pub fn shift(figure: &Figure, index: usize) -> f64 {
-    if figure.x.scale != Scale::Names {
+    if figure.x.scale != Scale::Names || figure.series[index].stacked {
         return 0.0;
     }
     let panel = figure.series[index].panel;

@@ -126,8 +126,10 @@ fn linear(axis: &Axis, span: &Span, room: usize, rates: RateUnit) -> Ticks {
     let largest = span.high.abs().max(span.low.abs());
     let (factor, unit) = prefix(largest, &axis.unit, rates);
     let scaled = Span { low: span.low / factor, high: span.high / factor, ..*span };
-    let (step, decimals) = nice_step(scaled.high - scaled.low, room);
-    let decimals = decimals.min(12);
+    let (step, decimals) = match nice_step(scaled.high - scaled.low, room) {
+        (step, _) if axis.counts && factor == 1.0 && step < 1.0 => (1.0, 0),
+        (step, decimals) => (step, decimals.min(12)),
+    };
     let text = |value: f64| if value == 0.0 { "0".to_owned() } else { format!("{value:.decimals$}") };
     let major = multiples(&scaled, step).into_iter().map(|value| (value * factor, text(value))).collect();
     let title = if unit.is_empty() { axis.label.clone() } else { format!("{} ({unit})", axis.label) };

@@ -95,6 +95,9 @@ pub struct Axis {
     /// Whether its values are times since a start, over which something went on; otherwise a time is a result.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub elapsed: bool,
+    /// Whether its values are counts, which have no fractions.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub counts: bool,
     /// Whether a linear axis need not begin at zero: of points, whose distances count, not of lengths.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub fitted: bool,

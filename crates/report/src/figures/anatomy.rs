@@ -7,6 +7,7 @@ use model::{Axis, Figure, Outcome, Point, Run, Scale, Series, Strategy};
 use super::Drawn;
 use super::line::Line;
 use super::subtitle::subtitle;
+use crate::labels;
 use crate::sections::sides;
 
 /// A figure for each set of outcomes that differ in the block only. Empty if no round trips were divided.
@@ -47,7 +48,7 @@ fn words(run: &Run, outcome: &Outcome) -> String {
 
 fn figure(runs: &[Run], line: &Line<'_>, number: Option<u32>) -> Drawn {
     let strategy = line.outcomes.first().map_or(Strategy::Auto, |outcome| outcome.spec.strategy);
-    let series: Vec<Series> = Part::ALL
+    let mut series: Vec<Series> = Part::ALL
         .into_iter()
         .map(|part| Series {
             name: name(part, strategy).to_owned(),
@@ -56,6 +57,12 @@ fn figure(runs: &[Run], line: &Line<'_>, number: Option<u32>) -> Drawn {
             ..Series::default()
         })
         .collect();
+    let mut x = Axis::new("block size", "B", Scale::Log);
+    // One size needs no scale.
+    if let [only] = line.outcomes.as_slice() {
+        x = Axis::names(&x.label, &[labels::block(only.spec.block)]);
+        series.iter_mut().flat_map(|series| &mut series.points).for_each(|point| point.x = 0.0);
+    }
     let owners = vec![line.run; series.len()];
     let figure = Figure {
         id: number.filter(|number| *number > 1).map_or("anatomy".to_owned(), |number| format!("anatomy-{number}")),
@@ -64,7 +71,7 @@ fn figure(runs: &[Run], line: &Line<'_>, number: Option<u32>) -> Drawn {
             Some(_) => format!("Anatomy of a round trip: {}", line.name),
         },
         subtitle: subtitle(runs, &[line], "means of the stamped exchanges of all trials", None),
-        x: Axis::new("block size", "B", Scale::Log),
+        x,
         y: Axis::new("time", "ns", Scale::Linear),
         series,
         ..Figure::default()

@@ -72,7 +72,8 @@ pub(crate) fn figures(runs: &[Run]) -> Vec<Drawn> {
     .filter(|(id, ..)| streams || !["tcp-window", "tcp-rate"].contains(id))
     .filter(|(id, ..)| *id != "tcp-retransmits" || lines.iter().any(retransmitted))
     .filter_map(|(id, title, label, unit, quantities)| {
-        let y = Axis::new(label, unit, Scale::Linear);
+        let counts = quantities.iter().all(|quantity| quantity.counts);
+        let y = Axis { counts, ..Axis::new(label, unit, Scale::Linear) };
         figure(runs, &lines, (id, title), y, quantities)
     })
     .collect()
@@ -88,6 +89,7 @@ fn figure(
     let many = lines.len() > MOST_APART;
     let quantities = if many { &quantities[..1] } else { quantities };
     let (mut series, mut owners, mut groups, mut several) = (Vec::new(), Vec::new(), Vec::new(), false);
+    let mut combined = false;
     // Each of many lines has a plot of its own, with all its quantities.
     let apart = lines.len() > 1 && lines.len() * quantities.len() > MOST;
     let looks = line_looks(runs, lines);
@@ -99,6 +101,16 @@ fn figure(
                     let dash = way * quantities.len() + at;
                     for (of, points) in flows.curves(quantity, outcome.spec.starts_after_ns(), lines.len() == 1) {
                         several |= points.iter().any(|point| point.low.is_some());
+                        // Panels share the entries of a legend, whatever the number of flows in each.
+                        let way =
+                            [", sum of ", ", median of "].iter().find_map(|of_flows| Some(of.split_once(of_flows)?.0));
+                        let of = match way {
+                            Some(way) if apart => {
+                                combined |= true;
+                                way.to_owned()
+                            }
+                            _ => of,
+                        };
                         let alone = lines.len() == 1 || (apart && (many || quantities.len() > 1));
                         let whose = if alone { String::new() } else { format!("{}: ", line.name) };
                         let name = format!("{whose}{}{of}", quantity.name);
@@ -128,10 +140,15 @@ fn figure(
     }
     let band = several.then(|| "range from the lowest to the highest flow".to_owned());
     let refs: Vec<&Line<'_>> = lines.iter().collect();
+    let of_several = match quantities.first() {
+        Some(first) if combined => format!("; of several flows the {}", if first.adds_up { "sum" } else { "median" }),
+        _ => String::new(),
+    };
+    let what = format!("TCP_INFO of the sender, in the trial nearest to the median{of_several}");
     let figure = Figure {
         id: id.to_owned(),
         title: title.to_owned(),
-        subtitle: subtitle(runs, &refs, "TCP_INFO of the sender, in the trial nearest to the median", band),
+        subtitle: subtitle(runs, &refs, &what, band),
         x: Axis::elapsed("time since the start of the trial"),
         y,
         // In panels, entries of the legend are shared, and a value out of range has an arrow.

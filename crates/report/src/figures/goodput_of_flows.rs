@@ -65,7 +65,7 @@ pub(super) fn figure(runs: &[Run]) -> Option<Drawn> {
     };
     let mut drawn = Drawn { figure, owners };
     if panels.len() > 1 {
-        let titles: Vec<String> = panels.iter().map(|(name, total)| format!("{name}, {total} in total")).collect();
+        let titles: Vec<String> = panels.iter().map(|(name, total)| format!("{name}: {total}")).collect();
         panel_for_each(&mut drawn.figure, &groups, &titles);
     } else if let Some(share) = drawn.figure.series.last_mut() {
         share.name = format!("{EQUAL} of {}", panels[0].1);
@@ -213,11 +213,7 @@ mod tests {
     #[test]
     fn runs_beside_each_other_have_a_panel_each() {
         let figure = figure(&[run(3, 4), run(2, 4)]).unwrap().figure;
-        assert!(
-            figure.panels.len() == 2 && figure.panels[0].title.ends_with(", 48.0 Mbit/s in total"),
-            "{:?}",
-            figure.panels
-        );
+        assert!(figure.panels.len() == 2 && figure.panels[0].title.ends_with(": 48.0 Mbit/s"), "{:?}", figure.panels);
         assert_eq!((figure.series.len(), figure.series[3].name.as_str()), (7, "equal share"));
         assert_eq!(figure.series[4].panel, Some(1));
     }

@@ -43,12 +43,15 @@ pub(crate) fn figure(runs: &[Run]) -> Option<Drawn> {
     if !has(RATE) || !series.iter().any(|series| series.panel == Some(LATENCY)) {
         return None;
     }
+    let has_medians = series.iter().any(|series| series.reference);
+    let dashed = if has_medians { "; dashed: medians of a probe" } else { "" };
+    let what = format!("the trial nearest to the median{dashed}");
     let latency = Axis::new("round-trip time", "ns", Scale::Linear);
     let refs: Vec<&Line<'_>> = lines.iter().collect();
     let figure = Figure {
         id: "under-load".to_owned(),
         title: "Goodput and latency over time".to_owned(),
-        subtitle: subtitle(runs, &refs, "the trial nearest to the median; dashed: medians of a probe", None),
+        subtitle: subtitle(runs, &refs, &what, None),
         x: Axis::elapsed("time since the start of the trial"),
         y: Axis::new("goodput", "bit/s", Scale::Linear),
         panels: vec![
