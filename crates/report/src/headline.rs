@@ -22,7 +22,13 @@ pub fn summary(run: &Run) -> RunSummary {
     let limits = only.map(limits).filter(|limits| !limits.is_empty());
     let estimate = match only {
         Some(outcome) => outcome.estimate.as_ref().filter(|_| reason(outcome).is_none()).cloned(),
-        None => found(run).and_then(|finding| finding.estimate.clone()).or_else(|| median(run)),
+        None => {
+            let usable = found(run).filter(|finding| is_usable(run, finding));
+            // The median of the two sides of a comparison is no figure of either.
+            usable
+                .and_then(|finding| finding.estimate.clone())
+                .or_else(|| median(run).filter(|_| run.header.kind != RunKind::Ab))
+        }
     };
     let of = |wanted| {
         let mut each = only.into_iter().filter(|outcome| reason(outcome).is_none()).flat_map(Outcome::directions);
@@ -122,7 +128,9 @@ pub(crate) fn answer(run: &Run) -> Text {
     }
     if let Some(finding) = found(run) {
         let more = match run.findings.iter().filter(|other| other.kind == FindingKind::Outlier).count() {
-            others if finding.kind == FindingKind::Outlier && others > 1 => say!(" {} more stand out.", others - 1),
+            others if finding.kind == FindingKind::Outlier && others > 1 => {
+                say!(" {} more stand{} out.", others - 1, if others == 2 { "s" } else { "" })
+            }
             _ => Text::default(),
         };
         return finding.statement.brief() + more;
@@ -190,10 +198,16 @@ fn curve(run: &Run) -> Option<Text> {
 fn of_sides(run: &Run, a: &Outcome, b: &Outcome) -> Text {
     let side = |outcome, letter: &str| sides::name(run, outcome).unwrap_or_else(|| letter.to_owned());
     let (first, second) = (side(a, "A"), side(b, "B"));
-    let value = |outcome| match reason(outcome) {
-        Some(why) => say!("no result: {why}"),
-        None => outcome_line::value(outcome).unwrap_or_else(|| "no value".into()),
-    };
+    let value = |outcome| outcome_line::value(outcome).unwrap_or_else(|| "no value".into());
+    let unusable = [(a, &first), (b, &second)].into_iter().find_map(|(outcome, name)| Some((name, reason(outcome)?)));
+    if let Some((name, why)) = unusable {
+        return say!(
+            "{} and {} cannot be compared: {} must not be used: {why}",
+            User(&first),
+            User(&second),
+            User(name)
+        );
+    }
     let found = found(run).filter(|finding| is_usable(run, finding));
     let Some((finding, comparison)) = found.and_then(|finding| Some((finding, finding.comparison.as_ref()?))) else {
         return say!("{} {}, {} {}", User(&first), value(a), User(&second), value(b));

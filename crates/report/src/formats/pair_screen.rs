@@ -2,15 +2,14 @@
 
 use analysis::compare::{SideDifference, SideFigure, SideFigureKind, paired_figures};
 use analysis::stats::ConfidenceInterval;
-use model::{Answer, FindingKind, Run, RunKind};
+use model::{Answer, FindingKind, Outcome, Run, RunKind};
 use text::units::three_digits;
 use text::{Count, Rate, Said, Text, Time, User, say};
 
-use crate::headline::headline;
 use crate::lines::wrapped;
 use crate::sections::sides;
 use crate::sections::usable::is_usable;
-use crate::{Layout, labels};
+use crate::{Layout, headline, labels};
 
 /// Width of the names of the figures, and the least of a side's column.
 const NAME: usize = 16;
@@ -26,17 +25,40 @@ pub(super) fn is_of(run: &Run) -> bool {
 /// The screen; `whole` is how to see the rest.
 pub(super) fn screen(run: &Run, layout: Layout, whole: &str) -> String {
     let mut text = String::new();
-    wrapped("", &answer(run).unwrap_or_else(|| headline(run)).capitalised(), layout, &mut text);
+    wrapped("", &answer(run).unwrap_or_else(|| headline::headline(run)).capitalised(), layout, &mut text);
     if let [a, b] = run.outcomes.as_slice() {
-        let mut figures = paired_figures(a, b, &run.header.stopping);
-        if let Some((first, deciding)) = figures.first_mut().zip(deciding(run)) {
-            first.difference = Some(deciding);
-        }
-        text.push_str(&table(run, &figures, layout));
+        text.push_str(&table(run, &figures(run, [a, b]), layout));
     }
     let more = say!("{whole}: trials, limits, cost, caveats");
     wrapped("More: ", &more, layout, &mut text);
     text
+}
+
+/// The figures of both sides with their differences, and what limited each, as rows; none if a side is not to be used.
+pub(super) fn rows(run: &Run) -> Vec<(&'static str, Text)> {
+    let [a, b] = run.outcomes.as_slice() else { return Vec::new() };
+    if [a, b].into_iter().any(|outcome| headline::reason(outcome).is_some()) {
+        return Vec::new();
+    }
+    let row = |figure: SideFigure| {
+        let [a, b] = [figure.a, figure.b].map(|side| value(figure.of, side));
+        let difference = figure.difference.map(|difference| format!(": {}", changed(figure.of, difference)));
+        (heading(figure.of), say!("A {a}, B {b}{}", difference.unwrap_or_default()))
+    };
+    let limits = [a, b].map(headline::limits);
+    let said = limits.iter().zip(["A", "B"]).filter(|(limits, _)| !limits.is_empty());
+    let limits = Text::join(said.map(|(limits, side)| say!("{side}: {limits}")), "; ");
+    let limits = (!limits.is_empty()).then_some(("Limited by", limits));
+    figures(run, [a, b]).into_iter().map(row).chain(limits).collect()
+}
+
+/// The figures of both sides; the first has the difference that decided the answer.
+fn figures(run: &Run, [a, b]: [&Outcome; 2]) -> Vec<SideFigure> {
+    let mut figures = paired_figures(a, b, &run.header.stopping);
+    if let Some((first, deciding)) = figures.first_mut().zip(deciding(run)) {
+        first.difference = Some(deciding);
+    }
+    figures
 }
 
 /// The answer as a sentence; `None` if a side is not to be used.
@@ -112,6 +134,18 @@ fn title(of: SideFigureKind) -> &'static str {
     }
 }
 
+/// The same at the head of a row.
+fn heading(of: SideFigureKind) -> &'static str {
+    match of {
+        SideFigureKind::Goodput => "Goodput",
+        SideFigureKind::Transactions => "Transactions",
+        SideFigureKind::RoundTrip => "Median RTT",
+        SideFigureKind::Retransmits => "Retransmits",
+        SideFigureKind::Lost => "Lost",
+        of => title(of),
+    }
+}
+
 fn value(of: SideFigureKind, value: f64) -> Text {
     match of {
         SideFigureKind::Goodput => Rate(value).say(),
@@ -173,7 +207,11 @@ mod tests {
         run.outcomes[1].summary.trust = Some(model::Trust::None);
         run.outcomes[1].summary.verdicts.push(model::Verdict::ByteCountMismatch);
         let text = screen(&run, Layout::default(), "");
-        assert!(text.contains("no result: ") && !text.contains("not worse"), "{text}");
+        assert!(
+            text.contains("cannot be compared: B --cc bbr must not be used: ") && !text.contains("not worse"),
+            "{text}"
+        );
+        assert!(rows(&run).is_empty());
     }
 
     #[test]

@@ -128,8 +128,11 @@ fn result(row: &ListedRun, room: usize, layout: Layout) -> String {
     let headline = layout.shown(&without_trust(&summary.headline, summary.trust));
     let how = row.ending.as_deref().filter(|how| *how != "finished");
     let figure = figure(summary, layout);
+    // A ratio without its sides says nothing, and round trips per minute are not the goodput beside them.
+    let is_ratio = summary.estimate.as_ref().is_some_and(|estimate| estimate.unit == "ratio");
+    let says_more = headline.contains(" RPM ") || (is_ratio && row.kind != "ab");
     match (figure, how) {
-        (Some(figure), None) if room < WIDE => figure,
+        (Some(figure), None) if room < WIDE && !says_more => figure,
         _ if headline.chars().count() <= room => headline,
         // What is not finished has no final interval.
         (Some(figure), Some(how)) => format!("{how}: {}", figure.split(" ±").next().unwrap_or_default()),
