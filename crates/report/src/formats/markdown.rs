@@ -82,8 +82,10 @@ fn answer(run: &Run, rates: RateUnit) -> String {
             rows.push((title, text));
         }
     }
-    let line = |(title, text): &(&str, Text)| {
-        format!("- **{}:** {}\n", plain(title.trim_end_matches(':')), marked(text, rates))
+    let line = |(title, text): &(&str, Text)| match *title {
+        // One more entry of the row above.
+        "" => format!("  - {}\n", marked(text, rates)),
+        title => format!("- **{}:** {}\n", plain(title.trim_end_matches(':')), marked(text, rates)),
     };
     if rows.is_empty() { String::new() } else { format!("{}\n", rows.iter().map(line).collect::<String>()) }
 }
