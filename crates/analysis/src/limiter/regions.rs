@@ -242,6 +242,9 @@ fn undecided(rates: &impl LabelledRates, top: usize, sizes: Range<usize>, error:
     let limit = if most <= MATTERS { "at most 1 %".to_owned() } else { format!("at most {}", rounded_up(most)) };
     let named = |which: &[usize]| which.iter().map(|at| labels[*at].as_str()).collect::<Vec<_>>().join(", ");
     if behind.is_empty() || close.is_empty() {
+        if most > std::f64::consts::LN_2 {
+            return (None, say!("undecided: the rounds leave a difference of up to {} possible", rounded_up(most)));
+        }
         return (None, say!("no significant difference ({limit})"));
     }
     let least = behind.iter().filter_map(|other| Some(lead(*other)?.value)).fold(f64::INFINITY, f64::min);

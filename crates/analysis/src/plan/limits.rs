@@ -66,6 +66,8 @@ fn of_cells(plan: &Plan, cells: &[(&Cell, &str)], several: bool) -> Vec<Finding>
         };
         let total = cells.len();
         let place = match (own.is_empty(), chosen.is_empty()) {
+            _ if total == 1 => "the only cell".into(),
+            _ if count == total && total == 2 => "both cells".into(),
             _ if count == total => say!("all {}", plural(total, "cell")),
             (false, false) => {
                 let (of_groups, in_groups) = own.iter().fold((0, 0), |(a, b), group| (a + group.own, b + group.all));

@@ -97,7 +97,7 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].starts_with(&question), "{text}");
         let at = |title: &str| lines.iter().position(|line| line.starts_with(title));
-        let levels = at("Best").or(at("No difference")).unwrap();
+        let levels = at("Best").or(at("No clear best")).unwrap();
         assert!(levels < 12 && at("Goodput  ").unwrap() < levels, "{text}");
         assert!(
             text.contains("block \\ sndbuf") && text.contains(&format!("thru report {} -o ", run.header.id)),

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use analysis::plan::{CellMean, tables};
-use model::{Cell, Estimate, FactorKind, Finding, FindingKind, Run, RunKind, units};
-use text::{Text, say};
+use model::{Cell, Estimate, Factor, FactorKind, Finding, FindingKind, Outcome, Run, RunKind, units};
+use text::{Count, Text, User, say};
 
 use crate::labels;
 use crate::screens::plan::value;
@@ -162,11 +162,12 @@ pub(crate) fn rows(run: &Run) -> Vec<(&'static str, Text)> {
         rows.extend(run.outcomes.iter().take(1).filter_map(value));
     }
     rows.extend(busy(run).map(|busy| ("Over time", busy)));
+    rows.extend(retransmits(run).map(|differ| ("Retransmits", differ)));
     let kinds = [
         (FindingKind::Outlier, "Stands out"),
         (FindingKind::Asymmetry, "Asymmetric"),
         (FindingKind::Best, "Best"),
-        (FindingKind::NoDifference, "No difference"),
+        (FindingKind::NoDifference, "No clear best"),
         (FindingKind::Limits, "Limits"),
         (FindingKind::Path, "Between"),
     ];
@@ -230,6 +231,34 @@ fn busy(run: &Run) -> Option<Text> {
     Some(say!("median {median} of {} readings; lowest {}; highest {}{busy}", readings.len(), at(low), at(high)))
 }
 
+/// The first factor between whose levels the segments that were sent again differ by [`MANY_TIMES`], with those of each level.
+fn retransmits(run: &Run) -> Option<Text> {
+    let of_trial = |outcome: &Outcome| {
+        let trials = outcome.summary.trials.max(1);
+        outcome.summary.retransmits.map(|count| count as f64 / f64::from(trials))
+    };
+    let of_level = |factor: &Factor, level: &str| {
+        let has_level = |outcome: &&Outcome| {
+            let cell = Cell::find(&run.header.cells, outcome.cell);
+            cell.is_some_and(|cell| cell.levels.get(&factor.name).is_some_and(|own| own == level))
+        };
+        let counts: Vec<f64> = run.outcomes.iter().filter(has_level).filter_map(of_trial).collect();
+        model::median(&counts)
+    };
+    run.header.plan.as_ref()?.factors.iter().find_map(|factor| {
+        let levels = factor.levels.iter().filter_map(|level| Some((level.as_str(), of_level(factor, level)?)));
+        let levels: Vec<(&str, f64)> = levels.collect();
+        let fewest = levels.iter().map(|(_, count)| *count).reduce(f64::min)?;
+        let most = levels.iter().map(|(_, count)| *count).fold(0.0, f64::max);
+        let each = levels.iter().map(|(level, count)| say!("{} {}", User(level), Count::rounded(*count)));
+        let each = Text::join(each, ", ");
+        (most >= MANY_TIMES * fewest.max(1.0)).then(|| say!("segments of a trial by {}: {each}", User(&factor.name)))
+    })
+}
+
+/// How many times as many segments make a difference that an answer mentions.
+const MANY_TIMES: f64 = 10.0;
+
 /// Share of the median below which a path is busy.
 const BUSY: f64 = 0.9;
 
@@ -247,6 +276,26 @@ fn levels_of(run: &Run, cell: u32) -> String {
 mod tests {
     use super::*;
     use crate::sample;
+
+    #[test]
+    fn levels_that_send_ten_times_as_many_segments_again_are_in_the_answer() {
+        let mut run = sample::planned();
+        let factor = run.header.plan.as_ref().unwrap().factors[0].clone();
+        let row = |run: &Run| rows(run).into_iter().find(|(title, _)| *title == "Retransmits");
+        for outcome in &mut run.outcomes {
+            outcome.summary.retransmits = Some(3 * u64::from(outcome.summary.trials));
+        }
+        assert_eq!(row(&run), None);
+        let cells = run.header.cells.clone();
+        for outcome in &mut run.outcomes {
+            if Cell::find(&cells, outcome.cell).unwrap().levels[&factor.name] == factor.levels[0] {
+                outcome.summary.retransmits = Some(1_200 * u64::from(outcome.summary.trials));
+            }
+        }
+        let expected =
+            format!("segments of a trial by {}: {} 1,200, {} 3", factor.name, factor.levels[0], factor.levels[1]);
+        assert!(row(&run).unwrap().1.plain().starts_with(&expected), "{:?}", row(&run));
+    }
 
     #[test]
     fn a_plan_with_a_schedule_says_when_it_was_slow() {
@@ -275,7 +324,7 @@ mod tests {
         let goodput = text("Goodput").unwrap();
         assert!(goodput.starts_with("highest ") && goodput.contains("; lowest "), "{goodput}");
         assert!(goodput.contains("block ") && goodput.contains("sndbuf "), "{goodput}");
-        assert!(text("Best").or(text("No difference")).is_some(), "{rows:?}");
+        assert!(text("Best").or(text("No clear best")).is_some(), "{rows:?}");
         assert!(is_of(&run) && curves(&run).is_none());
         assert!(!is_of(&sample::stream()) && !is_of(&sample::groups()));
     }
