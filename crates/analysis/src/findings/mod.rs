@@ -17,6 +17,7 @@ pub(crate) mod wording;
 use model::{Finding, FindingKind, Outcome};
 
 pub use path::{Stolen, of_path};
+pub use rules::of_rules;
 pub use single::of_single;
 
 use crate::curve;

@@ -7,7 +7,8 @@ use model::{FlowTally, Outcome, SocketFacts, StackRule};
 use text::{Text, say};
 
 /// A sentence for each rule that had less effect than its file asks for.
-pub(super) fn of_rules(outcome: &Outcome) -> Vec<Text> {
+#[must_use]
+pub fn of_rules(outcome: &Outcome) -> Vec<Text> {
     let rules = &outcome.spec.near.cc_rules;
     let flows = || outcome.trials.iter().flat_map(|trial| &trial.near.flows);
     let matched: Vec<(&StackRule, &FlowTally)> =

@@ -95,6 +95,7 @@ fn rows(run: &Run, outcome: &Outcome, whole: &str) -> Vec<Row> {
     rows.extend(remedies);
     rows.extend([
         ("Captured", captures::files(run), WRAPPED + 2),
+        ("Rules", rules(outcome), WRAPPED),
         ("Path", path(run), WRAPPED),
         ("Caveats", caveats(run, outcome), WRAPPED + 1),
         ("Next", next, WRAPPED),
@@ -109,6 +110,8 @@ fn title(outcome: &Outcome) -> &'static str {
         (Some(_), _) if outcome.summary.directions().next().is_some() => "Together",
         (Some(_), _) => "Goodput",
         (None, Some(_)) => "Transactions",
+        // Nothing arrived.
+        _ if matches!(outcome.spec.pattern, Pattern::Stream | Pattern::Transfer) => "Goodput",
         _ => "RTT",
     }
 }
@@ -172,6 +175,12 @@ fn transferred(outcome: &Outcome) -> Option<Text> {
 fn next_remedy(remedy: &Remedy) -> Text {
     let end = if remedy.role == Role::Active { "near" } else { "far" };
     say!("{} = {} at the {end} end", remedy.setting, remedy.value)
+}
+
+/// What rules for single destinations did not do.
+fn rules(outcome: &Outcome) -> Option<Text> {
+    let said = analysis::findings::of_rules(outcome);
+    (!said.is_empty()).then(|| Text::join(said, " "))
 }
 
 /// The first finding on the hosts and the path.
