@@ -150,6 +150,23 @@ fn every_kind_is_set_read_back_and_put_back() -> Result<(), TuneError> {
 }
 
 #[test]
+fn an_interface_goes_down_is_changed_and_comes_up_in_one_request() -> Result<(), TuneError> {
+    let fixture = Fixture::new();
+    let before = show(fixture.host.as_ref(), &["*".into()], &Allowance::All)?;
+    let mut tuner = fixture.tuner();
+    let changes = tuner.tune(&settings(&["dev.eth0.state=down", "dev.eth0.mtu=3000", "dev.eth0.state=up"]))?;
+    assert_eq!(changes.iter().map(|change| change.now.as_str()).collect::<Vec<_>>(), ["down", "3000", "up"]);
+    let back = tuner.revert();
+    assert_eq!(back.iter().map(|change| change.now.as_str()).collect::<Vec<_>>(), ["down", "1500", "up"]);
+    assert_eq!(show(fixture.host.as_ref(), &["*".into()], &Allowance::All)?, before);
+    for twice in [["dev.eth0.state=down", "dev.eth0.state=down"], ["dev.eth0.mtu=3000", "dev.eth0.mtu=1500"]] {
+        let refused = fixture.tuner().tune(&settings(&twice));
+        assert!(refused.is_err_and(|error| error.to_string().contains("set twice")), "{twice:?}");
+    }
+    Ok(())
+}
+
+#[test]
 fn all_or_none() -> Result<(), TuneError> {
     let fixture = Fixture::new();
     let mut tuner = fixture.tuner();

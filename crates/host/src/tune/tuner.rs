@@ -226,7 +226,7 @@ fn current(key: &str) -> Result<Namespace, TuneError> {
     Namespace::current().map_err(|source| TuneError::host("read", key, false, source))
 }
 
-/// The settings with their operations, each once.
+/// The settings with their operations, each once, but for an interface that is taken down first and up again afterwards.
 fn checked<'a>(
     backend: &dyn Backend,
     settings: &'a [Setting],
@@ -237,7 +237,9 @@ fn checked<'a>(
         let knob = knob(backend, &setting.key)?;
         allowance.check(&knob.key)?;
         knob.check(&setting.value)?;
-        if planned.iter().any(|(other, _)| other.key == knob.key) {
+        let earlier = planned.iter().rev().find(|(other, _)| other.key == knob.key);
+        let goes_on = |earlier: &Setting| knob.key.ends_with(".state") && earlier.value != setting.value;
+        if earlier.is_some_and(|(_, earlier)| !goes_on(earlier)) {
             let (key, value) = (knob.key, setting.value.clone());
             return Err(TuneError::Value { key, value, reason: SettingValueError::Twice });
         }
