@@ -98,12 +98,35 @@ fn below(source: &Source<'_>, name: &str, device: &mut Device) {
     }
 }
 
-/// The last line of the log that names the interface or its slot.
+/// The last line of the log that names the interface or its slot; preferably one that its driver wrote.
 fn last_message(log: &[String], interface: &Interface) -> Option<String> {
     let name = format!("{}:", interface.name);
     let about = |line: &&String| {
         line.split_ascii_whitespace().any(|word| word == name)
             || interface.pci_slot.as_deref().is_some_and(|slot| line.contains(slot))
     };
-    log.iter().rev().find(about).cloned()
+    let is_routine = |line: &&String| ROUTINE.iter().any(|words| line.contains(words));
+    let own = || log.iter().rev().filter(about);
+    own().find(|line| !is_routine(line)).or_else(|| own().next()).cloned()
+}
+
+/// Messages of the kernel about every interface.
+const ROUTINE: [&str; 3] = ["promiscuous mode", "allmulticast mode", "link becomes ready"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_message_is_what_the_driver_said_of_its_card() {
+        let interface =
+            Interface { name: "eth1".to_owned(), pci_slot: Some("0000:0d:00.0".to_owned()), ..Interface::default() };
+        let card = "ixgbe 0000:0d:00.0: PCI Express bandwidth of 16GT/s available";
+        let common = "eth1: entered promiscuous mode";
+        let log = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
+        let last = |lines: &[&str]| last_message(&log(lines), &interface);
+        assert_eq!(last(&[card, common, "eth0: a word"]).as_deref(), Some(card));
+        assert_eq!(last(&[common]).as_deref(), Some(common));
+        assert_eq!(last(&["eth0: a word"]), None);
+    }
 }
