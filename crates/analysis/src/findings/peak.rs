@@ -65,8 +65,9 @@ fn fitted(group: &Group, ln_rate: f64) -> Option<Estimate> {
 pub(super) fn half_peak(fit: &Fit) -> Option<Finding> {
     let (groups, rates) = (&fit.groups, &fit.rates);
     let highest = rates.iter().copied().max_by(f64::total_cmp)?;
-    // A peak above the curve would put its half behind the saturation point.
-    let top = peak(fit)?.estimate.map_or(highest, |peak| peak.value.ln().min(highest));
+    let stated = peak(fit)?.estimate.map_or(highest, |peak| peak.value.ln());
+    // Half of a peak above the curve would be behind the saturation point.
+    let (top, of) = if stated > highest { (highest, "the curve's highest rate") } else { (stated, "the peak rate") };
     let half = top - 2f64.ln();
     let reached = rates.iter().position(|rate| *rate >= half)?;
     let above = &groups[reached];
@@ -74,8 +75,7 @@ pub(super) fn half_peak(fit: &Fit) -> Option<Finding> {
         return None;
     }
     if reached == 0 {
-        let statement =
-            say!("The smallest block, {}, already reaches half of the peak rate.", wording::size(above.block));
+        let statement = say!("The smallest block, {}, already reaches half of {of}.", wording::size(above.block));
         let block = Some(above.block);
         return Some(Finding {
             kind: FindingKind::HalfPeak,
@@ -90,7 +90,7 @@ pub(super) fn half_peak(fit: &Fit) -> Option<Finding> {
     let part = (half - rates[reached - 1]) / (rates[reached] - rates[reached - 1]);
     let block = (below.ln_block() + part * (above.ln_block() - below.ln_block())).exp().round();
     let statement = say!(
-        "Half of the peak rate, {}, is reached with blocks of about {} (between {} and {}).",
+        "Half of {of}, {}, is reached with blocks of about {} (between {} and {}).",
         wording::value(half.exp(), "bit/s"),
         wording::rounded_size(block),
         wording::size(below.block),

@@ -408,14 +408,17 @@ pub(super) fn means(lines: &[SeriesLine], readings: usize) -> Vec<String> {
         let Some(device) = line.name.strip_prefix("dev.").and_then(|rest| rest.strip_suffix(".rx_bytes")) else {
             continue;
         };
-        let column = |name: &str| mean(&format!("dev.{device}.{name}")).unwrap_or(0.0);
-        let rates = ["rx_bytes", "tx_bytes"].map(column);
-        if rates != [0.0; 2] {
-            let [received, sent] = rates.map(|rate| units::bits_per_second(rate * 8.0));
-            let [received_packets, sent_packets] = ["rx_packets", "tx_packets"].map(column);
-            notes.push(format!(
-                "{device}, {of}: received {received} in {received_packets:.0} packets/s, sent {sent} in {sent_packets:.0} packets/s"
-            ));
+        let column = |name: &str| mean(&format!("dev.{device}.{name}"));
+        let way = |verb: &str, bytes: &str, packets: &str| {
+            let rate = units::bits_per_second(column(bytes)? * 8.0);
+            let packets = column(packets).map_or(String::new(), |packets| format!(" in {packets:.0} packets/s"));
+            Some(format!("{verb} {rate}{packets}"))
+        };
+        let is_quiet = ["rx_bytes", "tx_bytes"].map(column).into_iter().flatten().all(|rate| rate == 0.0);
+        let ways = [way("received", "rx_bytes", "rx_packets"), way("sent", "tx_bytes", "tx_packets")];
+        let said: Vec<String> = ways.into_iter().flatten().collect();
+        if !is_quiet {
+            notes.push(format!("{device}, {of}: {}", said.join(", ")));
         }
     }
     if let Some(sent) = mean(counter::TCP_OUT_SEGMENTS) {
