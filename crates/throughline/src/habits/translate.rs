@@ -378,6 +378,9 @@ fn not_here(row: &Habit, spelling: &str, root: &Command) -> String {
     let has = |name: &&str| root.find_subcommand(name).is_some_and(|command| Line::new(command, root).is_usable(row));
     let having: Vec<String> = COMMANDS.iter().filter(|name| has(name)).map(|name| format!("`thru {name}`")).collect();
     let of = if having.is_empty() { String::new() } else { format!(", an option of {}", having.join(", ")) };
+    if row.ours() == spelling {
+        return format!("there is no {spelling} here{of}");
+    }
     format!("{}'s {spelling} is `{}` here{of}", row.of.program(), row.ours())
 }
 
