@@ -145,7 +145,7 @@ fn kind(kind: FindingKind) -> &'static str {
         FindingKind::Fairness => "fairness",
         FindingKind::Traffic => "traffic",
         FindingKind::Best => "best",
-        FindingKind::NoDifference => "no difference",
+        FindingKind::NoDifference => "no clear best",
         FindingKind::Limits => "limits",
         FindingKind::Advice => "advice",
         _ => "note",
