@@ -24,7 +24,7 @@ pub fn summary(run: &Run) -> RunSummary {
         Some(outcome) => outcome.estimate.as_ref().filter(|_| reason(outcome).is_none()).cloned(),
         None => {
             let usable = found(run).filter(|finding| is_usable(run, finding));
-            // The median of the two sides of a comparison is no figure of either.
+            // The median of both sides of a comparison would describe neither.
             usable
                 .and_then(|finding| finding.estimate.clone())
                 .or_else(|| median(run).filter(|_| run.header.kind != RunKind::Ab))

@@ -106,7 +106,7 @@ fn figure(
                             [", sum of ", ", median of "].iter().find_map(|of_flows| Some(of.split_once(of_flows)?.0));
                         let of = match way {
                             Some(way) if apart => {
-                                combined |= true;
+                                combined = true;
                                 way.to_owned()
                             }
                             _ => of,

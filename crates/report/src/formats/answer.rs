@@ -177,7 +177,7 @@ fn next_remedy(remedy: &Remedy) -> Text {
     say!("{} = {} at the {end} end", remedy.setting, remedy.value)
 }
 
-/// What rules for single destinations did not do.
+/// The rules for single destinations that had less effect than their file asks for.
 fn rules(outcome: &Outcome) -> Option<Text> {
     let said = analysis::findings::of_rules(outcome);
     (!said.is_empty()).then(|| Text::join(said, " "))

@@ -46,7 +46,7 @@ pub(super) const LOSS: Rule = Rule {
             };
             let segments = if retransmitted == 1 { "segment" } else { "segments" };
             say!(
-                "{} {segments} retransmitted ({:.2} %) while it was sampled; the congestion window was near the threshold set by loss for \
+                "{} {segments} retransmitted in one trial ({:.2} %); the congestion window was near the threshold set by loss for \
                  {:.0} % of the time{bound}",
                 Count(retransmitted),
                 100.0 * part,
